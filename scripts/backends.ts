@@ -1,0 +1,187 @@
+/**
+ * Which backends this machine offers, as a program sees them: `node scripts/backends.ts [name...]` prints a line for
+ * each and exits non-zero when one is missing. The driver script ends with it, and the tests decide by it what runs.
+ *
+ * Each backend is looked at in a process of its own: a driver that crashes is then a missing backend with a reason, and
+ * no driver stays loaded in the process that asked.
+ */
+import koffi from "koffi"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const backends = ["webgpu", "opencl", "oclgrind", "pyopencl", "chromium"] as const
+
+export type Backend = typeof backends[number]
+
+export interface Presence {
+  readonly available: boolean
+  /** The device that answered, or why none did. */
+  readonly detail: string
+}
+
+export const howToInstall: Record<Backend, string> = {
+  webgpu: "npm run drivers (Debian, Ubuntu), or any Vulkan driver that Dawn accepts, such as Mesa 23 or newer",
+  opencl: "npm run drivers (Debian, Ubuntu), or an ICD loader and an OpenCL driver such as PoCL",
+  oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
+  pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",
+  chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names"
+}
+
+export const isBackend = (name: string): name is Backend => backends.some((backend) => backend === name)
+
+const here = fileURLToPath(import.meta.url)
+const cacheFolder = join(here, "../../node_modules/.cache/effect-gpu-pool")
+
+const onPath = (...names: ReadonlyArray<string>): string | undefined =>
+  (process.env.PATH ?? "").split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find((file) => existsSync(file))
+
+/**
+ * The Python that has PyOpenCL. Distributions install it for their own interpreter, which a version manager may hide.
+ */
+export const python = (): string | undefined =>
+  process.env.EFFECT_GPU_POOL_PYTHON ?? (existsSync("/usr/bin/python3") ? "/usr/bin/python3" : onPath("python3"))
+
+/** A Chromium or Chrome to drive: the one that the environment names, one on the PATH, or Playwright's build. */
+export const chromium = async (): Promise<string | undefined> => {
+  const named = process.env.EFFECT_GPU_POOL_CHROMIUM ??
+    onPath("chromium", "google-chrome", "google-chrome-stable", "chromium-browser")
+  if (named !== undefined) return named
+  const playwright = await import("playwright-core")
+  const built = playwright.chromium.executablePath()
+  return existsSync(built) ? built : undefined
+}
+
+/**
+ * A folder for `OCL_ICD_VENDORS` that makes Oclgrind the only OpenCL platform of a process. The loader reads the
+ * variable once, so it must be set before libOpenCL is loaded. `undefined` when Oclgrind is not installed.
+ */
+export const oclgrindVendors = (): string | undefined => {
+  const library = [
+    process.env.EFFECT_GPU_POOL_OCLGRIND,
+    "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
+    "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
+    "/usr/local/lib/liboclgrind-rt-icd.so"
+  ].find((file) => file !== undefined && existsSync(file))
+  if (library === undefined) return undefined
+  const folder = join(cacheFolder, "oclgrind")
+  mkdirSync(folder, { recursive: true })
+  const icd = join(folder, "oclgrind.icd")
+  // renamed into place, because another process may be reading it at this moment
+  writeFileSync(`${icd}.${process.pid}`, library)
+  renameSync(`${icd}.${process.pid}`, icd)
+  return folder
+}
+
+const absent = (detail: string): Presence => ({ available: false, detail })
+const present = (detail: string): Presence => ({ available: true, detail })
+
+const webgpu = async (): Promise<Presence> => {
+  const { create } = await import("webgpu")
+  const gpu = create([])
+  const adapter = await gpu.requestAdapter()
+  if (adapter === null) return absent("Dawn accepts no Vulkan, Metal or D3D12 driver of this machine")
+  const { description, device, vendor } = adapter.info
+  return present([vendor, device, description].filter((part) => part !== "").join(", "))
+}
+
+const libOpenCl = { darwin: "/System/Library/Frameworks/OpenCL.framework/OpenCL", win32: "OpenCL.dll" }
+const CL_PLATFORM_NAME = 0x0902
+const CL_DEVICE_TYPE_ALL = 0xffffffff
+
+const openClPlatforms = (): ReadonlyArray<string> => {
+  const lib = koffi.load(libOpenCl[process.platform as keyof typeof libOpenCl] ?? "libOpenCL.so.1")
+  const getPlatforms = lib.func("int clGetPlatformIDs(uint32_t, void*, void*)")
+  const getInfo = lib.func("int clGetPlatformInfo(void*, uint32_t, size_t, void*, void*)")
+  const getDevices = lib.func("int clGetDeviceIDs(void*, uint64_t, uint32_t, void*, void*)")
+  const count = new Uint32Array(1)
+  if (getPlatforms(0, null, count) !== 0) return []
+  const ids = new BigUint64Array(count[0] ?? 0)
+  getPlatforms(ids.length, ids, null)
+  const hasDevice = (id: bigint) => getDevices(id, CL_DEVICE_TYPE_ALL, 0, null, count) === 0 && (count[0] ?? 0) > 0
+  const nameOf = (id: bigint) => {
+    const text = new Uint8Array(256)
+    getInfo(id, CL_PLATFORM_NAME, text.length, text, null)
+    return new TextDecoder().decode(text.subarray(0, text.indexOf(0)))
+  }
+  return [...ids].filter(hasDevice).map(nameOf)
+}
+
+const opencl = (): Presence => {
+  const names = openClPlatforms()
+  return names.length === 0 ? absent("the OpenCL loader finds no platform with a device") : present(names.join(", "))
+}
+
+const oclgrind = (): Presence => {
+  const vendors = oclgrindVendors()
+  if (vendors === undefined) return absent("liboclgrind-rt-icd.so is not installed")
+  process.env.OCL_ICD_VENDORS = vendors
+  const names = openClPlatforms()
+  return names.includes("Oclgrind") ? present(names.join(", ")) : absent("the OpenCL loader does not load Oclgrind")
+}
+
+const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
+
+const runOnce = (command: string | undefined, args: ReadonlyArray<string>, missing: string): Presence => {
+  if (command === undefined) return absent(missing)
+  const { error, status, stderr, stdout } = spawnSync(command, args, { encoding: "utf8" })
+  if (error !== undefined) return absent(error.message)
+  return status === 0 ? present(stdout.trim()) : absent(`${command}: ${lastLine(stderr)}`)
+}
+
+const pyOpenClReport = `
+import pyopencl
+names = [platform.name for platform in pyopencl.get_platforms() if platform.get_devices()]
+assert names, "no platform has a device"
+print(f"pyopencl {pyopencl.VERSION_TEXT} on {', '.join(names)}")
+`
+
+const probes: Record<Backend, () => Presence | Promise<Presence>> = {
+  webgpu,
+  opencl,
+  oclgrind,
+  pyopencl: () => runOnce(python(), ["-c", pyOpenClReport], "no python3"),
+  chromium: async () => runOnce(await chromium(), ["--version"], "no chromium or google-chrome on the PATH")
+}
+
+const marker = "effect-gpu-pool:presence "
+
+/** Looks at one backend, in a process of its own. Blocks until that answers, for a tenth of a second to a second. */
+export const look = (backend: Backend): Presence => {
+  const child = spawnSync(process.execPath, [here, "--in-process", backend], { encoding: "utf8", timeout: 60_000 })
+  const answer = child.stdout?.split("\n").find((line) => line.startsWith(marker))
+  if (answer !== undefined) return JSON.parse(answer.slice(marker.length)) as Presence
+  const ending = child.error?.message ?? (child.signal === null ? `exit code ${child.status}` : child.signal)
+  return absent(`its driver ended the process that looked at it (${ending}): ${lastLine(child.stderr ?? "")}`)
+}
+
+const lookInProcess = async (backend: Backend): Promise<void> => {
+  const presence = await Promise.resolve().then(probes[backend]).catch((cause: unknown) => absent(String(cause)))
+  console.log(marker + JSON.stringify(presence))
+  // Dawn's threads would keep the process alive
+  process.exit(0)
+}
+
+const report = (names: ReadonlyArray<Backend>): void => {
+  for (const backend of names) {
+    const { available, detail } = look(backend)
+    console.log(`  ${backend.padEnd(9)} ${available ? "ok       " : "MISSING  "} ${detail}`)
+    if (available) continue
+    console.log(`            install: ${howToInstall[backend]}`)
+    process.exitCode = 1
+  }
+}
+
+const main = async (args: ReadonlyArray<string>): Promise<void> => {
+  const names = args.filter(isBackend)
+  const unknown = args.find((arg) => arg !== "--in-process" && !isBackend(arg))
+  if (unknown !== undefined) throw new Error(`unknown backend ${unknown}; known: ${backends.join(", ")}`)
+  const [first] = names
+  if (args[0] === "--in-process" && first !== undefined) return lookInProcess(first)
+  report(names.length === 0 ? backends : names)
+}
+
+if (import.meta.main) await main(process.argv.slice(2))

@@ -1,0 +1,174 @@
+/**
+ * The floors of the house, checked from the imports: each file imports only from floors below its own, one backend never
+ * knows another, and a driver package is named only by the backend that drives it.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, normalize } from "node:path"
+import { type ImportedModule, importedModules } from "./support/imports.ts"
+
+const root = join(import.meta.dirname, "..")
+
+interface Source {
+  readonly path: string
+  readonly imports: ReadonlyArray<ImportedModule>
+}
+
+/** What files of one part of the tree may import: folders or files of `src`, and packages, each by its first segments. */
+interface Rule {
+  readonly part: string
+  readonly inside: ReadonlyArray<string>
+  readonly packages: ReadonlyArray<string>
+}
+
+const services = ["src/domain", "src/services"]
+const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
+/** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */
+const npmWebgpu = ["webgpu", "<computed>"]
+const testKit = ["effect", "vitest", "@effect/vitest", "fast-check"]
+
+const rules: ReadonlyArray<Rule> = [
+  { part: "src/domain", inside: ["src/domain"], packages: ["effect"] },
+  { part: "src/services", inside: services, packages: ["effect"] },
+  { part: "src/layers/WebGpu", inside: [...services, "src/layers/WebGpu"], packages: ["effect", ...npmWebgpu] },
+  { part: "src/layers/OpenCl", inside: [...services, "src/layers/OpenCl"], packages: ["effect", "koffi", "node"] },
+  { part: "src/layers/Host", inside: [...services, "src/layers/Host"], packages: ["effect"] },
+  { part: "src/array", inside: [...services, "src/array"], packages: ["effect"] },
+  { part: "src/testing", inside: [...services, ...backends, "src/array", "src/testing"], packages: testKit },
+  {
+    part: "src/cli",
+    inside: [...services, ...backends, "src/array", "src/cli"],
+    packages: ["effect", "node", "@effect/platform-node"]
+  },
+  { part: "src/index.ts", inside: [...services, "src/array"], packages: [] },
+  { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
+  { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
+  { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },
+  { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
+]
+
+const isWithin = (path: string, part: string): boolean => path === part || path.startsWith(`${part}/`)
+
+const packageOf = (specifier: string): string =>
+  specifier.startsWith("node:")
+    ? "node"
+    : specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+
+const mayImport = (source: Source, rule: Rule, specifier: string): boolean => {
+  if (specifier === "effect") return false
+  if (specifier.startsWith(".")) {
+    const target = normalize(join(dirname(source.path), specifier))
+    return rule.inside.some((part) => isWithin(target, part))
+  }
+  return rule.packages.includes(packageOf(specifier))
+}
+
+const violationsOf = (source: Source): ReadonlyArray<string> => {
+  const rule = rules.find(({ part }) => isWithin(source.path, part))
+  if (rule === undefined) return [`${source.path} is on no floor`]
+  return source.imports
+    .filter(({ specifier }) => !mayImport(source, rule, specifier))
+    .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
+}
+
+/** Only the constructor for Node loads npm `webgpu`: everything else takes any GPU object, and so runs in a browser. */
+const nodeConstructors = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
+  sources.filter(({ imports }) => imports.some(({ specifier }) => npmWebgpu.includes(specifier))).map(({ path }) =>
+    path
+  )
+
+/** Programs are written against the public API, so that they show and measure what users get. */
+const programViolationsOf = (source: Source): ReadonlyArray<string> =>
+  source.imports
+    .filter(({ specifier }) => specifier.startsWith("."))
+    .filter(({ specifier }) => isWithin(normalize(join(dirname(source.path), specifier)), "src"))
+    .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
+
+const read = (folder: string): ReadonlyArray<Source> =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => `${folder}/${file}`)
+    .map((path) => ({ path, imports: importedModules(path, readFileSync(join(root, path), "utf8")) }))
+
+const planted = (path: string, code: string): Source => ({ path, imports: importedModules(path, code) })
+
+describe("the floors", () => {
+  const sources = read("src")
+
+  it("has files on each floor to check", () => {
+    const found = rules.filter(({ part }) => sources.some(({ path }) => isWithin(path, part))).map(({ part }) => part)
+    const required = [...services, ...backends, "src/index.ts", "src/webgpu.ts", "src/opencl.ts", "src/host.ts"]
+    assert.includeMembers(found, required)
+  })
+
+  it("imports only from floors below", () => {
+    assert.deepStrictEqual(sources.flatMap(violationsOf), [])
+  })
+
+  it("loads npm webgpu in one file", () => {
+    assert.strictEqual(nodeConstructors(sources).length, 1)
+  })
+
+  it("keeps examples and benchmarks on the public API", () => {
+    assert.deepStrictEqual([...read("examples"), ...read("bench")].flatMap(programViolationsOf), [])
+  })
+})
+
+describe("the check itself", () => {
+  const forbidden: ReadonlyArray<readonly [path: string, code: string]> = [
+    ["src/domain/A.ts", `import { BufferPool } from "../services/BufferPool.ts"`],
+    ["src/domain/A.ts", `import type { BufferPool } from "../services/BufferPool.ts"`],
+    ["src/domain/A.ts", `type Pool = import("../services/BufferPool.ts").BufferPool`],
+    ["src/domain/A.ts", `export * from "../services/BufferPool.ts"`],
+    ["src/domain/A.ts", `export { readFileSync } from "node:fs"`],
+    ["src/domain/A.ts", `import { Effect } from "effect"`],
+    ["src/services/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
+    ["src/services/A.ts", `import * as Index from "../index.ts"`],
+    ["src/services/A.ts", `const fs = await import("node:fs")`],
+    ["src/services/A.ts", `import koffi from "koffi"`],
+    ["src/layers/Host/A.ts", `import * as OpenCl from "../OpenCl/OpenCl.ts"`],
+    ["src/layers/Host/A.ts", `const { create } = await import(name)`],
+    ["src/layers/WebGpu/WebGpu.ts", `import { Worker } from "node:worker_threads"`],
+    ["src/layers/OpenCl/A.ts", `import { create } from "webgpu"`],
+    ["src/layers/OpenCl/A.ts", `import * as Arrays from "../../array/DeviceArray.ts"`],
+    ["src/layers/Shared.ts", `export const shared = 1`],
+    ["src/webgpu.ts", `export * as OpenCl from "./layers/OpenCl/OpenCl.ts"`],
+    ["src/index.ts", `export * as Host from "./layers/Host/Host.ts"`],
+    ["src/testing/A.ts", `import { table } from "cli-table3"`],
+    ["src/utils/A.ts", ``]
+  ]
+
+  it.each(forbidden)("refuses %s with %s", (path, code) => {
+    assert.strictEqual(violationsOf(planted(path, code)).length, 1)
+  })
+
+  const allowed: ReadonlyArray<readonly [path: string, code: string]> = [
+    ["src/domain/A.ts", `import * as Data from "effect/Data"`],
+    ["src/services/A.ts", `import type { GpuError } from "../domain/GpuError.ts"`],
+    ["src/layers/OpenCl/A.ts", `import koffi from "koffi"`],
+    ["src/layers/WebGpu/WebGpu.ts", `const { create } = await import("webgpu")`],
+    ["src/testing/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
+    ["src/domain/A.ts", `// import { BufferPool } from "../services/BufferPool.ts"`],
+    ["src/domain/A.ts", `const text = 'import "koffi"'`]
+  ]
+
+  it.each(allowed)("allows %s with %s", (path, code) => {
+    assert.deepStrictEqual(violationsOf(planted(path, code)), [])
+  })
+
+  it("sees every file that loads npm webgpu", () => {
+    const sources = [
+      planted("src/layers/WebGpu/A.ts", `const { create } = await import("webgpu")`),
+      planted("src/layers/WebGpu/B.ts", `import { create } from "webgpu"`),
+      planted("src/layers/WebGpu/C.ts", `const { create } = await import(name)`),
+      planted("src/layers/WebGpu/D.ts", `export const create = 1`)
+    ]
+    const loading = ["src/layers/WebGpu/A.ts", "src/layers/WebGpu/B.ts", "src/layers/WebGpu/C.ts"]
+    assert.deepStrictEqual(nodeConstructors(sources), loading)
+  })
+
+  it("refuses a program that reaches into the sources", () => {
+    const program = planted("bench/core.ts", `import { PoolCore } from "../src/domain/PoolCore.ts"`)
+    assert.deepStrictEqual(programViolationsOf(program), ["bench/core.ts:1 imports ../src/domain/PoolCore.ts"])
+  })
+})

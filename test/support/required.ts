@@ -1,0 +1,69 @@
+/**
+ * What a test does about a backend that this machine may lack: it runs where the backend is, is skipped with the reason
+ * in its title where it is not, and fails where it is not and `EFFECT_GPU_POOL_REQUIRE` asks for it. The variable holds
+ * names separated by commas, or `all`; the continuous integration sets it, so nothing is skipped there unseen.
+ */
+import { describe, it } from "@effect/vitest"
+import { type Backend, backends, howToInstall, isBackend, look, type Presence } from "../../scripts/backends.ts"
+
+export { type Backend, chromium, oclgrindVendors, python } from "../../scripts/backends.ts"
+
+export interface Requirement extends Presence {
+  readonly backend: Backend
+  readonly required: boolean
+}
+
+export const parseRequired = (value: string | undefined): ReadonlySet<Backend> => {
+  const names = (value ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "")
+  if (names.includes("all")) return new Set(backends)
+  const unknown = names.filter((name) => !isBackend(name))
+  if (unknown.length > 0) {
+    throw new Error(`EFFECT_GPU_POOL_REQUIRE names ${unknown.join(", ")}; known: all, ${backends.join(", ")}`)
+  }
+  return new Set(names.filter(isBackend))
+}
+
+const seen = new Map<Backend, Presence>()
+
+const presence = (backend: Backend): Presence => {
+  const known = seen.get(backend) ?? look(backend)
+  seen.set(backend, known)
+  return known
+}
+
+const absence = (backend: Backend, detail: string): string =>
+  `${backend} is not available: ${detail}. Install: ${howToInstall[backend]}`
+
+const inspect = (backend: Backend): Requirement => ({
+  backend,
+  ...presence(backend),
+  required: parseRequired(process.env.EFFECT_GPU_POOL_REQUIRE).has(backend)
+})
+
+/** Whether a backend is here. Throws, and so fails the test file, when it is not and the environment requires it. */
+export const requirement = (backend: Backend): Requirement => {
+  const found = inspect(backend)
+  if (!found.available && found.required) throw new Error(absence(backend, found.detail))
+  return found
+}
+
+/**
+ * A `describe` that needs backends, by the contract above: without a required one the suite is a single failing test
+ * that says what to install, so the other suites of the file still run.
+ */
+export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void => {
+  const missing = needs.map(inspect).filter(({ available }) => !available)
+  const required = missing.filter(({ required }) => required)
+  if (required.length > 0) {
+    describe(title, () => {
+      it.each(required)("finds $backend", ({ backend, detail }) => {
+        throw new Error(absence(backend, detail))
+      })
+    })
+  } else if (missing.length > 0) {
+    const reasons = missing.map(({ backend, detail }) => `${backend}: ${detail}`).join("; ")
+    describe.skip(`${title} (skipped, ${reasons})`, suite)
+  } else {
+    describe(title, suite)
+  }
+}
