@@ -1,0 +1,134 @@
+/**
+ * What a buffer may be used for, as bit flags that every backend understands.
+ *
+ * WebGPU takes them as they are meant there; OpenCL and the host ignore what they have no use for, but an operation checks
+ * the usage that it needs on every backend alike, so that a program that works on one works on all.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A set of usage flags, joined with `|`.
+ *
+ * **Example** (A buffer that kernels read and copies fill)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const input = BufferPool.allocate(1024, { usage: BufferUsage.storage | BufferUsage.copyDst })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BufferUsage = number
+
+/** Kernels read and write it. @category flags @since 0.1.0 */
+export const storage = 1
+/** Kernels read it as a uniform block. @category flags @since 0.1.0 */
+export const uniform = 2
+/** Copies and reads take data from it. @category flags @since 0.1.0 */
+export const copySrc = 4
+/** Copies, writes and fills put data into it. @category flags @since 0.1.0 */
+export const copyDst = 8
+/** Draw calls take indices from it (WebGPU). @category flags @since 0.1.0 */
+export const index = 16
+/** Draw calls take vertices from it (WebGPU). @category flags @since 0.1.0 */
+export const vertex = 32
+/** Indirect draws and dispatches take their counts from it (WebGPU). @category flags @since 0.1.0 */
+export const indirect = 64
+/**
+ * Kernels only read it: CL_MEM_READ_ONLY. Binding it writable is InvalidRequest on every backend.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const kernelReadOnly = 128
+/**
+ * Kernels only write it: CL_MEM_WRITE_ONLY. Binding it readable is InvalidRequest on every backend.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const kernelWriteOnly = 256
+/**
+ * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const hostMemory = 512
+
+/**
+ * The usage of an `allocate` that names none: storage, copySrc and copyDst.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const defaultUsage: BufferUsage = storage | copySrc | copyDst
+
+const names: ReadonlyArray<readonly [string, number]> = [
+  ["storage", storage],
+  ["uniform", uniform],
+  ["copySrc", copySrc],
+  ["copyDst", copyDst],
+  ["index", index],
+  ["vertex", vertex],
+  ["indirect", indirect],
+  ["kernelReadOnly", kernelReadOnly],
+  ["kernelWriteOnly", kernelWriteOnly],
+  ["hostMemory", hostMemory]
+]
+
+const all = names.reduce((flags, [, flag]) => flags | flag, 0)
+
+/**
+ * Whether `usage` has every flag of `flags`.
+ *
+ * **Example** (Checking a flag)
+ *
+ * ```ts
+ * import { BufferUsage } from "effect-gpu-pool"
+ *
+ * BufferUsage.has(BufferUsage.defaultUsage, BufferUsage.copySrc) // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const has = (usage: BufferUsage, flags: BufferUsage): boolean => (usage & flags) === flags
+
+/**
+ * The flags by name, for messages.
+ *
+ * **Example** (Showing a usage)
+ *
+ * ```ts
+ * import { BufferUsage } from "effect-gpu-pool"
+ *
+ * BufferUsage.format(BufferUsage.defaultUsage) // => "storage | copySrc | copyDst"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (usage: BufferUsage): string => {
+  const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
+  return set.length === 0 ? `none (${usage})` : set.join(" | ")
+}
+
+/**
+ * What is wrong with a usage, or `undefined` for a good one: it needs a known flag that gives the buffer a purpose, and
+ * nothing unknown or contradictory.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const problem = (usage: BufferUsage): string | undefined => {
+  if (!Number.isInteger(usage) || usage < 0 || (usage & ~all) !== 0) return `the usage ${usage} has unknown flags`
+  if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
+    return `the usage ${format(usage)} allows no operation`
+  }
+  if (has(usage, kernelReadOnly | kernelWriteOnly)) return "kernelReadOnly and kernelWriteOnly exclude each other"
+  return undefined
+}

@@ -1,0 +1,54 @@
+/**
+ * What is known of an open device, the same for every backend.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "./DType.ts"
+
+/**
+ * The limits that the library checks before it calls a driver. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceLimits {
+  /** The largest single buffer. */
+  readonly maxBufferSize: number
+  /** The largest part of a buffer that a kernel argument can see. */
+  readonly maxBindingSize: number
+  /** Block sizes are rounded up to a multiple of this (WebGPU 4, host and OpenCL 1). */
+  readonly granularity: number
+  /** Memory of the device, where the backend tells it. */
+  readonly memoryBytes: number | undefined
+  /** The byte limit of a pool that names none, or `undefined` for no limit. */
+  readonly defaultMaxBytes: number | undefined
+  /** The largest workgroup a kernel may ask for. */
+  readonly maxWorkgroupSize: number
+  /** How many buffers one kernel can take. */
+  readonly maxVectorArguments: number
+}
+
+/**
+ * An open device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceInfo {
+  readonly backend: "webgpu" | "opencl" | "host"
+  readonly name: string
+  readonly vendor: string
+  /** The driver or platform and its version. */
+  readonly driver: string
+  readonly limits: DeviceLimits
+  /** Element types that kernels can use. */
+  readonly dtypes: ReadonlySet<DType>
+}
+
+/**
+ * The device as messages name it.
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (info: DeviceInfo): string => `${info.backend} ${info.name}`

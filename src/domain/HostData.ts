@@ -1,0 +1,70 @@
+/**
+ * Data of the host program on its way to a device. Drivers crash on memory of the wrong kind, so it is checked here.
+ *
+ * @since 0.1.0
+ */
+import { GpuError, invalidRequest } from "./GpuError.ts"
+
+/**
+ * Data that `CommandQueue.write` takes: an ArrayBuffer, or a typed array or DataView over one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostData = ArrayBuffer | ArrayBufferView
+
+/** `detached` came with ES2024, later than the library's target. */
+const isDetached = (buffer: ArrayBuffer): boolean => (buffer as { readonly detached?: boolean }).detached === true
+
+/**
+ * The bytes of `data`, without a copy; InvalidRequest for shared or detached memory, or something else altogether.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer> | GpuError => {
+  const view:
+    | { readonly buffer: ArrayBufferLike; readonly byteOffset: number; readonly byteLength: number }
+    | undefined = ArrayBuffer.isView(data)
+      ? data
+      : data instanceof ArrayBuffer
+      ? { buffer: data, byteOffset: 0, byteLength: data.byteLength }
+      : undefined
+  if (view === undefined || !(view.buffer instanceof ArrayBuffer)) {
+    const shared = typeof SharedArrayBuffer !== "undefined" &&
+      (data as unknown instanceof SharedArrayBuffer || view?.buffer instanceof SharedArrayBuffer)
+    return invalidRequest(
+      operation,
+      shared ? "the data is a SharedArrayBuffer" : "the data is neither an ArrayBuffer nor a view of one",
+      "Pass a typed array over an ordinary ArrayBuffer, as slice() gives it."
+    )
+  }
+  if (isDetached(view.buffer)) {
+    return invalidRequest(
+      operation,
+      "the data's ArrayBuffer is detached",
+      "Write the data before it is transferred elsewhere."
+    )
+  }
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+}
+
+/**
+ * Copies `source` into `target`; InvalidRequest when the target is shared, detached, or of another length.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const copyInto = (operation: string, source: ArrayBuffer, target: HostData): GpuError | undefined => {
+  const view = bytes(operation, target)
+  if (view instanceof GpuError) return view
+  if (view.byteLength !== source.byteLength) {
+    return invalidRequest(
+      operation,
+      `the target has ${view.byteLength} bytes, ${source.byteLength} were read`,
+      "Do not resize or transfer the target while the read is under way."
+    )
+  }
+  view.set(new Uint8Array(source))
+  return undefined
+}

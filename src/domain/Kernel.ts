@@ -1,0 +1,153 @@
+/**
+ * A kernel: arguments and one body per backend language. The library writes everything around the body.
+ *
+ * @since 0.1.0
+ */
+import type { DType, TypedArrayOf } from "./DType.ts"
+import { type GpuError, invalidRequest } from "./GpuError.ts"
+import type { KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+
+/**
+ * What a host body gets: a typed array per vector, a number per scalar, and `<name>_offset` per vector with an offset.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
+  & {
+    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D] : number
+  }
+  & {
+    readonly [A in Args[number] as A extends VectorArg<infer N, DType, true> ? `${N}_offset` : never]: number
+  }
+
+/**
+ * A body for the host backend: works through the items `from` to `to` (exclusive). It is called range by range, with a
+ * yield to the event loop in between.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostBody<Args extends ReadonlyArray<KernelArgument>> = (
+  from: number,
+  to: number,
+  args: HostArguments<Args>
+) => void
+
+/**
+ * One body per language. WGSL and OpenCL C bodies are statements for one item: they see the item's index `i`, the number
+ * of items `count` (both unsigned 32-bit) and the arguments by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelBodies<Args extends ReadonlyArray<KernelArgument>> {
+  readonly wgsl?: string | undefined
+  readonly opencl?: string | undefined
+  readonly host?: HostBody<Args> | undefined
+}
+
+/**
+ * A kernel definition; compiled on first use by the device's KernelCache.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = ReadonlyArray<KernelArgument>> {
+  readonly name: string
+  readonly args: Args
+  readonly body: {
+    readonly wgsl: string | undefined
+    readonly opencl: string | undefined
+    readonly host: ((from: number, to: number, args: never) => void) | undefined
+  }
+  /** Declarations put before the kernel, such as functions. */
+  readonly preamble: { readonly wgsl: string; readonly opencl: string }
+  /** Items of one workgroup. */
+  readonly workgroupSize: number
+  /** Options for the OpenCL compiler, as `-cl-mad-enable`. */
+  readonly buildOptions: string
+}
+
+/**
+ * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
+ * is first dispatched.
+ *
+ * **Example** (Scaling a vector on every backend)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const scale = Kernel.make({
+ *   name: "scale",
+ *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+ *   body: {
+ *     wgsl: "x[i] = a * x[i];",
+ *     opencl: "x[i] = a * x[i];",
+ *     host: (from, to, { a, x }) => {
+ *       for (let i = from; i < to; i++) x[i] = a * x[i]!
+ *     }
+ *   }
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: {
+  readonly name: string
+  readonly args: Args
+  readonly body: KernelBodies<Args>
+  readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
+  readonly workgroupSize?: number | undefined
+  readonly buildOptions?: string | undefined
+}): Kernel<Args> => ({
+  name: options.name,
+  args: options.args,
+  body: { wgsl: options.body.wgsl, opencl: options.body.opencl, host: options.body.host },
+  preamble: { wgsl: options.preamble?.wgsl ?? "", opencl: options.preamble?.opencl ?? "" },
+  workgroupSize: options.workgroupSize ?? 64,
+  buildOptions: options.buildOptions ?? ""
+})
+
+const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
+
+const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
+  argument._tag === "ScalarArg"
+    ? [argument.name]
+    : [argument.name, `${argument.name}_length`, ...(argument.withOffset ? [`${argument.name}_offset`] : [])]
+
+/**
+ * What is wrong with a kernel definition, or `undefined` for a good one.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const check = (kernel: Kernel): GpuError | undefined => {
+  const seen = new Set(["i", "count"])
+  for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
+    if (!identifier.test(name) || name.includes("__")) {
+      return invalidRequest(
+        "Kernel",
+        `"${name}" in kernel "${kernel.name}" is no name that every language accepts`,
+        "Use letters, digits and single underscores, a letter first."
+      )
+    }
+    if (seen.has(name)) {
+      return invalidRequest(
+        "Kernel",
+        `the name "${name}" is taken in kernel "${kernel.name}"`,
+        "Give every argument a name of its own, other than i, count and the kernel's name."
+      )
+    }
+    seen.add(name)
+  }
+  if (!Number.isInteger(kernel.workgroupSize) || kernel.workgroupSize < 1) {
+    return invalidRequest(
+      "Kernel",
+      `workgroupSize ${kernel.workgroupSize} of kernel "${kernel.name}" is no positive integer`,
+      "Leave it out, or use a power of two such as 64."
+    )
+  }
+  return undefined
+}

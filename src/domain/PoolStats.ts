@@ -1,0 +1,92 @@
+/**
+ * What a pool has in hand and what it has done so far.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A snapshot of a pool's ledger. Blocks are counted one by one; every other size is in bytes.
+ *
+ * **Details**
+ *
+ * It follows the counters of PyOpenCL's `MemoryPool` (held_blocks, active_blocks, managed_bytes, active_bytes) and adds
+ * the rest. These hold at all times: `managedBlocks = heldBlocks + activeBlocks = driverAllocations − driverFrees`, and
+ * `managedBytes + reservedBytes` never grows above the pool's limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolStats {
+  /** Blocks kept for reuse. */
+  readonly heldBlocks: number
+  /** Blocks leased to a live scope. */
+  readonly activeBlocks: number
+  /** Held and active blocks. */
+  readonly managedBlocks: number
+  /** Capacity of the held blocks, in bytes. */
+  readonly heldBytes: number
+  /** Bytes that the active leases asked for; their blocks' capacity is `managedBytes − heldBytes`. */
+  readonly activeBytes: number
+  /** Capacity of the held and active blocks, in bytes. */
+  readonly managedBytes: number
+  /** Bytes of driver allocations under way. */
+  readonly reservedBytes: number
+  /** The most bytes that active leases asked for at one time. */
+  readonly peakActiveBytes: number
+  /** The most blocks that were active at one time. */
+  readonly peakActiveBlocks: number
+  /** The most bytes that were managed at one time. */
+  readonly peakManagedBytes: number
+  /** The most blocks that were managed at one time. */
+  readonly peakManagedBlocks: number
+  /** Leases served from a held block, borrowed ones included. */
+  readonly hits: number
+  /** Hits served from a larger bin than the request's own. */
+  readonly borrows: number
+  /** Leases that needed the driver. */
+  readonly misses: number
+  /** Blocks that the driver made for the pool. */
+  readonly driverAllocations: number
+  /** Blocks that the pool gave back to the driver. */
+  readonly driverFrees: number
+  /** Driver errors while a block was released or freed; they cannot fail the scope that closes, so they are counted. */
+  readonly releaseFailures: number
+}
+
+/**
+ * The share of leases that were served from a held block, from 0 to 1; 0 before the first lease.
+ *
+ * **Example** (Reporting how well a pool reuses)
+ *
+ * ```ts
+ * import { BufferPool, PoolStats } from "effect-gpu-pool"
+ * import { Effect } from "effect"
+ *
+ * const report = Effect.map(BufferPool.stats, (stats) => `${Math.round(100 * PoolStats.hitRate(stats))} % hits`)
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
+  const leases = stats.hits + stats.misses
+  return leases === 0 ? 0 : stats.hits / leases
+}
+
+/**
+ * The bytes of active blocks that nobody asked for: what rounding up and borrowing cost at this moment.
+ *
+ * **Example** (Comparing size policies)
+ *
+ * ```ts
+ * import { BufferPool, PoolStats } from "effect-gpu-pool"
+ * import { Effect } from "effect"
+ *
+ * const wasted = Effect.map(BufferPool.stats, PoolStats.wasteBytes)
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" | "activeBytes">): number =>
+  stats.managedBytes - stats.heldBytes - stats.activeBytes
