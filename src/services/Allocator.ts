@@ -1,0 +1,155 @@
+/**
+ * Where a pool gets device memory from, and gives it back to.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as BufferRequest from "../domain/BufferRequest.ts"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import { CommandQueue } from "./CommandQueue.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { DeviceContext } from "./DeviceContext.ts"
+
+/**
+ * The service. Decorators are layers from Allocator to Allocator.
+ *
+ * @see pyopencl.tools.AllocatorBase
+ * @category services
+ * @since 0.1.0
+ */
+export class Allocator extends Context.Service<Allocator, {
+  /**
+   * A device buffer of `bytes` bytes (at least 1). Fails with OutOfMemory, LimitExceeded, InvalidRequest, DeviceLost or
+   * DriverError. Uninterruptible: the caller owns the buffer and sees to its `freeUnsafe`.
+   */
+  readonly allocate: (
+    bytes: number,
+    usage?: BufferUsage.BufferUsage,
+    label?: string | undefined
+  ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * Gives a buffer back when called, in queue order: what was recorded with it is submitted first. The answer is an Exit,
+   * so that finalizers and pools can act on it in the same step.
+   */
+  readonly freeUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
+  /** Waits until the driver has really given back what was freed. */
+  readonly reclaim: Effect.Effect<void, GpuError>
+  /** Whether a successful `allocate` proves that the memory exists. */
+  readonly immediate: boolean
+}>()("effect-gpu-pool/Allocator") {}
+
+const make = (immediate: boolean) =>
+  Effect.gen(function*() {
+    const device = yield* DeviceContext
+    const { driver } = yield* CommandQueue
+
+    const freeUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+      const flushed = driver.flushUnsafe()
+      const destroyed = device.destroyBufferUnsafe(buffer)
+      // Nothing can be submitted to a lost device, and nothing has to be.
+      return Exit.isFailure(flushed) && device.status.error === undefined ? flushed : destroyed
+    }
+
+    const create = (bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined) =>
+      Effect.suspend(() => {
+        const operation = "Allocator.allocate"
+        return device.status.error ??
+          BufferRequest.sizeProblem(operation, bytes) ??
+          BufferRequest.emptyProblem(operation, bytes) ??
+          BufferRequest.usageProblem(operation, usage) ??
+          BufferRequest.limitProblem(operation, bytes, "maxBufferSize", device.info.limits.maxBufferSize) ??
+          device.createBuffer(bytes, usage, label)
+      })
+
+    /** Whatever ends the proof before it succeeds gives the buffer back, so a failed residency check leaks nothing. */
+    const prove = (buffer: DeviceBuffer) =>
+      Effect.as(Effect.onError(driver.touch(buffer), () => Effect.sync(() => freeUnsafe(buffer))), buffer)
+
+    return Allocator.of({
+      // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
+      allocate: (bytes, usage = BufferUsage.defaultUsage, label) => {
+        const created = create(bytes, usage, label)
+        return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
+      },
+      freeUnsafe,
+      reclaim: driver.reclaim,
+      immediate
+    })
+  })
+
+/**
+ * Allocates so that success proves that the memory exists: an OutOfMemory comes at once, where a pool can answer it.
+ *
+ * **Example** (Unpooled memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.map(Allocator.allocate(4096), (buffer) => buffer.size).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(Allocator.layerImmediate),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => 4096
+ * ```
+ *
+ * @see pyopencl.tools.ImmediateAllocator
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = Layer.effect(
+  Allocator,
+  make(true)
+)
+
+/**
+ * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
+ * {@link layerImmediate}, and the wrong base for a pool, which then cannot answer OutOfMemory.
+ *
+ * @see pyopencl.tools.DeferredAllocator
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = Layer.effect(
+  Allocator,
+  make(false)
+)
+
+/**
+ * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is logged.
+ *
+ * **Example** (A buffer that no pool keeps)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, CommandQueue } from "effect-gpu-pool"
+ *
+ * const once = Effect.scoped(Effect.gen(function*() {
+ *   const buffer = yield* Allocator.allocate(1024, { label: "once" })
+ *   yield* CommandQueue.fill(buffer, 0)
+ * }))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocate = (
+  bytes: number,
+  options?: { readonly usage?: BufferUsage.BufferUsage | undefined; readonly label?: string | undefined }
+): Effect.Effect<DeviceBuffer, GpuError, Allocator | Scope.Scope> =>
+  Effect.flatMap(Allocator, (allocator) =>
+    Effect.acquireRelease(
+      allocator.allocate(bytes, options?.usage, options?.label),
+      (buffer) =>
+        Effect.catch(
+          Effect.suspend(() => allocator.freeUnsafe(buffer)),
+          (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
+        )
+    ))

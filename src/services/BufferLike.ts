@@ -1,0 +1,55 @@
+/**
+ * What an operation on buffers takes: a lease, or a device buffer straight from an Allocator.
+ *
+ * @since 0.1.0
+ */
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import { format } from "../domain/DeviceInfo.ts"
+import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import { DeviceBuffer } from "./DeviceBuffer.ts"
+import { type PooledBuffer, releasedError } from "./PooledBuffer.ts"
+
+/**
+ * A lease or a device buffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BufferLike = PooledBuffer | DeviceBuffer
+
+/**
+ * Why `buffer` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
+  if (buffer instanceof DeviceBuffer) {
+    if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
+    return buffer.destroyed
+      ? makeError(new BufferReleased({ operation, label: buffer.label, size: buffer.size, why: "released" }))
+      : undefined
+  }
+  if (buffer.list === undefined) return releasedError(operation, buffer)
+  const { info } = buffer.list.pool
+  return info === owner ? undefined : foreign(operation, buffer, info, owner)
+}
+
+const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
+  makeError(
+    new ForeignBuffer({
+      operation,
+      label: buffer.label,
+      owner: format(owner),
+      expected: owner.name === expected.name ? `another opening of ${format(expected)}` : format(expected)
+    })
+  )
+
+/**
+ * The device memory of a buffer that has no {@link problem}; `undefined` for a zero-byte lease, which has none.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined =>
+  buffer instanceof DeviceBuffer ? buffer : buffer.block?.value

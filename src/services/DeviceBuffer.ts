@@ -1,0 +1,41 @@
+/**
+ * One device allocation, opaque outside the backend that made it.
+ *
+ * @since 0.1.0
+ */
+import type { BufferUsage } from "../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+
+/**
+ * A buffer as the driver gave it: around a GPUBuffer, a cl_mem or an ArrayBuffer. Programs hold leases
+ * (`PooledBuffer`) instead; a device buffer is what an Allocator hands out, and whoever allocated it frees it.
+ *
+ * Each backend has a subclass of its own and unwraps only that.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class DeviceBuffer {
+  /** The open device that made it, compared by identity. */
+  readonly owner: DeviceInfo
+  /** Bytes that can be addressed. */
+  readonly size: number
+  readonly usage: BufferUsage
+  readonly label: string | undefined
+  /** Set by the backend when it gives the memory back. */
+  destroyed = false
+  /** False once a command on it could not even be recorded: its memory may not exist, so no pool leases it again. */
+  recyclable = true
+
+  constructor(owner: DeviceInfo, size: number, usage: BufferUsage, label: string | undefined) {
+    this.owner = owner
+    this.size = size
+    this.usage = usage
+    this.label = label
+  }
+
+  /** The same as `size`: a device buffer has no slack. */
+  get capacity(): number {
+    return this.size
+  }
+}

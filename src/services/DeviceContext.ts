@@ -1,0 +1,85 @@
+/**
+ * One open device: what it is, whether it is still there, and the raw creation and destruction of buffers.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { BufferUsage } from "../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { DeviceStatus } from "../domain/DeviceStatus.ts"
+import type { DriverObjects } from "../domain/DriverObjects.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+
+/**
+ * The service: one open device. Each backend's layer provides it.
+ *
+ * **Example** (Asking what the device is)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const backend = DeviceContext.info.pipe(Effect.map((info) => info.backend), Effect.provide(Host.layer()))
+ * await Effect.runPromise(backend) // => "host"
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class DeviceContext extends Context.Service<DeviceContext, {
+  readonly info: DeviceInfo
+  /** Alive or lost, synchronously. */
+  readonly status: DeviceStatus
+  /** Counts at the driver boundary; readable after the device is closed. */
+  readonly driverObjects: DriverObjects
+  /**
+   * Creates a buffer of `bytes` bytes (positive, at most `maxBufferSize`: the caller checks). Fails with OutOfMemory,
+   * DeviceLost or DriverError. Whether success proves that the memory exists depends on the backend: see
+   * `Allocator.layerImmediate`. Interruption frees what was created.
+   */
+  readonly createBuffer: (
+    bytes: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an Allocator
+   * sees to that. Destroying a buffer twice does nothing.
+   */
+  readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
+}>()("effect-gpu-pool/DeviceContext") {}
+
+/**
+ * The open device's description.
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const info: Effect.Effect<DeviceInfo, never, DeviceContext> = DeviceContext.useSync((device) => device.info)
+
+/**
+ * Waits until the device is lost and succeeds with the DeviceLost error; never completes while the device lives.
+ *
+ * **Example** (Restarting when the device is gone)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext } from "effect-gpu-pool"
+ *
+ * const orLost = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.raceFirst(job, Effect.flatMap(DeviceContext.lost, Effect.fail))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const lost: Effect.Effect<GpuError, never, DeviceContext> = DeviceContext.use((device) =>
+  Effect.callback<GpuError>((resume) => {
+    const stop = device.status.onLost((error) => resume(Effect.succeed(error)))
+    return Effect.sync(stop)
+  })
+)

@@ -1,0 +1,220 @@
+/**
+ * The arguments of one dispatch: their types, and the checks that stand between a program and a driver.
+ *
+ * @since 0.1.0
+ */
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import * as DType from "../domain/DType.ts"
+import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
+import type { Kernel } from "../domain/Kernel.ts"
+import type { KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+import * as BufferLike from "./BufferLike.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { VectorBinding } from "./QueueDriver.ts"
+
+/**
+ * A vector whose view starts at an element of the buffer, for arguments declared `withOffset`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OffsetBuffer {
+  readonly buffer: BufferLike.BufferLike
+  /** The first element (not byte) of the view. */
+  readonly offset: number
+}
+
+/**
+ * Any value that an argument can have.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number
+
+/**
+ * The values for a kernel's arguments, by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
+  readonly [A in Args[number] as A["name"]]: A extends ScalarArg ? number
+    : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
+    : BufferLike.BufferLike
+}
+
+/**
+ * Checked arguments in the kernel's order, as a queue driver takes them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BoundArguments {
+  readonly vectors: ReadonlyArray<VectorBinding>
+  readonly scalars: ReadonlyArray<number>
+}
+
+const operation = "CommandQueue.dispatch"
+
+/** Why a buffer cannot be used at all, given by the queue. */
+type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
+
+/**
+ * Checks the arguments of a dispatch and puts them in order.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const bind = (
+  kernel: Kernel,
+  args: Readonly<Record<string, ArgumentValue>>,
+  count: number,
+  info: DeviceInfo,
+  usable: Usable
+): BoundArguments | GpuError => {
+  const problem = countProblem(count) ?? namesProblem(kernel, args)
+  if (problem !== undefined) return problem
+  const vectors: Array<VectorBinding> = []
+  const scalars: Array<number> = []
+  for (const argument of kernel.args) {
+    const value = args[argument.name]
+    if (argument._tag === "ScalarArg") {
+      const problem = scalarProblem(argument, value)
+      if (problem !== undefined) return problem
+      scalars.push(value as number)
+    } else {
+      const bound = bindVector(argument, value, info, usable)
+      if (!("buffer" in bound)) return bound
+      vectors.push(bound)
+    }
+  }
+  return aliasProblem(kernel, vectors) ?? { vectors, scalars }
+}
+
+const countProblem = (count: number): GpuError | undefined =>
+  Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
+    operation,
+    `count ${count} is no whole number of items from 0 to 2^32 - 1`,
+    "Dispatch in several parts if there are more items."
+  )
+
+const namesProblem = (kernel: Kernel, args: Readonly<Record<string, ArgumentValue>>): GpuError | undefined => {
+  const unknown = Object.keys(args).find((name) => kernel.args.every((argument) => argument.name !== name))
+  return unknown === undefined ? undefined : invalidRequest(
+    operation,
+    `kernel "${kernel.name}" has no argument "${unknown}"`,
+    `Its arguments are ${kernel.args.map((argument) => argument.name).join(", ") || "none"}.`
+  )
+}
+
+const scalarRanges: { readonly [D in DType.DType]: readonly [number, number] | undefined } = {
+  f32: undefined,
+  f64: undefined,
+  i32: [-0x80000000, 0x7fffffff],
+  u32: [0, 0xffffffff]
+}
+
+const scalarProblem = (argument: ScalarArg, value: ArgumentValue | undefined): GpuError | undefined => {
+  const range = scalarRanges[argument.dtype]
+  if (
+    typeof value === "number" &&
+    (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1]))
+  ) return undefined
+  return invalidRequest(
+    operation,
+    `argument "${argument.name}" is ${typeof value === "object" ? "a buffer" : String(value)}, no ${argument.dtype}`,
+    range === undefined ? "Pass a number." : `Pass a whole number from ${range[0]} to ${range[1]}.`
+  )
+}
+
+const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in value && "offset" in value
+
+const bindVector = (
+  argument: VectorArg,
+  value: ArgumentValue | undefined,
+  info: DeviceInfo,
+  usable: Usable
+): VectorBinding | GpuError => {
+  if (typeof value !== "object" || value === null) {
+    return invalidRequest(operation, `argument "${argument.name}" is ${String(value)}, no buffer`, "Pass a lease.")
+  }
+  const buffer = isOffsetBuffer(value) ? value.buffer : value
+  const offset = isOffsetBuffer(value) ? value.offset : 0
+  const memory = BufferLike.deviceBuffer(buffer)
+  return usable(operation, buffer, BufferUsage.storage) ??
+    accessProblem(argument, buffer) ??
+    sizeProblem(argument, buffer, offset, info) ??
+    { buffer: memory as DeviceBuffer, size: buffer.size, offset }
+}
+
+const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
+  const forbidden = argument.access !== "read" && BufferUsage.has(buffer.usage, BufferUsage.kernelReadOnly)
+    ? "kernelReadOnly"
+    : argument.access !== "write" && BufferUsage.has(buffer.usage, BufferUsage.kernelWriteOnly)
+    ? "kernelWriteOnly"
+    : undefined
+  return forbidden === undefined ? undefined : invalidRequest(
+    operation,
+    `argument "${argument.name}" has access "${argument.access}", but the buffer is ${forbidden}`,
+    "Allocate the buffer without that flag, or declare the argument's access."
+  )
+}
+
+const sizeProblem = (
+  argument: VectorArg,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  info: DeviceInfo
+): GpuError | undefined => {
+  const itemSize = DType.byteSize(argument.dtype)
+  if (buffer.size < itemSize) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is a buffer of ${buffer.size} bytes, which holds no ${argument.dtype}`,
+      "Allocate at least one element: an empty buffer cannot be bound."
+    )
+  }
+  if (buffer.size > info.limits.maxBindingSize) {
+    return makeError(
+      new LimitExceeded({
+        operation: `${operation}, argument "${argument.name}"`,
+        requested: buffer.size,
+        limitName: "maxBindingSize",
+        limit: info.limits.maxBindingSize
+      })
+    )
+  }
+  if (!argument.withOffset && offset !== 0) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is not declared withOffset`,
+      "Declare it so, or pass the buffer itself."
+    )
+  }
+  const elements = Math.floor(buffer.size / itemSize)
+  return Number.isInteger(offset) && offset >= 0 && offset < elements ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} of argument "${argument.name}" is outside its ${elements} elements`,
+    "Pass the index of the first element."
+  )
+}
+
+/** WebGPU allows one buffer twice in a dispatch only when nothing writes it. */
+const aliasProblem = (kernel: Kernel, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
+  const declared = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  for (let i = 1; i < vectors.length; i++) {
+    for (let j = 0; j < i; j++) {
+      if (vectors[i]!.buffer !== vectors[j]!.buffer) continue
+      const [first, second] = [declared[j]!, declared[i]!]
+      if (first.access === "read" && second.access === "read") continue
+      return invalidRequest(
+        operation,
+        `the arguments "${first.name}" and "${second.name}" are the same buffer and one of them is written`,
+        "Give the kernel two different buffers."
+      )
+    }
+  }
+  return undefined
+}

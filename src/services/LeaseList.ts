@@ -1,0 +1,61 @@
+/**
+ * The leases of one scope and one pool, under one finalizer. Leases come and go in constant time and leave nothing behind,
+ * however long the scope lives. Every live lease is in exactly one list.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { BufferReleased } from "../domain/GpuError.ts"
+import type { LeasePool } from "./LeasePool.ts"
+import type { PooledBuffer } from "./PooledBuffer.ts"
+
+/** @internal */
+export class LeaseList {
+  /** The scope that owns the leases; none for the loans of `use`. */
+  readonly scope: Scope.Scope | undefined
+  readonly pool: LeasePool
+  closed = false
+  /** The lease that came last, chained to the others through `previousInList`. */
+  last: PooledBuffer | undefined = undefined
+
+  constructor(pool: LeasePool, scope: Scope.Scope | undefined) {
+    this.pool = pool
+    this.scope = scope
+  }
+
+  add(lease: PooledBuffer): void {
+    lease.list = this
+    lease.previousInList = this.last
+    if (this.last !== undefined) this.last.nextInList = lease
+    this.last = lease
+  }
+
+  remove(lease: PooledBuffer): void {
+    const { nextInList: next, previousInList: previous } = lease
+    if (next === undefined) this.last = previous
+    else next.previousInList = previous
+    if (previous !== undefined) previous.nextInList = next
+    lease.list = undefined
+    lease.previousInList = undefined
+    lease.nextInList = undefined
+  }
+
+  /** The scope's finalizer. */
+  close(): Effect.Effect<void> {
+    this.closed = true
+    this.pool.forget(this)
+    return this.endAll("scopeClosed")
+  }
+
+  /** Ends the leases, the last one first. */
+  endAll(why: BufferReleased["why"]): Effect.Effect<void> {
+    let failures: Array<Effect.Effect<void>> | undefined
+    while (this.last !== undefined) {
+      const failed = this.pool.endUnsafe(this.last, why)
+      if (failed !== undefined) (failures ??= []).push(failed)
+    }
+    return failures === undefined ? Exit.void : Effect.all(failures, { discard: true })
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The synchronous heart of a buffer pool: grants leases on blocks, ends them, and gives blocks back to the allocator. Its
+ * state is one PoolCore and the lists of live leases. Everything here happens within one step, so no interruption can come
+ * between two changes.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { BufferUsage } from "../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { BufferReleased, GpuError, Holder } from "../domain/GpuError.ts"
+import type { PoolBlock, PoolCore } from "../domain/PoolCore.ts"
+import type { Allocator } from "./Allocator.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { LeaseList } from "./LeaseList.ts"
+import { PooledBuffer } from "./PooledBuffer.ts"
+
+/**
+ * What is left to do after several steps: mostly nothing.
+ *
+ * @internal
+ */
+export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): Effect.Effect<void> => {
+  const left = effects.filter((effect) => effect !== undefined)
+  return left.length === 0 ? Exit.void : Effect.all(left, { discard: true })
+}
+
+/** @internal */
+export class LeasePool {
+  readonly info: DeviceInfo
+  readonly core: PoolCore<DeviceBuffer, BufferUsage>
+  readonly #allocator: Allocator["Service"]
+  closed = false
+  /** The live leases of `use`. */
+  readonly loans = new LeaseList(this, undefined)
+  /** Leases granted so far; their ages are counted from it. */
+  #sequence = 0
+  /** The list used last: a program mostly stays in one scope for a while. */
+  #recentList: LeaseList | undefined = undefined
+  /** The other lists, by scope. */
+  readonly #lists = new Map<LeaseList["scope"], LeaseList>()
+
+  constructor(info: DeviceInfo, core: PoolCore<DeviceBuffer, BufferUsage>, allocator: Allocator["Service"]) {
+    this.info = info
+    this.core = core
+    this.#allocator = allocator
+  }
+
+  /** A lease on an active block, or of zero bytes without a block. */
+  grant(
+    list: LeaseList,
+    block: PoolBlock<DeviceBuffer> | undefined,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined
+  ): PooledBuffer {
+    const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
+    list.add(lease)
+    return lease
+  }
+
+  /**
+   * Ends a live lease; its block is held again, or freed. A failing free is counted here and logged by the effect that
+   * comes back, if one does.
+   */
+  endUnsafe(lease: PooledBuffer, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+    lease.ended = why
+    if (lease.list !== undefined) lease.list.remove(lease)
+    const block = lease.block
+    if (block === undefined) return undefined
+    lease.block = undefined
+    return this.recycle(block)
+  }
+
+  /** Makes an active block held, or frees it. */
+  recycle(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
+    if (block.value.recyclable) return this.core.release(block) ? undefined : this.free(block)
+    this.core.discard(block)
+    return this.free(block)
+  }
+
+  /** Gives a detached block back to the allocator, in this very step. */
+  free(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
+    const exit = this.#allocator.freeUnsafe(block.value)
+    this.core.freed(block)
+    return Exit.isSuccess(exit) ? undefined : this.#releaseFailed(exit)
+  }
+
+  freeHeld(): Effect.Effect<void> {
+    const failures: Array<Effect.Effect<void> | undefined> = []
+    for (const block of this.core.evictAll()) failures.push(this.free(block))
+    return allOf(failures)
+  }
+
+  /** Ends everything: the leases first, then the held blocks. */
+  close(): Effect.Effect<void> {
+    this.closed = true
+    this.core.stopHolding()
+    const ended = this.#openLists().map((list) => list.endAll("poolClosed"))
+    return Effect.andThen(allOf(ended), this.freeHeld())
+  }
+
+  /** The largest live leases, for the evidence of an out-of-memory error. */
+  largestHolders(count: number): ReadonlyArray<Holder> {
+    const largest: Array<PooledBuffer> = []
+    for (const list of this.#openLists()) {
+      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
+        const least = largest[count - 1]
+        if (lease.block === undefined || (least !== undefined && least.size >= lease.size)) continue
+        largest.push(lease)
+        largest.sort((a, b) => b.size - a.size)
+        largest.length = Math.min(largest.length, count)
+      }
+    }
+    return largest.map((lease) => ({
+      label: lease.label,
+      size: lease.size,
+      capacity: lease.capacity,
+      age: this.#sequence - lease.sequence - 1
+    }))
+  }
+
+  /** The open list of a scope, if it has one. */
+  listOf(scope: Scope.Scope): LeaseList | undefined {
+    const recent = this.#recentList
+    if (recent !== undefined && recent.scope === scope) return recent
+    // Asking an empty map would still give the scope an identity hash, which a hit can do without.
+    const list = this.#lists.size === 0 ? undefined : this.#lists.get(scope)
+    if (list !== undefined) this.#remember(list)
+    return list
+  }
+
+  /**
+   * Runs `f` with the list of a scope. A new list is registered in the scope before `f` can put a lease into it, because
+   * the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have registered
+   * one for the same scope meanwhile: then that one is used, so that a scope has one list.
+   */
+  withList<A>(scope: Scope.Scope, f: (list: LeaseList) => Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+    const known = this.listOf(scope)
+    if (known !== undefined) return f(known)
+    const list = new LeaseList(this, scope)
+    return Effect.flatMap(Scope.addFinalizerExit(scope, () => list.close()), () => {
+      if (list.closed) return f(list)
+      const other = this.listOf(scope)
+      if (other !== undefined) return f(other)
+      this.#remember(list)
+      return f(list)
+    })
+  }
+
+  forget(list: LeaseList): void {
+    if (this.#recentList === list) this.#recentList = undefined
+    else if (this.#lists.size > 0 && this.#lists.get(list.scope) === list) this.#lists.delete(list.scope)
+  }
+
+  /** One list stands aside, so that short scopes in a row never touch the map. */
+  #remember(list: LeaseList): void {
+    const recent = this.#recentList
+    this.#recentList = list
+    if (recent !== undefined) this.#lists.set(recent.scope, recent)
+    if (this.#lists.size > 0) this.#lists.delete(list.scope)
+  }
+
+  #openLists(): ReadonlyArray<LeaseList> {
+    const recent = this.#recentList
+    return [this.loans, ...(recent === undefined ? [] : [recent]), ...this.#lists.values()]
+  }
+
+  #releaseFailed(exit: Exit.Exit<void, GpuError>): Effect.Effect<void> {
+    this.core.releaseFailures += 1
+    return Effect.catch(
+      exit,
+      (error) => Effect.logWarning(`A block of the buffer pool could not be given back: ${error.message}`)
+    )
+  }
+}

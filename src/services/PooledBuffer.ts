@@ -1,0 +1,172 @@
+/**
+ * The lease: what a program holds of a pooled buffer.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { BufferUsage } from "../domain/BufferUsage.ts"
+import { BufferReleased, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import type { PoolBlock } from "../domain/PoolCore.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { LeaseHolder } from "./LeaseHolder.ts"
+import type { LeaseList } from "./LeaseList.ts"
+
+/**
+ * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each acquire
+ * makes a new one, so using it afterwards is a BufferReleased error and never another owner's memory.
+ *
+ * It implements {@link LeaseHolder}, as everything that holds leases should.
+ *
+ * @see pyopencl.tools.PooledBuffer, whose `size` is the block's instead of the request's
+ * @category models
+ * @since 0.1.0
+ */
+export class PooledBuffer implements LeaseHolder {
+  /** Bytes that were asked for. */
+  readonly size: number
+  /** Bytes of the block, at least `size`. */
+  readonly capacity: number
+  readonly usage: BufferUsage
+  readonly label: string | undefined
+
+  /** The block while the lease is live; a zero-byte lease has none. @internal */
+  block: PoolBlock<DeviceBuffer> | undefined
+  /** Why the lease ended, `undefined` while it is live. @internal */
+  ended: BufferReleased["why"] | undefined = undefined
+  /** The list that owns the lease while it is live. @internal */
+  list: LeaseList | undefined = undefined
+  /** @internal */
+  previousInList: PooledBuffer | undefined = undefined
+  /** @internal */
+  nextInList: PooledBuffer | undefined = undefined
+  /** Which lease of the pool this is, in order of granting. @internal */
+  readonly sequence: number
+
+  /** @internal */
+  constructor(
+    block: PoolBlock<DeviceBuffer> | undefined,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    sequence: number
+  ) {
+    this.block = block
+    this.size = size
+    this.capacity = block === undefined ? 0 : block.capacity
+    this.usage = usage
+    this.label = label
+    this.sequence = sequence
+  }
+
+  [LeaseHolder](): Iterable<PooledBuffer> {
+    return [this]
+  }
+
+  toString(): string {
+    return `PooledBuffer(${this.label === undefined ? "" : `"${this.label}", `}${this.size} of ${this.capacity} bytes${
+      this.ended === undefined ? "" : `, ${this.ended}`
+    })`
+  }
+}
+
+/**
+ * The error of using a lease that has ended.
+ *
+ * @internal
+ */
+export const releasedError = (operation: string, lease: PooledBuffer): GpuError =>
+  makeError(
+    new BufferReleased({ operation, label: lease.label, size: lease.size, why: lease.ended ?? "released" })
+  )
+
+/**
+ * Whether the lease can still be used.
+ *
+ * **Example** (Looking at a lease after its scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PooledBuffer } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const leaked = Effect.scoped(BufferPool.allocate(64)).pipe(
+ *   Effect.map(PooledBuffer.isLive),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(leaked) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isLive = (lease: PooledBuffer): boolean => lease.list !== undefined
+
+/**
+ * Gives the block back before the scope closes; nothing of it stays behind in the scope. A second call fails with
+ * BufferReleased.
+ *
+ * **Example** (Returning memory early in a long-lived scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PooledBuffer } from "effect-gpu-pool"
+ *
+ * const step = Effect.gen(function*() {
+ *   const scratch = yield* BufferPool.allocate(1024)
+ *   yield* PooledBuffer.release(scratch)
+ * })
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() => {
+    const list = lease.list
+    if (list === undefined) return releasedError("PooledBuffer.release", lease)
+    return list.pool.endUnsafe(lease, "released") ?? Exit.void
+  })
+
+/**
+ * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released and
+ * the answer is BufferReleased.
+ *
+ * **Example** (Keeping a result beyond the scope of its work)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PooledBuffer } from "effect-gpu-pool"
+ *
+ * const result = Effect.gen(function*() {
+ *   const outer = yield* Effect.scope
+ *   return yield* Effect.scoped(Effect.gen(function*() {
+ *     const out = yield* BufferPool.allocate(4096)
+ *     yield* PooledBuffer.transfer(out, outer)
+ *     return out
+ *   }))
+ * })
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() =>
+    lease.list === undefined
+      ? releasedError("PooledBuffer.transfer", lease)
+      : lease.list.pool.withList(scope, (list) => move(lease, list))
+  )
+
+const move = (lease: PooledBuffer, to: LeaseList): Effect.Effect<void, GpuError> => {
+  if (lease.list === undefined) return releasedError("PooledBuffer.transfer", lease)
+  if (to.closed) {
+    const ended = to.pool.endUnsafe(lease, "scopeClosed") ?? Exit.void
+    return Effect.andThen(ended, releasedError("PooledBuffer.transfer", lease))
+  }
+  lease.list.remove(lease)
+  to.add(lease)
+  return Exit.void
+}

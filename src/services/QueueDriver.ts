@@ -1,0 +1,82 @@
+/**
+ * What a backend gives so that `CommandQueue.fromDriver` can build the queue that programs use. Everything that arrives
+ * here is checked: right device, not released, right usage, in bounds, aligned. So each rule is written once.
+ *
+ * The calls ending in `Unsafe` take effect when called, in the order of the calls: that is queue order.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../domain/GpuError.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { CompiledKernel } from "./KernelCache.ts"
+
+/**
+ * A vector argument of a dispatch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VectorBinding {
+  readonly buffer: DeviceBuffer
+  /** Requested bytes of the lease, not of its block. */
+  readonly size: number
+  /** First element of the view, 0 without an offset. */
+  readonly offset: number
+}
+
+/**
+ * One dispatch, its arguments in the kernel's order.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Dispatch {
+  readonly compiled: CompiledKernel
+  readonly vectors: ReadonlyArray<VectorBinding>
+  readonly scalars: ReadonlyArray<number>
+  /** Items, 1 to 2^32 - 1. */
+  readonly count: number
+}
+
+/**
+ * The backend's side of a command queue. Offsets and lengths are bytes, multiples of 4 except for an access that ends at
+ * the lease's size: the bytes up to the next multiple of 4 then belong to the lease too, if its block has them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueueDriver {
+  /** Copies `data` before it returns; writes it in queue order. */
+  readonly writeUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    data: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
+  readonly copyUnsafe: (
+    source: DeviceBuffer,
+    sourceOffset: number,
+    target: DeviceBuffer,
+    targetOffset: number,
+    bytes: number
+  ) => Exit.Exit<void, GpuError>
+  /** Repeats the little-endian 4-byte `pattern`, the last one cut at `bytes`. */
+  readonly fillUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    pattern: number
+  ) => Exit.Exit<void, GpuError>
+  readonly dispatchUnsafe: (dispatch: Dispatch) => Exit.Exit<void, GpuError>
+  /** Submits what was recorded. Nothing recorded: no driver call. */
+  readonly flushUnsafe: () => Exit.Exit<void, GpuError>
+  /** Flushes and reads `bytes` bytes in queue order into memory of its own. Fails also with errors of recorded work. */
+  readonly read: (source: DeviceBuffer, offset: number, bytes: number) => Effect.Effect<ArrayBuffer, GpuError>
+  /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
+  readonly finish: Effect.Effect<void, GpuError>
+  /** Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does. */
+  readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
+  /** Waits until the driver has really given back what was destroyed. */
+  readonly reclaim: Effect.Effect<void, GpuError>
+}
