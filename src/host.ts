@@ -1,0 +1,6 @@
+/**
+ * The host backend of effect-gpu-pool: buffers in process memory, for programs without a device and for tests.
+ *
+ * @since 0.1.0
+ */
+export * as Host from "./layers/Host/Host.ts"

@@ -1,0 +1,267 @@
+/**
+ * Failures that a test plans for the host backend, and the counts of what the backend was asked to do.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+
+/**
+ * Which calls a planned fault meets.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FaultWindow {
+  /** The first call that fails, counted from now: 1, the default, is the next one. */
+  readonly nth?: number | undefined
+  /** How many calls in a row fail, 1 when left out; `Infinity` for all from there on. */
+  readonly times?: number | undefined
+}
+
+/**
+ * Waiting times that the backend adds, by kind. They pass on Effect's clock, so that a TestClock drives them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Delays {
+  /** Before a buffer is created. Interruption during it creates nothing. */
+  readonly allocations?: Duration.Input | undefined
+  /** Between taking the bytes in queue order and handing them over. */
+  readonly reads?: Duration.Input | undefined
+}
+
+/**
+ * Failures to come and counts of what has been, shared between a test and the host devices that it opens. The counts and
+ * plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
+ *
+ * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no positive
+ * integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test pass for the wrong reason.
+ *
+ * **Example** (A driver that refuses the second allocation)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const faults = Host.makeFaults()
+ * faults.failAllocations({ nth: 2, error: "DriverError" })
+ * const program = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(64)
+ *   return yield* Effect.flip(BufferPool.allocate(4096))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer({ faults })))
+ * const error = await Effect.runPromise(program)
+ * error.reason._tag // => "DriverError"
+ * ```
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export class Faults {
+  readonly #openings = new Plan<string>()
+  readonly #operations = new Plan<string>()
+  readonly #allocations = new Plan<"OutOfMemory" | "DriverError">()
+  readonly #frees = new Plan<string>()
+  readonly #commands = new Plan<string>()
+  readonly #reads = new Plan<never>()
+  readonly #devices = new Set<DeviceStatus>()
+  #delays: { readonly allocations: Duration.Duration | undefined; readonly reads: Duration.Duration | undefined } =
+    noDelays
+
+  /** How often a device was to be opened. */
+  get openings(): number {
+    return this.#openings.count
+  }
+
+  /** Allocations that reached the driver, failed ones included; one that was interrupted while delayed is not counted. */
+  get allocations(): number {
+    return this.#allocations.count
+  }
+
+  /** Buffers that were given back, failing frees included. */
+  get frees(): number {
+    return this.#frees.count
+  }
+
+  /** Commands: writes, copies, fills and dispatches, in the order in which they were recorded. */
+  get commands(): number {
+    return this.#commands.count
+  }
+
+  /** Reads that were asked for. */
+  get reads(): number {
+    return this.#reads.count
+  }
+
+  /** Allocations, frees, commands, reads, finishes and reclaims together. */
+  get operations(): number {
+    return this.#operations.count
+  }
+
+  /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
+  failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
+    this.#openings.add(options, options?.why ?? "a planned fault")
+  }
+
+  /** Makes allocations fail, with OutOfMemory unless told otherwise. */
+  failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
+    this.#allocations.add(options, options?.error ?? "OutOfMemory")
+  }
+
+  /** Makes frees answer with DriverError. The memory is given back all the same. */
+  failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    this.#frees.add(options, options?.log ?? "a planned fault")
+  }
+
+  /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
+  failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    this.#commands.add(options, options?.log ?? "a planned fault")
+  }
+
+  /** Loses every open device that uses these faults, now. Does nothing while none is open. */
+  lose(detail: string = "a planned fault"): void {
+    // Listeners may open devices anew, and those live.
+    const open = Array.from(this.#devices)
+    for (const device of open) device.lose(detail)
+  }
+
+  /** Loses the device at its nth operation from now, 1 being the next one; that operation fails with DeviceLost. */
+  loseAt(nth: number, detail: string = "a planned fault"): void {
+    this.#operations.add({ nth }, detail)
+  }
+
+  /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
+  delay(delays: Delays): void {
+    this.#delays = { allocations: delayOrThrow(delays.allocations), reads: delayOrThrow(delays.reads) }
+  }
+
+  /** Forgets every planned fault and delay. The counts stay. */
+  clear(): void {
+    for (const plan of [this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands]) plan.clear()
+    this.#delays = noDelays
+  }
+
+  /** @internal */
+  attach(device: DeviceStatus): () => void {
+    this.#devices.add(device)
+    return () => {
+      this.#devices.delete(device)
+    }
+  }
+
+  /** @internal */
+  nextOpening(): string | undefined {
+    return this.#openings.next()
+  }
+
+  /** Counts an operation and loses the device when that was planned. @internal */
+  operation(device: DeviceStatus): void {
+    const detail = this.#operations.next()
+    if (detail !== undefined) device.lose(detail)
+  }
+
+  /** @internal */
+  nextAllocation(): "OutOfMemory" | "DriverError" | undefined {
+    return this.#allocations.next()
+  }
+
+  /** @internal */
+  nextFree(): string | undefined {
+    return this.#frees.next()
+  }
+
+  /** @internal */
+  nextCommand(): string | undefined {
+    return this.#commands.next()
+  }
+
+  /** @internal */
+  nextRead(): void {
+    this.#reads.next()
+  }
+
+  /** @internal */
+  delayOf(kind: keyof Delays): Duration.Duration | undefined {
+    return this.#delays[kind]
+  }
+}
+
+/**
+ * A controller without planned faults.
+ *
+ * **Example** (Proving that memory comes back)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const faults = Host.makeFaults()
+ * await Effect.runPromise(
+ *   Effect.scoped(BufferPool.allocate(64)).pipe(
+ *     Effect.provide(BufferPool.layer()),
+ *     Effect.provide(Host.layer({ faults }))
+ *   )
+ * )
+ * const counts = [faults.allocations, faults.frees]
+ * counts // => [1, 1]
+ * ```
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export const makeFaults = (): Faults => new Faults()
+
+const noDelays = { allocations: undefined, reads: undefined }
+
+/**
+ * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN for 0.
+ *
+ * @internal
+ */
+export const parseDelay = (input: Duration.Input): Duration.Duration | undefined => {
+  const duration = Number.isNaN(input) ? undefined : Option.getOrUndefined(Duration.fromInput(input))
+  return duration === undefined || Duration.isNegative(duration) ? undefined : duration
+}
+
+const delayOrThrow = (input: Duration.Input | undefined): Duration.Duration | undefined => {
+  const duration = parseDelay(input ?? 0)
+  if (duration === undefined) {
+    throw new RangeError(`Faults: ${String(input)} is no delay. Pass a duration of at least 0.`)
+  }
+  return input === undefined ? undefined : duration
+}
+
+/** Calls of one kind: how many there were, and which of the next ones meet a fault. */
+class Plan<A> {
+  count = 0
+  #windows: ReadonlyArray<{ readonly first: number; readonly last: number; readonly fault: A }> = []
+
+  add(window: FaultWindow | undefined, fault: A): void {
+    const nth = positive("nth", window?.nth ?? 1)
+    const times = window?.times === Infinity ? Infinity : positive("times", window?.times ?? 1)
+    const first = this.count + nth
+    this.#windows = [...this.#windows, { first, last: first + times - 1, fault }]
+  }
+
+  clear(): void {
+    this.#windows = []
+  }
+
+  /** Counts a call and answers the fault that it meets, the one planned first if there are several. */
+  next(): A | undefined {
+    const call = ++this.count
+    if (this.#windows.length === 0) return undefined
+    const met = this.#windows.find((window) => window.first <= call && call <= window.last)
+    this.#windows = this.#windows.filter((window) => window.last > call)
+    return met?.fault
+  }
+}
+
+const positive = (name: string, value: number): number => {
+  if (Number.isSafeInteger(value) && value >= 1) return value
+  throw new RangeError(`Faults: ${name} ${value} is no positive integer. The next call is 1.`)
+}

@@ -1,0 +1,286 @@
+/**
+ * The host backend: buffers in process memory and kernels in JavaScript. It runs everywhere, and it is the backend for
+ * tests: capacity, failures and latency can be set, and a device can be lost.
+ *
+ * **Details**
+ *
+ * Recorded commands are kept and submitted together, in order, as on a device; kernels run range by range on the
+ * event loop's own thread, with other work in between. There is no parallelism: for speed take another backend.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DType } from "../../domain/DType.ts"
+import {
+  DeviceUnavailable,
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  make as makeError
+} from "../../domain/GpuError.ts"
+import * as BufferLike from "../../services/BufferLike.ts"
+import * as CommandQueue from "../../services/CommandQueue.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as KernelCache from "../../services/KernelCache.ts"
+import { Faults, parseDelay } from "./Faults.ts"
+import { HostDevice } from "./HostDevice.ts"
+import * as HostKernel from "./HostKernel.ts"
+import { HostMemory } from "./HostMemory.ts"
+import { HostQueue } from "./HostQueue.ts"
+
+export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
+
+/**
+ * What a host device is to be. All sizes are bytes; whatever is left out is generous.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostOptions {
+  /** All memory of the device, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
+  readonly capacityBytes?: number | undefined
+  /** The largest single buffer, 1 GiB when left out. */
+  readonly maxBufferSize?: number | undefined
+  /** The largest part of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
+  readonly maxBindingSize?: number | undefined
+  /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
+  readonly granularity?: number | undefined
+  /** The byte limit of a pool that names none; no limit when left out. */
+  readonly defaultMaxBytes?: number | undefined
+  /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
+  readonly maxVectorArguments?: number | undefined
+  /** The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host has no use for it. */
+  readonly maxWorkgroupSize?: number | undefined
+  /** Memory of a destroyed buffer counts until the next finish or reclaim has completed, as on Dawn over Vulkan. */
+  readonly lateFree?: boolean | undefined
+  /** Planned failures, and counts that stay readable after the device is closed. */
+  readonly faults?: Faults | undefined
+  /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets them apart. */
+  readonly latency?: Duration.Input | undefined
+  /** Items that a kernel works through between two turns of the event loop, 65,536 when left out. */
+  readonly rangeItems?: number | undefined
+}
+
+/**
+ * The service: what only the host backend has.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Host extends Context.Service<Host, {
+  /** See {@link bytes}. */
+  readonly bytes: (buffer: BufferLike.BufferLike) => Effect.Effect<Uint8Array<ArrayBuffer>, GpuError>
+  /** See {@link usedBytes}. */
+  readonly usedBytes: Effect.Effect<number>
+  /** The faults of the layer's options, or the device's own. */
+  readonly faults: Faults
+}>()("effect-gpu-pool/Host") {}
+
+/**
+ * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is not
+ * in it yet, so finish first. The view is detached when the buffer is destroyed; a block that goes to its next owner keeps
+ * its memory, so don't keep the view for longer than the lease. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ *
+ * **Example** (Looking at device memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const buffer = yield* BufferPool.allocate(4)
+ *   yield* CommandQueue.fill(buffer, 0x01020304)
+ *   yield* CommandQueue.finish
+ *   return [...(yield* Host.bytes(buffer))]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [4, 3, 2, 1]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError, Host> =>
+  Host.use((host) => host.bytes(buffer))
+
+/**
+ * Bytes that count against the device's capacity now, those under late freeing included.
+ *
+ * **Example** (Seeing what the pool holds)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, SizePolicy } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.scoped(BufferPool.allocate(100)).pipe(
+ *   Effect.andThen(Host.usedBytes),
+ *   Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.exact })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => 100
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => host.usedBytes)
+
+/**
+ * Opens a host device. Fails with InvalidRequest for an option that is no number of bytes or items, and with
+ * DeviceUnavailable where the faults say so.
+ *
+ * **Example** (A device with one mebibyte, whose memory comes back late)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = BufferPool.use(4096, (buffer) => Effect.succeed(buffer.size)).pipe(
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer({ capacityBytes: 1024 * 1024, lateFree: true }))
+ * )
+ * await Effect.runPromise(program) // => 4096
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options: HostOptions = {}
+): Layer.Layer<
+  DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Host,
+  GpuError
+> => Layer.effectContext(make(options))
+
+const make = Effect.fnUntraced(function*(
+  options: HostOptions
+): Effect.fn.Return<
+  Context.Context<DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Host>,
+  GpuError,
+  Scope.Scope
+> {
+  const settings = resolve(options)
+  if (isGpuError(settings)) return yield* settings
+  const device = yield* Effect.acquireRelease(
+    Effect.suspend(() => open(settings)),
+    (device) => Effect.sync(() => device.close())
+  )
+  const cache = yield* KernelCache.make(HostKernel.compiler(device.info))
+  const driver = new HostQueue(device, settings.rangeItems)
+  const context = DeviceContext.of(device)
+  return Context.make(DeviceContext, context).pipe(
+    Context.add(KernelCache.KernelCache, cache),
+    Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver, device: context, cache })),
+    Context.add(Host, handles(device))
+  )
+})
+
+const open = (settings: Settings): Effect.Effect<HostDevice, GpuError> => {
+  const why = settings.faults.nextOpening()
+  if (why === undefined) {
+    const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
+    return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory }))
+  }
+  return makeError(
+    new DeviceUnavailable({
+      tried: [{ backend: "host", device: deviceName, why }],
+      hint: "The host backend always has a device: call clear() on its faults to open one."
+    })
+  )
+}
+
+const handles = (device: HostDevice): Host["Service"] =>
+  Host.of({
+    bytes: (buffer) =>
+      Effect.suspend(() => {
+        const problem = device.status.error ?? BufferLike.problem("Host.bytes", buffer, device.info)
+        if (problem !== undefined) return problem
+        const memory = BufferLike.deviceBuffer(buffer)
+        if (memory === undefined) return Effect.succeed(new Uint8Array(0))
+        const own = device.own("Host.bytes", memory)
+        return isGpuError(own) ? own : Effect.succeed(new Uint8Array(own.memory, 0, buffer.size))
+      }),
+    usedBytes: Effect.sync(() => device.memory.usedBytes),
+    faults: device.faults
+  })
+
+const deviceName = "process memory"
+const dtypes: ReadonlySet<DType> = new Set<DType>(["f32", "i32", "u32", "f64"])
+
+const describe = (settings: Settings): DeviceInfo => ({
+  backend: "host",
+  name: deviceName,
+  vendor: "effect-gpu-pool",
+  driver: "JavaScript",
+  limits: {
+    maxBufferSize: settings.maxBufferSize,
+    maxBindingSize: settings.maxBindingSize,
+    granularity: settings.granularity,
+    memoryBytes: settings.capacityBytes,
+    defaultMaxBytes: settings.defaultMaxBytes,
+    maxWorkgroupSize: settings.maxWorkgroupSize,
+    maxVectorArguments: settings.maxVectorArguments
+  },
+  dtypes
+})
+
+interface Settings {
+  readonly capacityBytes: number
+  readonly maxBufferSize: number
+  readonly maxBindingSize: number
+  readonly granularity: number
+  readonly defaultMaxBytes: number | undefined
+  readonly maxVectorArguments: number
+  readonly maxWorkgroupSize: number
+  readonly lateFree: boolean
+  readonly faults: Faults
+  readonly latency: Duration.Duration | undefined
+  readonly rangeItems: number
+}
+
+const GiB = 2 ** 30
+
+const resolve = (options: HostOptions): Settings | GpuError => {
+  const maxBufferSize = options.maxBufferSize ?? GiB
+  const settings = {
+    capacityBytes: options.capacityBytes ?? 4 * GiB,
+    maxBufferSize,
+    maxBindingSize: options.maxBindingSize ?? maxBufferSize,
+    granularity: options.granularity ?? 1,
+    defaultMaxBytes: options.defaultMaxBytes,
+    maxVectorArguments: options.maxVectorArguments ?? 8,
+    maxWorkgroupSize: options.maxWorkgroupSize ?? 256,
+    rangeItems: options.rangeItems ?? 65_536
+  }
+  for (const [option, value] of Object.entries(settings)) {
+    // A device without any memory is of use to tests, one without the rest is none.
+    const least = option === "capacityBytes" ? 0 : 1
+    if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue
+    return invalidRequest(
+      "Host.layer",
+      `${option} ${value} is no whole number of at least ${least}`,
+      "Leave it out for the default."
+    )
+  }
+  const latency = parseDelay(options.latency ?? 0)
+  if (latency === undefined) {
+    return invalidRequest(
+      "Host.layer",
+      `latency ${String(options.latency)} is no duration`,
+      `Use milliseconds or a text such as "10 millis".`
+    )
+  }
+  return {
+    ...settings,
+    lateFree: options.lateFree ?? false,
+    faults: options.faults ?? new Faults(),
+    latency: Duration.isZero(latency) ? undefined : latency
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * What the host queue records: a command knows its label, the buffers it names, and how to do its work in pieces.
+ *
+ * @since 0.1.0
+ */
+import type { Dispatch } from "../../services/QueueDriver.ts"
+import { bodyArguments, type HostKernel } from "./HostKernel.ts"
+import { type HostBuffer, name } from "./HostMemory.ts"
+
+/**
+ * A recorded command.
+ *
+ * @internal
+ */
+export interface HostCommand {
+  /** As errors name it. */
+  readonly label: string
+  readonly buffers: ReadonlyArray<HostBuffer>
+  /** Does the work; yields the cost of each piece as a share of one turn of the event loop. May throw. */
+  readonly pieces: () => Generator<number, void>
+}
+
+/** Copies and fills go on in pieces of this many bytes, about a millisecond each. A multiple of 4. */
+const chunkBytes = 4 * 1024 * 1024
+
+const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
+  for (let start = 0; start < bytes; start += chunkBytes) {
+    const end = Math.min(bytes, start + chunkBytes)
+    work(start, end)
+    yield (end - start) / chunkBytes
+  }
+}
+
+/**
+ * Copies `bytes` bytes from one piece of memory to another.
+ *
+ * @internal
+ */
+export const copyPieces = (
+  source: ArrayBuffer,
+  sourceOffset: number,
+  target: ArrayBuffer,
+  targetOffset: number,
+  bytes: number
+): Generator<number, void> =>
+  eachChunk(bytes, (start, end) => {
+    new Uint8Array(target, targetOffset + start).set(new Uint8Array(source, sourceOffset + start, end - start))
+  })
+
+/** @internal */
+export class WriteCommand implements HostCommand {
+  readonly buffers: readonly [HostBuffer]
+  readonly #offset: number
+  readonly #data: Uint8Array<ArrayBuffer>
+
+  /** Keeps `data`: pass a copy of the caller's. */
+  constructor(target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>) {
+    this.buffers = [target]
+    this.#offset = offset
+    this.#data = data
+  }
+
+  get label(): string {
+    return `write ${this.#data.byteLength} B -> ${name(this.buffers[0])}`
+  }
+
+  pieces(): Generator<number, void> {
+    const { buffer, byteLength, byteOffset } = this.#data
+    return copyPieces(buffer, byteOffset, this.buffers[0].memory, this.#offset, byteLength)
+  }
+}
+
+/** @internal */
+export class CopyCommand implements HostCommand {
+  readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
+  readonly #sourceOffset: number
+  readonly #targetOffset: number
+  readonly #bytes: number
+
+  constructor(source: HostBuffer, sourceOffset: number, target: HostBuffer, targetOffset: number, bytes: number) {
+    this.buffers = [source, target]
+    this.#sourceOffset = sourceOffset
+    this.#targetOffset = targetOffset
+    this.#bytes = bytes
+  }
+
+  get label(): string {
+    return `copy ${this.#bytes} B ${name(this.buffers[0])} -> ${name(this.buffers[1])}`
+  }
+
+  pieces(): Generator<number, void> {
+    const [source, target] = this.buffers
+    return copyPieces(source.memory, this.#sourceOffset, target.memory, this.#targetOffset, this.#bytes)
+  }
+}
+
+/** @internal */
+export class FillCommand implements HostCommand {
+  readonly buffers: readonly [HostBuffer]
+  readonly #offset: number
+  readonly #bytes: number
+  readonly #pattern: number
+
+  constructor(target: HostBuffer, offset: number, bytes: number, pattern: number) {
+    this.buffers = [target]
+    this.#offset = offset
+    this.#bytes = bytes
+    this.#pattern = pattern
+  }
+
+  get label(): string {
+    return `fill ${this.#bytes} B ${name(this.buffers[0])}`
+  }
+
+  *pieces(): Generator<number, void> {
+    const { memory } = this.buffers[0]
+    const pattern = new Uint8Array(4)
+    new DataView(pattern.buffer).setUint32(0, this.#pattern, true)
+    const [word] = new Uint32Array(pattern.buffer)
+    const tail = this.#bytes % 4
+    const whole = this.#bytes - tail
+    yield* eachChunk(whole, (start, end) => {
+      new Uint32Array(memory, this.#offset + start, (end - start) / 4).fill(word!)
+    })
+    new Uint8Array(memory, this.#offset + whole, tail).set(pattern.subarray(0, tail))
+  }
+}
+
+/** @internal */
+export class DispatchCommand implements HostCommand {
+  readonly buffers: ReadonlyArray<HostBuffer>
+  readonly #kernel: HostKernel
+  readonly #dispatch: Dispatch
+  readonly #rangeItems: number
+
+  constructor(kernel: HostKernel, dispatch: Dispatch, buffers: ReadonlyArray<HostBuffer>, rangeItems: number) {
+    this.buffers = buffers
+    this.#kernel = kernel
+    this.#dispatch = dispatch
+    this.#rangeItems = rangeItems
+  }
+
+  get label(): string {
+    return `dispatch ${this.#kernel.kernel.name} (${this.#dispatch.count} items)`
+  }
+
+  *pieces(): Generator<number, void> {
+    const { body, kernel } = this.#kernel
+    const args = bodyArguments(kernel.args, this.#dispatch, (vector) => this.buffers[vector]!.memory)
+    for (let from = 0; from < this.#dispatch.count; from += this.#rangeItems) {
+      const to = Math.min(this.#dispatch.count, from + this.#rangeItems)
+      body(from, to, args)
+      yield (to - from) / this.#rangeItems
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * One open host device: its memory, its worker, and the faults that a test planned for it.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { DriverObjects } from "../../domain/DriverObjects.ts"
+import { DriverError, ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import * as BufferLike from "../../services/BufferLike.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { Delays, Faults } from "./Faults.ts"
+import { HostBuffer, type HostMemory } from "./HostMemory.ts"
+import { HostWorker, immediate } from "./HostWorker.ts"
+
+/**
+ * The failure of a call or command, as a driver would report it.
+ *
+ * @internal
+ */
+export const driverError = (call: string, log: string, commands: ReadonlyArray<string>): GpuError =>
+  makeError(new DriverError({ backend: "host", call, codeName: undefined, code: undefined, log, commands }))
+
+/** @internal */
+export class HostDevice {
+  readonly info: DeviceInfo
+  readonly faults: Faults
+  readonly status = new DeviceStatus("host")
+  readonly driverObjects = new DriverObjects()
+  readonly worker = new HostWorker()
+  readonly memory: HostMemory
+  readonly #latency: Duration.Duration | undefined
+  /** Buffers that were not destroyed. */
+  readonly #live = new Set<HostBuffer>()
+  readonly #detach: () => void
+
+  constructor(options: {
+    readonly info: DeviceInfo
+    readonly faults: Faults
+    readonly latency: Duration.Duration | undefined
+    readonly memory: HostMemory
+  }) {
+    this.info = options.info
+    this.faults = options.faults
+    this.memory = options.memory
+    this.#latency = options.latency
+    this.#detach = this.faults.attach(this.status)
+    this.status.onLost((error) => this.worker.abandon(error))
+    this.driverObjects.add("device")
+  }
+
+  /** Counts an operation; the error if the device is lost, by this operation or before. */
+  operation(): GpuError | undefined {
+    if (this.status.error === undefined) this.faults.operation(this.status)
+    return this.status.error
+  }
+
+  delay(kind: keyof Delays): Duration.Duration | undefined {
+    return this.faults.delayOf(kind) ?? this.#latency
+  }
+
+  /** A buffer of this device that is still there, or why it is not. */
+  own(operation: string, buffer: DeviceBuffer): HostBuffer | GpuError {
+    const problem = BufferLike.problem(operation, buffer, this.info)
+    if (problem !== undefined) return problem
+    return buffer instanceof HostBuffer ? buffer : foreign(operation, buffer)
+  }
+
+  readonly createBuffer = (
+    bytes: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Effect.Effect<HostBuffer, GpuError> =>
+    Effect.suspend(() => {
+      const delay = this.delay("allocations")
+      const create = Effect.suspend(() => this.#create(bytes, usage, label))
+      // Callers are uninterruptible for the sake of what was created; before that there is nothing to lose.
+      return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
+    })
+
+  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+    if (!(buffer instanceof HostBuffer) || buffer.owner !== this.info) {
+      return Exit.fail(foreign("DeviceContext.destroyBuffer", buffer))
+    }
+    if (buffer.destroyed) return Exit.void
+    this.operation()
+    const fault = this.faults.nextFree()
+    this.#destroy(buffer)
+    return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
+  }
+
+  /** Whoever comes late finds a lost device; then everything goes, in use or not. */
+  close(): void {
+    this.status.lose("its layer is closed")
+    this.#detach()
+    for (const buffer of this.#live) this.#destroy(buffer)
+    this.driverObjects.remove("device")
+  }
+
+  #create(bytes: number, usage: BufferUsage, label: string | undefined): Exit.Exit<HostBuffer, GpuError> {
+    const lost = this.operation()
+    if (lost !== undefined) return Exit.fail(lost)
+    const fault = this.faults.nextAllocation()
+    if (fault === "OutOfMemory") return Exit.fail(outOfMemory(bytes))
+    if (fault === "DriverError") return Exit.fail(driverError("createBuffer", "a planned fault", []))
+    const buffer = this.memory.create(this.info, bytes, usage, label)
+    if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)
+    this.driverObjects.add("buffer")
+    this.#live.add(buffer)
+    return Exit.succeed(buffer)
+  }
+
+  /** Submitted work that uses the buffer comes first, as on a device. */
+  #destroy(buffer: HostBuffer): void {
+    buffer.destroyed = true
+    this.#live.delete(buffer)
+    this.driverObjects.remove("buffer")
+    if (this.worker.idle) return this.memory.release(buffer)
+    const release = () => this.memory.release(buffer)
+    this.worker.enqueue({ ...immediate(release), abandoned: release })
+  }
+}
+
+const foreign = (operation: string, buffer: DeviceBuffer): GpuError =>
+  makeError(
+    new ForeignBuffer({
+      operation,
+      label: buffer.label,
+      owner: `${buffer.owner.backend} ${buffer.owner.name}`,
+      expected: "this host device"
+    })
+  )

@@ -1,0 +1,121 @@
+/**
+ * Kernels of the host backend: a function over a range of items, and what is put around it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import * as DType from "../../domain/DType.ts"
+import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
+import type { Dispatch } from "../../services/QueueDriver.ts"
+
+/** A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the body declares. */
+type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
+
+/**
+ * A kernel that the host can run.
+ *
+ * @internal
+ */
+export class HostKernel extends CompiledKernel {
+  readonly body: Body
+
+  constructor(kernel: Kernel, body: Body) {
+    super(kernel)
+    this.body = body
+  }
+}
+
+/**
+ * The argument object of a body: whole elements of each vector's requested size, first elements of those with an offset,
+ * and scalars as the device's types hold them.
+ *
+ * @internal
+ */
+export const bodyArguments = (
+  args: ReadonlyArray<KernelArgument>,
+  dispatch: Pick<Dispatch, "vectors" | "scalars">,
+  memoryOf: (vector: number) => ArrayBuffer
+): Readonly<Record<string, unknown>> => {
+  const result: Record<string, unknown> = {}
+  let vector = 0
+  let scalar = 0
+  for (const argument of args) {
+    if (argument._tag === "ScalarArg") {
+      result[argument.name] = coerce(argument.dtype, dispatch.scalars[scalar++]!)
+      continue
+    }
+    const { offset, size } = dispatch.vectors[vector]!
+    result[argument.name] = DType.view(
+      argument.dtype,
+      memoryOf(vector++),
+      0,
+      Math.floor(size / DType.byteSize(argument.dtype))
+    )
+    if (argument.withOffset) result[`${argument.name}_offset`] = offset
+  }
+  return result
+}
+
+const coerce = (dtype: DType.DType, value: number): number => {
+  switch (dtype) {
+    case "f32":
+      return Math.fround(value)
+    case "i32":
+      return value | 0
+    case "u32":
+      return value >>> 0
+    case "f64":
+      return value
+  }
+}
+
+/**
+ * The host's compiler: there is nothing to translate, so it checks that a body is there and within the device's limits.
+ *
+ * @internal
+ */
+export const compiler = (info: DeviceInfo): KernelCompiler<HostKernel> => {
+  const identities = new WeakMap<object, number>()
+  let bodies = 0
+  const identity = (body: object): number => {
+    const known = identities.get(body)
+    if (known !== undefined) return known
+    identities.set(body, ++bodies)
+    return bodies
+  }
+  return {
+    // Two functions with the same source may close over different values, so a body is known by its identity.
+    key: ({ args, body, name, workgroupSize }) =>
+      JSON.stringify([body.host === undefined ? 0 : identity(body.host), name, args, workgroupSize]),
+    compile: (kernel) => Effect.suspend(() => compile(kernel, info)),
+    release: () => {}
+  }
+}
+
+const compile = (kernel: Kernel, info: DeviceInfo): Effect.Effect<HostKernel, GpuError> => {
+  const operation = `KernelCache.get("${kernel.name}")`
+  const { maxVectorArguments, maxWorkgroupSize } = info.limits
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg").length
+  if (kernel.body.host === undefined) {
+    return makeError(
+      new Unsupported({
+        operation,
+        backend: "host",
+        feature: `kernel "${kernel.name}" without a host body`,
+        hint: "Give it body.host, a function over a range of items, or run it on the backend that it has a body for."
+      })
+    )
+  }
+  if (vectors > maxVectorArguments) return tooMany(operation, vectors, "maxVectorArguments", maxVectorArguments)
+  if (kernel.workgroupSize > maxWorkgroupSize) {
+    return tooMany(operation, kernel.workgroupSize, "maxWorkgroupSize", maxWorkgroupSize)
+  }
+  return Effect.succeed(new HostKernel(kernel, kernel.body.host as Body))
+}
+
+const tooMany = (operation: string, requested: number, limitName: string, limit: number): GpuError =>
+  makeError(new LimitExceeded({ operation, requested, limitName, limit }))

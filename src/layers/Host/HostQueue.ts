@@ -1,0 +1,242 @@
+/**
+ * The host backend's queue: records commands, submits them together, and reports their failures where they are awaited.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
+import { CopyCommand, copyPieces, DispatchCommand, FillCommand, type HostCommand, WriteCommand } from "./HostCommand.ts"
+import { driverError, type HostDevice } from "./HostDevice.ts"
+import { HostKernel } from "./HostKernel.ts"
+import { allocate, type HostBuffer, name } from "./HostMemory.ts"
+import { immediate, type Job } from "./HostWorker.ts"
+
+/** As many as the other backends collect before they submit. */
+const batchSize = 64
+
+/** A command and the fault that it is to meet. */
+type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
+
+/** A fiber that waits for its turn in the queue. */
+type Waiter<A> = { readonly resume: (result: Effect.Effect<A, GpuError>) => void; interrupted: boolean }
+
+type Failure = { readonly call: string; readonly log: string; readonly commands: ReadonlyArray<string> }
+
+/** @internal */
+export class HostQueue implements QueueDriver {
+  readonly #device: HostDevice
+  readonly #rangeItems: number
+  #recorded: Array<Recorded> = []
+  /** Failures of work that has run, until somebody awaits it. */
+  #failures: Array<Failure> = []
+  #flushAtEndOfTurn = false
+
+  constructor(device: HostDevice, rangeItems: number) {
+    this.#device = device
+    this.#rangeItems = rangeItems
+  }
+
+  /** Like GPUQueue.writeBuffer it is no command of a batch: what was recorded goes first, then the write at once. */
+  readonly writeUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    data: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> => {
+    const own = this.#device.own("CommandQueue.write", target)
+    if (isGpuError(own)) return Exit.fail(own)
+    const lost = this.#device.operation()
+    if (lost !== undefined) return Exit.fail(lost)
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    const fault = this.#device.faults.nextCommand()
+    if (fault === undefined && this.#device.worker.idle) new Uint8Array(own.memory, offset).set(data)
+    else this.#submit({ command: new WriteCommand(own, offset, data.slice()), fault })
+    this.#device.worker.run()
+    return Exit.void
+  }
+
+  readonly copyUnsafe = (
+    source: DeviceBuffer,
+    sourceOffset: number,
+    target: DeviceBuffer,
+    targetOffset: number,
+    bytes: number
+  ): Exit.Exit<void, GpuError> => {
+    const from = this.#device.own("CommandQueue.copy", source)
+    if (isGpuError(from)) return Exit.fail(from)
+    const to = this.#device.own("CommandQueue.copy", target)
+    if (isGpuError(to)) return Exit.fail(to)
+    return this.#record(new CopyCommand(from, sourceOffset, to, targetOffset, bytes))
+  }
+
+  readonly fillUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    pattern: number
+  ): Exit.Exit<void, GpuError> => {
+    const own = this.#device.own("CommandQueue.fill", target)
+    return isGpuError(own) ? Exit.fail(own) : this.#record(new FillCommand(own, offset, bytes, pattern))
+  }
+
+  readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
+    const { compiled } = dispatch
+    if (!(compiled instanceof HostKernel)) {
+      return Exit.fail(invalidRequest(
+        "CommandQueue.dispatch",
+        `kernel "${compiled.kernel.name}" was compiled for another backend`,
+        "Take it from the KernelCache of this device."
+      ))
+    }
+    const buffers: Array<HostBuffer> = []
+    for (const { buffer } of dispatch.vectors) {
+      const own = this.#device.own("CommandQueue.dispatch", buffer)
+      if (isGpuError(own)) return Exit.fail(own)
+      buffers.push(own)
+    }
+    return this.#record(new DispatchCommand(compiled, dispatch, buffers, this.#rangeItems))
+  }
+
+  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+    const lost = this.#device.status.error
+    if (lost !== undefined) return Exit.fail(lost)
+    if (this.#recorded.length === 0) return Exit.void
+    const batch = this.#recorded
+    this.#recorded = []
+    if (batch.some(({ command }) => command.buffers.some((buffer) => buffer.destroyed))) this.#refuse(batch)
+    else for (const recorded of batch) this.#submit(recorded)
+    this.#device.worker.run()
+    return Exit.void
+  }
+
+  readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
+    Effect.suspend(() => {
+      const result = this.#await<ArrayBuffer>((waiter) => {
+        const own = this.#device.own("CommandQueue.read", source)
+        if (isGpuError(own)) return own
+        this.#device.faults.nextRead()
+        return this.#operationAfterFlush() ?? this.#readJob(waiter, own, offset, bytes)
+      })
+      const delay = this.#device.delay("reads")
+      return delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
+    })
+
+  readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    this.#await<void>((waiter) =>
+      this.#operationAfterFlush() ?? immediate(() => {
+        this.#device.memory.settle()
+        if (!waiter.interrupted) waiter.resume(this.#takeFailures() ?? Exit.void)
+      })
+    )
+  )
+
+  /** Creation has taken the memory already. */
+  readonly touch = (): Effect.Effect<void, GpuError> => this.#alive
+
+  /** Leaves failures of recorded work to the next finish or read. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    this.#await<void>((waiter) =>
+      this.#device.operation() ?? immediate(() => {
+        this.#device.memory.settle()
+        waiter.resume(Exit.void)
+      })
+    )
+  )
+
+  /** The device may have been lost while a result was on its way. */
+  readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
+
+  #record(command: HostCommand): Exit.Exit<void, GpuError> {
+    const lost = this.#device.operation()
+    if (lost !== undefined) return Exit.fail(lost)
+    this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
+    if (this.#recorded.length >= batchSize) return this.flushUnsafe()
+    if (!this.#flushAtEndOfTurn) {
+      this.#flushAtEndOfTurn = true
+      queueMicrotask(this.#endOfTurn)
+    }
+    return Exit.void
+  }
+
+  /** What was recorded for a device that is lost or closed by now never runs: its flush does nothing. */
+  readonly #endOfTurn = (): void => {
+    this.#flushAtEndOfTurn = false
+    this.flushUnsafe()
+  }
+
+  #submit({ command, fault }: Recorded): void {
+    this.#device.worker.enqueue({ pieces: this.#attempt(command, fault) })
+  }
+
+  *#attempt(command: HostCommand, fault: string | undefined): Generator<number, void> {
+    if (fault !== undefined) return this.#fail("run", fault, [command.label])
+    try {
+      yield* command.pieces()
+    } catch (cause) {
+      this.#fail("run", cause instanceof Error ? cause.message : String(cause), [command.label])
+    }
+  }
+
+  /** A submit that names a destroyed buffer fails as a whole, in its place in the queue, as WebGPU's does. */
+  #refuse(batch: ReadonlyArray<Recorded>): void {
+    const destroyed = new Set(batch.flatMap(({ command }) => command.buffers.filter((buffer) => buffer.destroyed)))
+    const log = `destroyed before the submit of commands that use it: ${[...destroyed].map(name).join(", ")}`
+    const fail = () => this.#fail("submit", log, batch.map(({ command }) => command.label))
+    this.#device.worker.enqueue(immediate(fail))
+  }
+
+  #fail(call: string, log: string, commands: ReadonlyArray<string>): void {
+    this.#failures.push({ call, log, commands })
+  }
+
+  /** All failures since somebody last asked, as one error: each is reported once, and none is kept back. */
+  #takeFailures(): GpuError | undefined {
+    const failures = this.#failures
+    const [first] = failures
+    if (first === undefined) return undefined
+    this.#failures = []
+    const log = failures.map(({ log }) => log).join("; ")
+    return driverError(first.call, log, failures.flatMap(({ commands }) => commands))
+  }
+
+  #operationAfterFlush(): GpuError | undefined {
+    const lost = this.#device.operation()
+    if (lost === undefined) this.flushUnsafe()
+    return lost ?? this.#device.status.error
+  }
+
+  #readJob(waiter: Waiter<ArrayBuffer>, source: HostBuffer, offset: number, bytes: number): Job {
+    let result: ArrayBuffer | GpuError | undefined
+    const start = () => {
+      if (!waiter.interrupted) result = this.#takeFailures() ?? allocate(bytes) ?? outOfMemory(bytes)
+    }
+    const pieces = function*() {
+      start()
+      if (result instanceof ArrayBuffer) yield* copyPieces(source.memory, offset, result, 0, bytes)
+    }
+    const finished = () => {
+      if (result !== undefined) waiter.resume(isGpuError(result) ? result : Exit.succeed(result))
+    }
+    return { pieces: pieces(), finished }
+  }
+
+  /**
+   * Waits for the turn of a job. It is made and queued in one step, so that no loss of the device can come between. An
+   * interrupted waiter leaves its job in the queue, where it takes nobody's failures away.
+   */
+  #await<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError): Effect.Effect<A, GpuError> {
+    return Effect.callback<A, GpuError>((resume) => {
+      const waiter: Waiter<A> = { resume, interrupted: false }
+      const job = makeJob(waiter)
+      if (isGpuError(job)) return resume(job)
+      this.#device.worker.enqueue({ ...job, abandoned: (error) => resume(Exit.fail(error)) })
+      this.#device.worker.run()
+      return Effect.sync(() => {
+        waiter.interrupted = true
+      })
+    })
+  }
+}

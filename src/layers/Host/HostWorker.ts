@@ -1,0 +1,109 @@
+/**
+ * Runs submitted work in order on the one thread there is, without keeping the event loop from its other work.
+ *
+ * @since 0.1.0
+ */
+import type { GpuError } from "../../domain/GpuError.ts"
+
+/**
+ * One piece of submitted work.
+ *
+ * @internal
+ */
+export interface Job {
+  /** Works piece by piece and yields each piece's cost, as a share of one turn of the event loop. Never throws. */
+  readonly pieces: Iterator<number, void>
+  /** Called when the job is done and has left the queue. */
+  readonly finished?: (() => void) | undefined
+  /** Called instead when the device is lost before the job was done. */
+  readonly abandoned?: ((error: GpuError) => void) | undefined
+}
+
+/** An array's iterator is done for good once it is done, so one serves all. */
+const nothing: Iterator<number, void> = [][Symbol.iterator]()
+
+/**
+ * A job without pieces, all done when its turn comes.
+ *
+ * @internal
+ */
+export const immediate = (finished: () => void): Job => ({ pieces: nothing, finished })
+
+/** What a job costs at least, so that many tiny ones make a turn too. */
+const leastCost = 1 / 4096
+
+/**
+ * Looked up once, and by feature: Node has setImmediate, a browser has not.
+ */
+const nextTurn: (task: () => void) => unknown =
+  (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
+    ((task) => setTimeout(task, 0))
+
+/**
+ * Work in order. What fits into the current turn runs at once, inside `run`; the rest follows in later turns.
+ *
+ * @internal
+ */
+export class HostWorker {
+  #jobs: Array<Job> = []
+  #head = 0
+  /** Shares of the current turn that are spent. */
+  #spent = 0
+  #running = false
+  #scheduled = false
+
+  /** Whether everything submitted has run. */
+  get idle(): boolean {
+    return this.#head === this.#jobs.length
+  }
+
+  enqueue(job: Job): void {
+    this.#jobs.push(job)
+  }
+
+  /** A finished job may resume a fiber that submits more: the running call then goes on with that. */
+  run(): void {
+    if (this.#running || this.#scheduled) return
+    this.#running = true
+    while (this.#head < this.#jobs.length && this.#spent < 1) this.#step(this.#jobs[this.#head]!)
+    this.#running = false
+    if (this.idle) return
+    this.#scheduled = true
+    nextTurn(this.#continue)
+  }
+
+  /** Drops what has not run and tells whoever waits for it. */
+  abandon(error: GpuError): void {
+    const dropped = this.#jobs.slice(this.#head)
+    this.#jobs = []
+    this.#head = 0
+    for (const job of dropped) job.abandoned?.(error)
+  }
+
+  readonly #continue = (): void => {
+    this.#scheduled = false
+    this.#spent = 0
+    this.run()
+  }
+
+  #step(job: Job): void {
+    const piece = job.pieces.next()
+    if (piece.done !== true) {
+      this.#spent += piece.value
+      return
+    }
+    this.#spent += leastCost
+    // Its own work may have lost the device, and then it was abandoned with the others.
+    if (this.#jobs[this.#head] !== job) return
+    this.#leave()
+    job.finished?.()
+  }
+
+  /** Cuts off the finished half only, so that a long queue costs the same per job as a short one. */
+  #leave(): void {
+    this.#head += 1
+    if (2 * this.#head < this.#jobs.length) return
+    this.#jobs = this.#jobs.slice(this.#head)
+    this.#head = 0
+  }
+}

@@ -1,0 +1,389 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import type { DriverError, GpuError } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { Host } from "../../src/host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { KernelCache } from "../../src/services/KernelCache.ts"
+
+const create = (bytes: number, label?: string) =>
+  DeviceContext.use((device) => device.createBuffer(bytes, BufferUsage.defaultUsage, label))
+
+const driverErrorOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<DriverError, A, R> =>
+  Effect.map(Effect.flip(effect), ({ reason }) => {
+    assert(reason._tag === "DriverError")
+    return reason
+  })
+
+/** A kernel over no data that shows when it runs, and on which items. */
+const probe = (onRange: (from: number, to: number) => void, name = "probe") =>
+  Kernel.make({ name, args: [], body: { host: onRange } })
+
+const nextTurn = Effect.callback<void>((resume) => {
+  const timer = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(timer))
+})
+
+const scale = Kernel.make({
+  name: "scale",
+  args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
+  body: {
+    host: (from, to, { a, x }) => {
+      for (let i = from; i < to; i++) x[i] = a * x[i]!
+    }
+  }
+})
+
+describe("queue order", () => {
+  it.effect("holds between writes, fills, copies, kernels and reads", () =>
+    Effect.gen(function*() {
+      const x = yield* create(16)
+      const y = yield* create(16)
+      yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+      yield* CommandQueue.dispatch(scale, { x, a: 10 }, 4)
+      yield* CommandQueue.copy(x, y)
+      yield* CommandQueue.write(x, Float32Array.of(5), { offset: 4 })
+      yield* CommandQueue.fill(x, 0, { size: 4 })
+      yield* CommandQueue.dispatch(scale, { x, a: 2 }, 3)
+      deepStrictEqual([...(yield* CommandQueue.read(x, Float32Array))], [0, 10, 60, 40])
+      deepStrictEqual([...(yield* CommandQueue.read(y, Float32Array))], [10, 20, 30, 40])
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("holds behind a kernel that takes many turns", () =>
+    Effect.gen(function*() {
+      const x = yield* create(16)
+      const data = Float32Array.of(1, 2, 3, 4)
+      yield* CommandQueue.write(x, data)
+      yield* CommandQueue.dispatch(scale, { x, a: 10 }, 4)
+      yield* CommandQueue.flush
+      yield* CommandQueue.write(x, data.subarray(0, 2), { offset: 8 })
+      data.fill(0)
+      const before = yield* Effect.forkChild(CommandQueue.read(x, Float32Array), { startImmediately: true })
+      yield* CommandQueue.fill(x, 0)
+      deepStrictEqual([...(yield* Fiber.join(before))], [10, 20, 1, 2])
+      deepStrictEqual([...(yield* CommandQueue.read(x, Float32Array))], [0, 0, 0, 0])
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
+
+  it.effect("cuts the last pattern of a fill", () =>
+    Effect.gen(function*() {
+      const x = yield* create(11)
+      yield* CommandQueue.write(x, new Uint8Array(11))
+      yield* CommandQueue.fill(x, 0x04030201, { offset: 4 })
+      deepStrictEqual([...(yield* CommandQueue.read(x, Uint8Array))], [0, 0, 0, 0, 1, 2, 3, 4, 1, 2, 3])
+    }).pipe(Effect.provide(Host.layer())))
+})
+
+const recordProbes = (count: number) =>
+  Effect.gen(function*() {
+    let runs = 0
+    const kernel = probe(() => {
+      runs += 1
+    })
+    const compiled = yield* KernelCache.use((cache) => cache.get(kernel))
+    const { driver } = yield* CommandQueue.CommandQueue
+    const record = () => driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], count: 1 })
+    const now = yield* Effect.sync(() => {
+      for (let i = 0; i < count; i++) strictEqual(record(), Exit.void)
+      return runs
+    })
+    return { now, later: Effect.sync(() => runs) }
+  })
+
+describe("submitting", () => {
+  it.effect("happens at 64 commands, and for the rest at the end of the turn", () =>
+    Effect.gen(function*() {
+      const { later, now } = yield* recordProbes(70)
+      strictEqual(now, 64)
+      yield* Effect.promise(() => Promise.resolve())
+      strictEqual(yield* later, 70)
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("happens no more once the layer is closed", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(Host.layer(), scope)
+      let runs = 0
+      const kernel = probe(() => {
+        runs += 1
+      })
+      const compiled = yield* Effect.provide(KernelCache.use((cache) => cache.get(kernel)), context)
+      const closed = yield* Effect.provide(
+        CommandQueue.CommandQueue.use(({ driver }) =>
+          Effect.suspend(() => {
+            driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], count: 1 })
+            return Scope.close(scope, Exit.void)
+          })
+        ),
+        context
+      ).pipe(Effect.andThen(nextTurn), Effect.andThen(Effect.sync(() => runs)))
+      strictEqual(closed, 0)
+    }))
+
+  it.effect("fails as a whole when a command names a destroyed buffer, and only then", () =>
+    Effect.gen(function*() {
+      const { driver } = yield* CommandQueue.CommandQueue
+      const device = yield* DeviceContext
+      const kept = yield* create(4, "kept")
+      const gone = yield* create(4, "gone")
+      yield* CommandQueue.write(kept, Uint32Array.of(1))
+      yield* Effect.sync(() => {
+        driver.fillUnsafe(kept, 0, 4, 2)
+        driver.copyUnsafe(gone, 0, kept, 0, 4)
+        device.destroyBufferUnsafe(gone)
+        driver.flushUnsafe()
+        driver.fillUnsafe(kept, 0, 4, driver.flushUnsafe()._tag === "Success" ? 3 : 4)
+      })
+      const error = yield* driverErrorOf(CommandQueue.finish)
+      strictEqual(error.call, "submit")
+      assert.include(error.log, "gone")
+      deepStrictEqual(error.commands, ["fill 4 B kept", "copy 4 B gone -> kept"])
+      yield* CommandQueue.finish
+      deepStrictEqual([...(yield* CommandQueue.read(kept, Uint32Array))], [3])
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("comes before a free of the Allocator, so nobody else's work is harmed", () =>
+    Effect.gen(function*() {
+      const allocator = yield* Allocator.Allocator
+      const { driver } = yield* CommandQueue.CommandQueue
+      const kept = yield* create(4)
+      const gone = yield* create(4)
+      yield* CommandQueue.write(gone, Uint32Array.of(7))
+      yield* Effect.sync(() => {
+        driver.copyUnsafe(gone, 0, kept, 0, 4)
+        strictEqual(allocator.freeUnsafe(gone), Exit.void)
+      })
+      deepStrictEqual([...(yield* CommandQueue.read(kept, Uint32Array))], [7])
+    }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
+})
+
+describe("a long kernel", () => {
+  it.effect("lets other work run between its ranges", () =>
+    Effect.gen(function*() {
+      let turns = 0
+      const count = (): void => {
+        turns += 1
+        timer = setImmediate(count)
+      }
+      let timer = setImmediate(count)
+      yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(timer)))
+      const seen: Array<readonly [from: number, to: number]> = []
+      const turnOf: Array<number> = []
+      yield* CommandQueue.dispatch(
+        probe((from, to) => {
+          seen.push([from, to])
+          turnOf.push(turns)
+        }),
+        {},
+        25
+      )
+      yield* CommandQueue.finish
+      deepStrictEqual(seen, [[0, 10], [10, 20], [20, 25]])
+      assert.isBelow(turnOf[0]!, turnOf[1]!)
+      assert.isBelow(turnOf[1]!, turnOf[2]!)
+    }).pipe(Effect.scoped, Effect.provide(Host.layer({ rangeItems: 10 }))))
+
+  it.effect("keeps a destroyed buffer's memory until it is done", () =>
+    Effect.gen(function*() {
+      const device = yield* DeviceContext
+      const x = yield* create(16)
+      const y = yield* create(16)
+      yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+      yield* CommandQueue.dispatch(scale, { x, a: 2 }, 4)
+      yield* CommandQueue.copy(x, y)
+      yield* CommandQueue.flush
+      yield* device.destroyBufferUnsafe(x)
+      strictEqual(yield* Host.usedBytes, 32)
+      deepStrictEqual([...(yield* CommandQueue.read(y, Float32Array))], [2, 4, 6, 8])
+      yield* CommandQueue.finish
+      strictEqual(yield* Host.usedBytes, 16)
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
+
+  it.effect("stops when the device is lost under it, and whoever waits is told", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      let ranges = 0
+      yield* CommandQueue.dispatch(
+        probe(() => {
+          ranges += 1
+          if (ranges === 2) faults.lose("unplugged")
+        }),
+        {},
+        10
+      )
+      const error = yield* Effect.flip(CommandQueue.finish)
+      strictEqual(error.reason._tag, "DeviceLost")
+      yield* nextTurn
+      strictEqual(ranges, 2)
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
+
+  it.effect("stops when its layer closes, and leaves nothing", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(Host.layer({ rangeItems: 1 }), scope)
+      let ranges = 0
+      const kernel = Kernel.make({
+        name: "tally",
+        args: [VectorArg("u32", "x")],
+        body: {
+          host: () => {
+            ranges += 1
+          }
+        }
+      })
+      const waiting = yield* Effect.gen(function*() {
+        const x = yield* create(16)
+        yield* CommandQueue.dispatch(kernel, { x }, 1000)
+        return yield* Effect.forkChild(Effect.flip(CommandQueue.finish), { startImmediately: true })
+      }).pipe(Effect.provide(context))
+      yield* Scope.close(scope, Exit.void)
+      const atClose = ranges
+      strictEqual((yield* Fiber.join(waiting)).reason._tag, "DeviceLost")
+      yield* nextTurn
+      strictEqual(ranges, atClose)
+      strictEqual((yield* Effect.provide(DeviceContext, context)).driverObjects.live, 0)
+    }))
+})
+
+describe("large transfers", () => {
+  it.effect("go in pieces and come out whole", () =>
+    Effect.gen(function*() {
+      const bytes = 9 * 1024 * 1024 + 3
+      const x = yield* create(bytes)
+      const y = yield* create(bytes)
+      let turns = 0
+      const count = (): void => {
+        turns += 1
+        timer = setImmediate(count)
+      }
+      let timer = setImmediate(count)
+      yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(timer)))
+      yield* CommandQueue.fill(x, 0x0a0b0c0d)
+      yield* CommandQueue.copy(x, y)
+      const read = yield* CommandQueue.read(y, Uint8Array)
+      assert.isAbove(turns, 4)
+      strictEqual(read.byteLength, bytes)
+      assert(read.every((byte, i) => byte === 0x0d - (i % 4)))
+    }).pipe(Effect.scoped, Effect.provide(Host.layer())))
+})
+
+const broken = (name: string, message: string) =>
+  probe(() => {
+    throw new Error(message)
+  }, name)
+
+describe("failures", () => {
+  it.effect("of a body name the dispatch and carry what it threw; later commands still run", () =>
+    Effect.gen(function*() {
+      const x = yield* create(4)
+      yield* CommandQueue.dispatch(broken("first", "no such luck"), {}, 5)
+      yield* CommandQueue.fill(x, 1)
+      yield* CommandQueue.dispatch(broken("second", "again"), {}, 6)
+      const error = yield* driverErrorOf(CommandQueue.read(x, Uint32Array))
+      deepStrictEqual(error.commands, ["dispatch first (5 items)", "dispatch second (6 items)"])
+      strictEqual(error.log, "no such luck; again")
+      deepStrictEqual([...(yield* CommandQueue.read(x, Uint32Array))], [1])
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("are reported to those who come after, not to those before", () =>
+    Effect.gen(function*() {
+      const x = yield* create(4)
+      yield* CommandQueue.dispatch(probe(() => {}), {}, 3)
+      const before = yield* Effect.forkChild(CommandQueue.finish, { startImmediately: true })
+      yield* CommandQueue.dispatch(broken("late", "late"), {}, 1)
+      const after = yield* Effect.forkChild(driverErrorOf(CommandQueue.read(x, Uint32Array)), {
+        startImmediately: true
+      })
+      yield* Fiber.join(before)
+      deepStrictEqual((yield* Fiber.join(after)).commands, ["dispatch late (1 items)"])
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
+
+  it.effect("do not get lost with an interrupted finish or read", () =>
+    Effect.gen(function*() {
+      const x = yield* create(4)
+      yield* CommandQueue.dispatch(probe(() => {}), {}, 3)
+      yield* CommandQueue.dispatch(broken("late", "late"), {}, 1)
+      for (const wait of [CommandQueue.finish, CommandQueue.read(x, Uint32Array)]) {
+        const waiting = yield* Effect.forkChild(wait, { startImmediately: true })
+        strictEqual(waiting.pollUnsafe(), undefined)
+        yield* Fiber.interrupt(waiting)
+      }
+      strictEqual((yield* driverErrorOf(CommandQueue.finish)).log, "late")
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
+})
+
+const refusal = (kernel: Kernel.Kernel) =>
+  Effect.map(Effect.flip(KernelCache.use((cache) => cache.get(kernel))), (error) => error.reason._tag)
+
+describe("kernels", () => {
+  it.effect("see whole elements of the requested size, offsets, and scalars as the device holds them", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const kernel = Kernel.make({
+        name: "look",
+        args: [
+          VectorArg("f32", "x", { withOffset: true }),
+          VectorArg("f64", "d"),
+          ScalarArg("f32", "f"),
+          ScalarArg("i32", "i32"),
+          ScalarArg("u32", "u32"),
+          ScalarArg("f64", "f64")
+        ],
+        body: {
+          host: (_from, _to, { d, f, f64, i32, u32, x, x_offset }) => {
+            seen.push(x instanceof Float32Array, x.length, x_offset, d.length, f, i32, u32, f64)
+          }
+        }
+      })
+      const x = yield* create(22)
+      const d = yield* create(23)
+      const args = { x: { buffer: x, offset: 2 }, d, f: 0.1, i32: -1, u32: 2 ** 32 - 1, f64: 0.1 }
+      yield* CommandQueue.dispatch(kernel, args, 1)
+      yield* CommandQueue.finish
+      deepStrictEqual(seen, [true, 5, 2, 2, Math.fround(0.1), -1, 2 ** 32 - 1, 0.1])
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("coerce scalars that a driver is given unchecked", () =>
+    Effect.gen(function*() {
+      const seen: Array<number> = []
+      const kernel = Kernel.make({
+        name: "look",
+        args: [ScalarArg("i32", "a"), ScalarArg("u32", "b")],
+        body: {
+          host: (_from, _to, { a, b }) => {
+            seen.push(a, b)
+          }
+        }
+      })
+      const { driver } = yield* CommandQueue.CommandQueue
+      const compiled = yield* KernelCache.use((cache) => cache.get(kernel))
+      yield* driver.dispatchUnsafe({ compiled, vectors: [], scalars: [2 ** 31, -1.5], count: 1 })
+      yield* CommandQueue.finish
+      deepStrictEqual(seen, [-(2 ** 31), 2 ** 32 - 1])
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("need a host body, and stay within the device's limits", () =>
+    Effect.gen(function*() {
+      const body = { host: () => {} }
+      strictEqual(yield* refusal(Kernel.make({ name: "none", args: [], body: { wgsl: "" } })), "Unsupported")
+      strictEqual(yield* refusal(Kernel.make({ name: "wide", args: [], body, workgroupSize: 257 })), "LimitExceeded")
+      const three = [VectorArg("f32", "x"), VectorArg("f32", "y"), VectorArg("f32", "z")]
+      strictEqual(yield* refusal(Kernel.make({ name: "many", args: three, body })), "LimitExceeded")
+    }).pipe(Effect.provide(Host.layer({ maxVectorArguments: 2 }))))
+
+  it.effect("with the same source but other closures are not mixed up", () =>
+    Effect.gen(function*() {
+      const seen: Array<number> = []
+      for (const value of [1, 2]) yield* CommandQueue.dispatch(probe(() => void seen.push(value)), {}, 1)
+      yield* CommandQueue.finish
+      deepStrictEqual(seen, [1, 2])
+    }).pipe(Effect.provide(Host.layer())))
+})
