@@ -23,19 +23,54 @@
  */
 export type BufferUsage = number
 
-/** Kernels read and write it. @category flags @since 0.1.0 */
+/**
+ * Kernels read and write it.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const storage = 1
-/** Kernels read it as a uniform block. @category flags @since 0.1.0 */
+/**
+ * Kernels read it as a uniform block.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const uniform = 2
-/** Copies and reads take data from it. @category flags @since 0.1.0 */
+/**
+ * Copies and reads take data from it.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const copySrc = 4
-/** Copies, writes and fills put data into it. @category flags @since 0.1.0 */
+/**
+ * Copies, writes and fills put data into it.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const copyDst = 8
-/** Draw calls take indices from it (WebGPU). @category flags @since 0.1.0 */
+/**
+ * Draw calls take indices from it (WebGPU).
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const index = 16
-/** Draw calls take vertices from it (WebGPU). @category flags @since 0.1.0 */
+/**
+ * Draw calls take vertices from it (WebGPU).
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const vertex = 32
-/** Indirect draws and dispatches take their counts from it (WebGPU). @category flags @since 0.1.0 */
+/**
+ * Indirect draws and dispatches take their counts from it (WebGPU).
+ *
+ * @category flags
+ * @since 0.1.0
+ */
 export const indirect = 64
 /**
  * Kernels only read it: CL_MEM_READ_ONLY. Binding it writable is InvalidRequest on every backend.

@@ -103,7 +103,7 @@ export const make = <C extends CompiledKernel>(
     }
     const scope = yield* Effect.scope
     const cache = new Cache(compiler, capacity)
-    yield* Scope.addFinalizer(scope, Effect.sync(() => cache.clear()))
+    yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
     return KernelCache.of({
       get: (kernel) => Effect.suspend(() => cache.get(kernel, scope)),
       getUnsafe: (kernel) => cache.lookup(kernel),
@@ -120,6 +120,7 @@ class Cache<C extends CompiledKernel> {
   readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
   /** Saves building the key again for a kernel object seen before. */
   readonly #keys = new WeakMap<Kernel, string>()
+  #closed = false
   #hits = 0
   #misses = 0
   #evictions = 0
@@ -157,6 +158,22 @@ class Cache<C extends CompiledKernel> {
     this.#entries.clear()
   }
 
+  close(): void {
+    this.#closed = true
+    this.clear()
+  }
+
+  /** In a closed scope no compilation would ever start. */
+  #closedProblem(kernel: Kernel): GpuError | undefined {
+    return this.#closed
+      ? invalidRequest(
+        "KernelCache.get",
+        `kernel "${kernel.name}" was asked of a device that is closed`,
+        "Keep the device's layer alive for as long as its kernels are used."
+      )
+      : undefined
+  }
+
   #touch(key: string): C | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
@@ -176,7 +193,7 @@ class Cache<C extends CompiledKernel> {
     const compiled = this.#touch(key)
     if (compiled !== undefined) return Effect.succeed(compiled)
     const running = this.#pending.get(key)
-    if (running === undefined) return this.#compile(key, kernel, scope, restore)
+    if (running === undefined) return this.#closedProblem(kernel) ?? this.#compile(key, kernel, scope, restore)
     this.#hits += 1
     return restore(Deferred.await(running))
   }
@@ -194,7 +211,7 @@ class Cache<C extends CompiledKernel> {
     this.#misses += 1
     const done = Deferred.makeUnsafe<C, GpuError>()
     this.#pending.set(key, done)
-    const compile = Effect.onExit(this.#compiler.compile(kernel), (exit) =>
+    const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
       Effect.sync(() => {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)

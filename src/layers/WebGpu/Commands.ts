@@ -1,0 +1,115 @@
+/**
+ * Recorded commands, kept as data until their flush: so nothing native exists before it, everything that a flush calls
+ * stands inside its error scopes, and labels are only written when something failed.
+ *
+ * @internal
+ */
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { Dispatch } from "../../services/QueueDriver.ts"
+import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
+import type { WebGpuKernel } from "./WebGpuKernel.ts"
+
+/** @internal */
+export interface CopyCommand {
+  readonly _tag: "copy"
+  readonly source: DeviceBuffer
+  readonly sourceOffset: number
+  readonly target: DeviceBuffer
+  readonly targetOffset: number
+  readonly bytes: number
+}
+
+/** @internal */
+export interface FillCommand {
+  readonly _tag: "fill"
+  readonly target: DeviceBuffer
+  readonly offset: number
+  readonly bytes: number
+  /** A buffer full of the pattern, to copy from; none for zero. */
+  readonly pattern: { readonly buffer: GPUBuffer; readonly bytes: number } | undefined
+}
+
+/** @internal */
+export interface DispatchCommand {
+  readonly _tag: "dispatch"
+  readonly kernel: WebGpuKernel
+  readonly dispatch: Dispatch
+  readonly groups: readonly [x: number, y: number]
+  /** Where its scalars are in the uniform ring. */
+  readonly uniformOffset: number
+}
+
+/** @internal */
+export type Command = CopyCommand | FillCommand | DispatchCommand
+
+/**
+ * Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it.
+ *
+ * @internal
+ */
+export const encode = (
+  encoder: GPUCommandEncoder,
+  commands: ReadonlyArray<Command>,
+  uniforms: GPUBuffer | undefined
+): void => {
+  let pass: GPUComputePassEncoder | undefined
+  for (const command of commands) {
+    if (command._tag === "dispatch" && uniforms !== undefined) {
+      pass ??= encoder.beginComputePass()
+      encodeDispatch(pass, command, uniforms)
+      continue
+    }
+    pass?.end()
+    pass = undefined
+    if (command._tag === "copy") encodeCopy(encoder, command)
+    else if (command._tag === "fill") encodeFill(encoder, command)
+  }
+  pass?.end()
+}
+
+const encodeDispatch = (pass: GPUComputePassEncoder, command: DispatchCommand, uniforms: GPUBuffer): void => {
+  const { dispatch, groups, kernel, uniformOffset } = command
+  pass.setPipeline(kernel.pipeline)
+  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, dispatch.vectors), [uniformOffset])
+  pass.dispatchWorkgroups(groups[0], groups[1])
+}
+
+const encodeCopy = (encoder: GPUCommandEncoder, command: CopyCommand): void => {
+  const { bytes, source, sourceOffset, target, targetOffset } = command
+  encoder.copyBufferToBuffer(gpuOf(source), sourceOffset, gpuOf(target), targetOffset, roundUp4(bytes))
+}
+
+const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target }: FillCommand): void => {
+  const size = roundUp4(bytes)
+  if (pattern === undefined) {
+    encoder.clearBuffer(gpuOf(target), offset, size)
+    return
+  }
+  for (let done = 0; done < size; done += pattern.bytes) {
+    encoder.copyBufferToBuffer(pattern.buffer, 0, gpuOf(target), offset + done, Math.min(pattern.bytes, size - done))
+  }
+}
+
+const nameOf = (buffer: DeviceBuffer): string => buffer.label ?? "(no label)"
+
+/**
+ * A command as errors name it.
+ *
+ * @internal
+ */
+export const label = (command: Command): string => {
+  switch (command._tag) {
+    case "copy":
+      return `copy ${command.bytes} B ${nameOf(command.source)} -> ${nameOf(command.target)}`
+    case "fill":
+      return `fill ${command.bytes} B ${nameOf(command.target)}`
+    case "dispatch":
+      return `dispatch ${command.kernel.kernel.name} (${command.dispatch.count} items)`
+  }
+}
+
+/** @internal */
+export const writeLabel = (target: DeviceBuffer, bytes: number): string => `write ${bytes} B ${nameOf(target)}`
+
+/** @internal */
+export const readLabel = (source: DeviceBuffer, bytes: number): string => `read ${bytes} B ${nameOf(source)}`

@@ -1,0 +1,84 @@
+/**
+ * Driver calls inside error scopes. A device has one stack of scopes for everybody, so they are pushed and popped in one
+ * synchronous step: fibers then never see each other's errors.
+ *
+ * @internal
+ */
+import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+
+/** @internal */
+export interface ScopedFailure {
+  readonly codeName: string
+  readonly message: string
+}
+
+const outOfMemory = "GPUOutOfMemoryError"
+
+/** In the order of popping, which is the reverse of pushing. */
+const scopes: ReadonlyArray<readonly [GPUErrorFilter, string]> = [
+  ["out-of-memory", outOfMemory],
+  ["internal", "GPUInternalError"],
+  ["validation", "GPUValidationError"]
+]
+
+/**
+ * Runs `calls` and tells what failed, thrown exceptions included. The promise never rejects.
+ *
+ * @internal
+ */
+export const inScopes = async (device: GPUDevice, calls: () => void): Promise<ReadonlyArray<ScopedFailure>> => {
+  for (let index = scopes.length - 1; index >= 0; index--) device.pushErrorScope(scopes[index]![0])
+  const failures: Array<ScopedFailure> = []
+  try {
+    calls()
+  } catch (cause) {
+    failures.push(thrown(cause))
+  }
+  const popped = scopes.map(([, codeName]) => pop(device, codeName))
+  for (const failure of await Promise.all(popped)) if (failure !== undefined) failures.push(failure)
+  return failures
+}
+
+const pop = async (device: GPUDevice, codeName: string): Promise<ScopedFailure | undefined> => {
+  try {
+    const error = await device.popErrorScope()
+    return error === null ? undefined : { codeName, message: error.message }
+  } catch (cause) {
+    return thrown(cause)
+  }
+}
+
+/**
+ * An exception as a failure. Dawn's OperationError and AbortError come without a message.
+ *
+ * @internal
+ */
+export const thrown = (cause: unknown): ScopedFailure =>
+  cause instanceof Error
+    ? { codeName: cause.name, message: cause.message === "" ? `${cause.name} without a message` : cause.message }
+    : { codeName: "unknown", message: String(cause) }
+
+/** @internal */
+export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =>
+  failures.some(({ codeName }) => codeName === outOfMemory)
+
+/**
+ * Failures of one call as an error; there is at least one failure.
+ *
+ * @internal
+ */
+export const driverError = (
+  call: string,
+  failures: ReadonlyArray<ScopedFailure>,
+  commands: ReadonlyArray<string>
+): GpuError =>
+  makeError(
+    new DriverError({
+      backend: "webgpu",
+      call,
+      codeName: failures[0]?.codeName,
+      code: undefined,
+      log: failures.map(({ message }) => message.trim()).join("\n"),
+      commands
+    })
+  )

@@ -1,0 +1,80 @@
+/**
+ * The GPU object of this process: the browser's own, or Dawn through npm `webgpu`. This is the only file that names that
+ * package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+
+interface DawnModule {
+  readonly create: (flags: Array<string>) => GPU
+}
+
+/** Typed as a string, so that neither the compiler nor a bundler resolves it. */
+const packageName: string = "webgpu"
+
+/**
+ * Dawn crashes the process when the object that create() returned is collected while anything made from it is still used,
+ * even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
+ */
+const instances = new Map<string, GPU>()
+
+/**
+ * What to do about a machine without an adapter.
+ *
+ * @internal
+ */
+export const nodeHint =
+  "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
+  "no GPU; Debian 12 has a new enough Mesa in bookworm-backports). In a checkout of effect-gpu-pool, `npm run drivers` " +
+  "installs one on Debian and Ubuntu. Or use another backend: OpenCl.layer() or Host.layer()."
+
+/** @internal */
+export const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
+
+/**
+ * The browser's GPU object, when there is one.
+ *
+ * @internal
+ */
+export const browserGpu = (): GPU | undefined =>
+  typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: GPU }).gpu
+
+/**
+ * Loads npm `webgpu` and creates its GPU object.
+ *
+ * @internal
+ */
+export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<GPU, GpuError> =>
+  Effect.suspend(() => {
+    const key = JSON.stringify(flags)
+    const known = instances.get(key)
+    return known !== undefined ? Effect.succeed(known) : Effect.tryPromise({
+      try: async () => {
+        const { create } = await importDawn()
+        const gpu = instances.get(key) ?? create([...flags])
+        instances.set(key, gpu)
+        return gpu
+      },
+      catch: unavailable
+    })
+  })
+
+const importDawn = (): Promise<DawnModule> =>
+  import(/* @vite-ignore */ /* webpackIgnore: true */ packageName) as Promise<DawnModule>
+
+const unavailable = (cause: unknown): GpuError => {
+  const code = (cause as { readonly code?: unknown } | null)?.code
+  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND"
+  return makeError(
+    new DeviceUnavailable({
+      tried: [{
+        backend: "webgpu",
+        device: "npm webgpu",
+        why: missing ? "the package is not installed" : cause instanceof Error ? cause.message : String(cause)
+      }],
+      hint: missing ? `Install it: npm install webgpu. ${nodeHint}` : nodeHint
+    })
+  )
+}

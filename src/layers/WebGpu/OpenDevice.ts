@@ -1,0 +1,172 @@
+/**
+ * Opening a WebGPU device, watching it, and closing it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { DriverObjects } from "../../domain/DriverObjects.ts"
+import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { thrown } from "./ErrorScopes.ts"
+import { browserGpu, browserHint, nodeHint } from "./NodeGpu.ts"
+import { RecordedFailures } from "./RecordedFailures.ts"
+import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
+
+/** @internal */
+export interface AdapterOptions {
+  readonly powerPreference?: GPUPowerPreference | undefined
+  readonly forceFallbackAdapter?: boolean | undefined
+  readonly label?: string | undefined
+}
+
+/** @internal */
+export interface OpenDevice {
+  readonly gpu: GPU
+  readonly adapter: GPUAdapter
+  readonly device: GPUDevice
+  readonly info: DeviceInfo
+  readonly status: DeviceStatus
+  readonly driverObjects: DriverObjects
+  readonly failures: RecordedFailures
+  /** Buffers that nobody has destroyed yet. */
+  readonly buffers: Set<WebGpuBuffer>
+}
+
+/** Limits of which more is better, for buffers and kernels. A device gets the defaults unless it asks. */
+const wantedLimits = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxUniformBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupsPerDimension"
+] as const
+
+const wantedFeatures: ReadonlyArray<GPUFeatureName> = ["shader-f16", "subgroups", "timestamp-query"]
+
+/**
+ * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device is
+ * left behind.
+ *
+ * @internal
+ */
+export const open = Effect.fnUntraced(function*(
+  gpu: GPU,
+  options: AdapterOptions
+): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
+  const adapter = yield* requestAdapter(gpu, options)
+  return yield* Effect.acquireRelease(
+    Effect.map(requestDevice(adapter, options), (device) => watch(gpu, adapter, device)),
+    (opened) => Effect.sync(() => close(opened))
+  )
+})
+
+const unavailable = (device: string, why: string): GpuError =>
+  makeError(
+    new DeviceUnavailable({
+      tried: [{ backend: "webgpu", device, why }],
+      hint: browserGpu() === undefined ? nodeHint : browserHint
+    })
+  )
+
+const requestAdapter = (gpu: GPU, options: AdapterOptions): Effect.Effect<GPUAdapter, GpuError> =>
+  Effect.flatMap(
+    Effect.tryPromise({
+      try: () =>
+        gpu.requestAdapter({
+          ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
+          ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
+        }),
+      catch: (cause) => unavailable("adapter", thrown(cause).message)
+    }),
+    (adapter) =>
+      adapter === null
+        ? unavailable("adapter", "requestAdapter found none that fits")
+        : Effect.succeed(adapter)
+  )
+
+const requestDevice = (adapter: GPUAdapter, options: AdapterOptions): Effect.Effect<GPUDevice, GpuError> =>
+  Effect.tryPromise({
+    try: () =>
+      adapter.requestDevice({
+        ...(options.label === undefined ? {} : { label: options.label }),
+        requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
+        requiredLimits: limitsOf(adapter.limits)
+      }),
+    catch: (cause) => unavailable(nameOf(adapter.info), thrown(cause).message)
+  })
+
+/** An older browser may lack some of the limits, and asking for an unknown one is an error. */
+const limitsOf = (limits: GPUSupportedLimits): Record<string, number> =>
+  Object.fromEntries(
+    wantedLimits.flatMap((name) => {
+      const value: number | undefined = limits[name]
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
+
+const watch = (gpu: GPU, adapter: GPUAdapter, device: GPUDevice): OpenDevice => {
+  const status = new DeviceStatus("webgpu")
+  const driverObjects = new DriverObjects()
+  const failures = new RecordedFailures()
+  driverObjects.add("device")
+  device.lost.then(({ message, reason }) => status.lose(message === "" ? reason : `${reason}: ${message}`))
+  device.onuncapturederror = (event) => {
+    event.preventDefault()
+    const { constructor: { name: codeName }, message } = event.error
+    failures.add({ call: "GPUDevice", failures: [{ codeName, message }], commands: [] })
+  }
+  return {
+    gpu,
+    adapter,
+    device,
+    info: infoOf(adapter.info, device.limits),
+    status,
+    driverObjects,
+    failures,
+    buffers: new Set()
+  }
+}
+
+/** The status goes first: late calls then get a typed error and never reach the driver. */
+const close = ({ buffers, device, driverObjects, status }: OpenDevice): void => {
+  status.lose("its layer is closed")
+  for (const buffer of buffers) {
+    buffer.destroyed = true
+    buffer.gpu.destroy()
+    driverObjects.remove("buffer")
+  }
+  buffers.clear()
+  device.onuncapturederror = null
+  device.destroy()
+  driverObjects.remove("device")
+}
+
+const nameOf = (info: GPUAdapterInfo): string =>
+  [info.device, info.architecture, info.description].find((name) => name !== "") ?? "unnamed adapter"
+
+const infoOf = (info: GPUAdapterInfo, limits: GPUSupportedLimits): DeviceInfo => ({
+  backend: "webgpu",
+  name: nameOf(info),
+  vendor: info.vendor,
+  driver: info.description,
+  limits: {
+    maxBufferSize: roundDown4(limits.maxBufferSize),
+    maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),
+    granularity: 4,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
+    maxVectorArguments: limits.maxStorageBuffersPerShaderStage
+  },
+  dtypes: new Set(["f32", "i32", "u32"])
+})
+
+/** Buffers are made in multiples of 4 bytes, and some drivers say 2^32 - 1. */
+const roundDown4 = (bytes: number): number => Math.floor(bytes / 4) * 4

@@ -1,0 +1,119 @@
+/**
+ * Kernels compiled by a WebGPU device.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
+import { awaitDevice } from "./AwaitDevice.ts"
+import { BindGroups } from "./BindGroups.ts"
+import { driverError, inScopes, type ScopedFailure, thrown } from "./ErrorScopes.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+import { entryPoint, generate, type WgslSource } from "./WgslSource.ts"
+
+/** @internal */
+export class WebGpuKernel extends CompiledKernel {
+  readonly source: WgslSource
+  readonly pipeline: GPUComputePipeline
+  readonly bindGroups: BindGroups
+
+  constructor(kernel: Kernel, source: WgslSource, pipeline: GPUComputePipeline, bindGroups: BindGroups) {
+    super(kernel)
+    this.source = source
+    this.pipeline = pipeline
+    this.bindGroups = bindGroups
+  }
+}
+
+/** @internal */
+export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
+  key: (kernel) =>
+    JSON.stringify([kernel.name, kernel.args, kernel.body.wgsl, kernel.preamble.wgsl, kernel.workgroupSize]),
+  compile: (kernel) =>
+    Effect.suspend(() => {
+      const source = generate(kernel)
+      if (source instanceof GpuError) return source
+      return opened.status.error ?? limitProblem(kernel, source, opened) ?? compile(kernel, source, opened)
+    }),
+  release: () => opened.driverObjects.remove("kernel")
+})
+
+const limitProblem = (kernel: Kernel, source: WgslSource, { info }: OpenDevice): GpuError | undefined => {
+  const over = (requested: number, limitName: "maxVectorArguments" | "maxWorkgroupSize"): GpuError | undefined =>
+    requested <= info.limits[limitName] ? undefined : makeError(
+      new LimitExceeded({ operation: `Kernel "${kernel.name}"`, requested, limitName, limit: info.limits[limitName] })
+    )
+  return over(source.vectors.length, "maxVectorArguments") ?? over(kernel.workgroupSize, "maxWorkgroupSize")
+}
+
+const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
+  awaitDevice({
+    status: opened.status,
+    call: "GPUDevice.createComputePipelineAsync",
+    start: async () => {
+      const { failures, layout, module, pipeline } = await build(kernel, source, opened.device)
+      const log = module === undefined ? [] : await compilerLog(module, source.code)
+      if (log.length > 0) {
+        return Exit.fail(driverError("GPUDevice.createShaderModule", log, [`kernel ${kernel.name}`]))
+      }
+      if (failures.length > 0 || layout === undefined || pipeline === undefined) {
+        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, [`kernel ${kernel.name}`]))
+      }
+      if (opened.status.error !== undefined) return Exit.fail(opened.status.error)
+      opened.driverObjects.add("kernel")
+      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(opened.device, layout)))
+    }
+  })
+
+interface Built {
+  readonly module: GPUShaderModule | undefined
+  readonly layout: GPUBindGroupLayout | undefined
+  readonly pipeline: GPUComputePipeline | undefined
+  readonly failures: ReadonlyArray<ScopedFailure>
+}
+
+const build = async (kernel: Kernel, source: WgslSource, device: GPUDevice): Promise<Built> => {
+  let module: GPUShaderModule | undefined
+  let layout: GPUBindGroupLayout | undefined
+  let pending: Promise<GPUComputePipeline | ScopedFailure> | undefined
+  const scoped = await inScopes(device, () => {
+    module = device.createShaderModule({ label: kernel.name, code: source.code })
+    layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
+    pending = device.createComputePipelineAsync({
+      label: kernel.name,
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint }
+    }).catch(thrown)
+  })
+  const result = await pending
+  return result === undefined || "codeName" in result
+    ? { module, layout, pipeline: undefined, failures: result === undefined ? scoped : [...scoped, result] }
+    : { module, layout, pipeline: result, failures: scoped }
+}
+
+/** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
+const layoutEntries = (source: WgslSource): Array<GPUBindGroupLayoutEntry> => {
+  const visibility = 0x4
+  return [
+    { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
+    ...source.vectors.map((access, index): GPUBindGroupLayoutEntry => ({
+      binding: index + 1,
+      visibility,
+      buffer: { type: access === "read" ? "read-only-storage" : "storage" }
+    }))
+  ]
+}
+
+/** The compiler's errors, each with the line of the generated source that it is about. */
+const compilerLog = async (module: GPUShaderModule, code: string): Promise<ReadonlyArray<ScopedFailure>> => {
+  const { messages } = await module.getCompilationInfo()
+  const lines = code.split("\n")
+  return messages.filter(({ type }) => type === "error").map(({ lineNum, linePos, message }) => {
+    const line = lines[lineNum - 1]
+    const excerpt = line === undefined ? "" : `\n    ${line.trim()}`
+    return { codeName: "GPUValidationError", message: `${lineNum}:${linePos} error: ${message}${excerpt}` }
+  })
+}

@@ -1,0 +1,163 @@
+/**
+ * From a kernel definition to WGSL: bindings, the scalar block, the entry point, the item's index and the bounds guard.
+ * Pure, so that it is tested without a driver.
+ *
+ * Names of the library contain two underscores, which a kernel's own names cannot.
+ *
+ * @internal
+ */
+import * as DType from "../../domain/DType.ts"
+import { type GpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import type { Access, KernelArgument } from "../../domain/KernelArgument.ts"
+import type { Dispatch } from "../../services/QueueDriver.ts"
+
+/** @internal */
+export const entryPoint = "kernel__main"
+
+/**
+ * One 4-byte member of the uniform block. `index` counts the scalars or the vectors of the kernel.
+ *
+ * @internal
+ */
+export interface Member {
+  readonly name: string
+  readonly type: "f32" | "i32" | "u32"
+  readonly from: "count" | "scalar" | "length" | "offset"
+  readonly index: number
+  /** Bytes of an element, for a length. */
+  readonly itemSize: number
+}
+
+/** @internal */
+export interface WgslSource {
+  readonly code: string
+  /** One per vector, in binding order; the uniform block is binding 0 and the vectors follow. */
+  readonly vectors: ReadonlyArray<Access>
+  readonly members: ReadonlyArray<Member>
+  /** Bytes of the uniform block. */
+  readonly uniformBytes: number
+}
+
+/** WGSL aligns a struct in uniform space by its largest member; 16 suits every implementation. */
+const blockAlignment = 16
+
+/**
+ * The source of a kernel, or Unsupported when it has no WGSL body or uses f64.
+ *
+ * @internal
+ */
+export const generate = (kernel: Kernel): WgslSource | GpuError => {
+  const body = kernel.body.wgsl
+  if (body === undefined) {
+    return unsupported(kernel, "a kernel without a WGSL body", "Give the kernel a body.wgsl.")
+  }
+  const wide = kernel.args.find((argument) => argument.dtype === "f64")
+  if (wide !== undefined) {
+    return unsupported(kernel, `f64 (argument "${wide.name}")`, "WGSL has no 64-bit floats: use f32, i32 or u32.")
+  }
+  const members = membersOf(kernel.args)
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  return {
+    code: [
+      `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${member.type},`).join("\n")}\n}`,
+      "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
+      ...vectors.map((vector, index) =>
+        `@group(0) @binding(${index + 1}) var<storage, ${wgslAccess(vector.access)}> ` +
+        `${vector.name}: array<${vector.dtype}>;`
+      ),
+      ...(kernel.preamble.wgsl === "" ? [] : [kernel.preamble.wgsl]),
+      entry(kernel.workgroupSize, members, body)
+    ].join("\n"),
+    vectors: vectors.map((vector) => vector.access),
+    members,
+    uniformBytes: Math.ceil(members.length * 4 / blockAlignment) * blockAlignment
+  }
+}
+
+const unsupported = (kernel: Kernel, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation: `Kernel "${kernel.name}"`, backend: "webgpu", feature, hint }))
+
+const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
+
+const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
+  const members: Array<Member> = [{ name: "count", type: "u32", from: "count", index: 0, itemSize: 0 }]
+  let scalars = 0
+  let vectors = 0
+  for (const argument of args) {
+    const { dtype, name } = argument
+    if (argument._tag === "ScalarArg") {
+      if (dtype !== "f64") members.push({ name, type: dtype, from: "scalar", index: scalars, itemSize: 0 })
+      scalars += 1
+      continue
+    }
+    const index = vectors++
+    members.push({ name: `${name}_length`, type: "u32", from: "length", index, itemSize: DType.byteSize(dtype) })
+    if (argument.withOffset) members.push({ name: `${name}_offset`, type: "u32", from: "offset", index, itemSize: 0 })
+  }
+  return members
+}
+
+/**
+ * The guard compares without ever leaving 32 bits: the groups of a 2-D split may reach beyond 2^32 items, where the item's
+ * index would wrap round and run the first items again.
+ */
+const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
+  `@compute @workgroup_size(${workgroupSize})
+fn ${entryPoint}(
+  @builtin(workgroup_id) group__id: vec3<u32>,
+  @builtin(num_workgroups) group__counts: vec3<u32>,
+  @builtin(local_invocation_index) local__index: u32
+) {
+${members.map(({ name }) => `  let ${name} = scalars__.${name};`).join("\n")}
+  let group__index = group__id.y * group__counts.x + group__id.x;
+  if (group__index > (count - 1u) / ${workgroupSize}u) { return; }
+  let first__item = group__index * ${workgroupSize}u;
+  if (local__index >= count - first__item) { return; }
+  let i = first__item + local__index;
+${body}
+}`
+
+/**
+ * Writes the uniform block of a dispatch at `at`.
+ *
+ * @internal
+ */
+export const writeScalars = (view: DataView, at: number, members: ReadonlyArray<Member>, dispatch: Dispatch): void => {
+  for (let slot = 0; slot < members.length; slot++) {
+    const member = members[slot]!
+    const value = valueOf(member, dispatch)
+    if (member.type === "f32") view.setFloat32(at + slot * 4, value, true)
+    else if (member.type === "i32") view.setInt32(at + slot * 4, value, true)
+    else view.setUint32(at + slot * 4, value, true)
+  }
+}
+
+const valueOf = (member: Member, dispatch: Dispatch): number => {
+  switch (member.from) {
+    case "count":
+      return dispatch.count
+    case "scalar":
+      return dispatch.scalars[member.index]!
+    case "length":
+      return Math.floor(dispatch.vectors[member.index]!.size / member.itemSize)
+    case "offset":
+      return dispatch.vectors[member.index]!.offset
+  }
+}
+
+/**
+ * How the workgroups of `count` items are laid out, `undefined` when two dimensions cannot hold them.
+ *
+ * @internal
+ */
+export const workgroups = (
+  count: number,
+  workgroupSize: number,
+  largest: number
+): readonly [x: number, y: number] | undefined => {
+  const groups = Math.ceil(count / workgroupSize)
+  if (groups <= largest) return [groups, 1]
+  const rows = Math.ceil(groups / largest)
+  return rows <= largest ? [Math.ceil(groups / rows), rows] : undefined
+}

@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as fc from "fast-check"
+import { GpuError } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { generate, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
+
+const axpy = Kernel.make({
+  name: "axpy",
+  args: [
+    VectorArg("f32", "x", { access: "read", withOffset: true }),
+    ScalarArg("f32", "a"),
+    VectorArg("i32", "y", { access: "write" }),
+    ScalarArg("i32", "b"),
+    VectorArg("u32", "z")
+  ],
+  body: { wgsl: "  y[i] = i32(twice(a * x[x_offset + i])) + b;" },
+  preamble: { wgsl: "fn twice(v: f32) -> f32 { return 2.0 * v; }" },
+  workgroupSize: 32
+})
+
+const source = (kernel: Kernel.Kernel) => {
+  const generated = generate(kernel)
+  if (generated instanceof GpuError) throw generated
+  return generated
+}
+
+const failure = (kernel: Kernel.Kernel) => {
+  const generated = generate(kernel)
+  if (!(generated instanceof GpuError)) throw new Error("generated")
+  return generated
+}
+
+describe("WgslSource", () => {
+  it("writes bindings, the scalar block, the index and the guard around a body", () => {
+    const expected = `struct Scalars__block {
+  count: u32,
+  x_length: u32,
+  x_offset: u32,
+  a: f32,
+  y_length: u32,
+  b: i32,
+  z_length: u32,
+}
+@group(0) @binding(0) var<uniform> scalars__: Scalars__block;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<i32>;
+@group(0) @binding(3) var<storage, read_write> z: array<u32>;
+fn twice(v: f32) -> f32 { return 2.0 * v; }
+@compute @workgroup_size(32)
+fn kernel__main(
+  @builtin(workgroup_id) group__id: vec3<u32>,
+  @builtin(num_workgroups) group__counts: vec3<u32>,
+  @builtin(local_invocation_index) local__index: u32
+) {
+  let count = scalars__.count;
+  let x_length = scalars__.x_length;
+  let x_offset = scalars__.x_offset;
+  let a = scalars__.a;
+  let y_length = scalars__.y_length;
+  let b = scalars__.b;
+  let z_length = scalars__.z_length;
+  let group__index = group__id.y * group__counts.x + group__id.x;
+  if (group__index > (count - 1u) / 32u) { return; }
+  let first__item = group__index * 32u;
+  if (local__index >= count - first__item) { return; }
+  let i = first__item + local__index;
+  y[i] = i32(twice(a * x[x_offset + i])) + b;
+}`
+    strictEqual(source(axpy).code, expected)
+    strictEqual(source(axpy).uniformBytes, 32)
+    deepStrictEqual(source(axpy).vectors, ["read", "write", "readwrite"])
+  })
+
+  it("needs only the count for a kernel without arguments", () => {
+    const { code, uniformBytes, vectors } = source(Kernel.make({ name: "nothing", args: [], body: { wgsl: "" } }))
+    assert.include(code, "struct Scalars__block {\n  count: u32,\n}")
+    strictEqual(uniformBytes, 16)
+    deepStrictEqual(vectors, [])
+  })
+
+  it("puts scalars, whole elements and offsets where the block has them, little-endian", () => {
+    const view = new DataView(new ArrayBuffer(64))
+    const { members } = source(axpy)
+    const buffer = {} as never
+    writeScalars(view, 16, members, {
+      compiled: {} as never,
+      vectors: [{ buffer, size: 43, offset: 3 }, { buffer, size: 2 ** 34, offset: 0 }, { buffer, size: 7, offset: 0 }],
+      scalars: [1.5, -7],
+      count: 0xffffffff
+    })
+    strictEqual(view.getUint32(16, true), 0xffffffff)
+    strictEqual(view.getUint32(20, true), 10)
+    strictEqual(view.getUint32(24, true), 3)
+    strictEqual(view.getFloat32(28, true), 1.5)
+    strictEqual(view.getUint32(32, true), 0)
+    strictEqual(view.getInt32(36, true), -7)
+    strictEqual(view.getUint32(40, true), 1)
+    strictEqual(view.getUint32(12, true) + view.getUint32(44, true), 0)
+  })
+
+  it("says what is missing", () => {
+    const opencl = failure(Kernel.make({ name: "other", args: [], body: { opencl: ";" } }))
+    strictEqual(opencl.reason._tag, "Unsupported")
+    assert.include(opencl.message, "without a WGSL body")
+    for (const argument of [VectorArg("f64", "wide"), ScalarArg("f64", "wide")]) {
+      const wide = failure(Kernel.make({ name: "wide", args: [argument], body: { wgsl: "" } }))
+      strictEqual(wide.reason._tag, "Unsupported")
+      assert.include(wide.message, `f64 (argument "wide")`)
+    }
+  })
+
+  it("lays out enough workgroups and no row in vain, within two dimensions", () => {
+    const largest = 65_535
+    fc.assert(fc.property(fc.integer({ min: 1, max: 0xffffffff }), fc.integer({ min: 2, max: 1024 }), (count, size) => {
+      const [x, y] = workgroups(count, size, largest)!
+      assert.isTrue(x <= largest && y <= largest)
+      assert.isTrue(x * y * size >= count)
+      assert.isTrue(y === 1 || x * (y - 1) * size < count)
+    }))
+    deepStrictEqual(workgroups(largest, 1, largest), [largest, 1])
+    deepStrictEqual(workgroups(largest + 1, 1, largest), [32_768, 2])
+    strictEqual(workgroups(0xffffffff, 1, largest), undefined)
+  })
+})
