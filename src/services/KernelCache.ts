@@ -11,6 +11,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { check, type Kernel } from "../domain/Kernel.ts"
 
@@ -90,10 +91,15 @@ export interface KernelCompiler<C extends CompiledKernel> {
  */
 export const make = <C extends CompiledKernel>(
   compiler: KernelCompiler<C>,
-  options?: { readonly capacity?: number | undefined }
+  options: {
+    /** The device's; a lost device answers every request with its DeviceLost error. */
+    readonly status: DeviceStatus
+    /** How many compiled kernels are kept, 256 without it. */
+    readonly capacity?: number | undefined
+  }
 ): Effect.Effect<KernelCache["Service"], GpuError, Scope.Scope> =>
   Effect.gen(function*() {
-    const capacity = options?.capacity ?? 256
+    const capacity = options.capacity ?? 256
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
         "KernelCache",
@@ -102,7 +108,7 @@ export const make = <C extends CompiledKernel>(
       )
     }
     const scope = yield* Effect.scope
-    const cache = new Cache(compiler, capacity)
+    const cache = new Cache(compiler, capacity, options.status)
     yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
     return KernelCache.of({
       get: (kernel) => Effect.suspend(() => cache.get(kernel, scope)),
@@ -120,14 +126,15 @@ class Cache<C extends CompiledKernel> {
   readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
   /** Saves building the key again for a kernel object seen before. */
   readonly #keys = new WeakMap<Kernel, string>()
-  #closed = false
+  readonly #status: DeviceStatus
   #hits = 0
   #misses = 0
   #evictions = 0
 
-  constructor(compiler: KernelCompiler<C>, capacity: number) {
+  constructor(compiler: KernelCompiler<C>, capacity: number, status: DeviceStatus) {
     this.#compiler = compiler
     this.#capacity = capacity
+    this.#status = status
   }
 
   get stats(): KernelCacheStats {
@@ -146,7 +153,7 @@ class Cache<C extends CompiledKernel> {
   }
 
   get(kernel: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
-    const problem = check(kernel)
+    const problem = this.#status.error ?? check(kernel)
     if (problem !== undefined) return problem
     const key = this.#compiler.key(kernel)
     this.#keys.set(kernel, key)
@@ -158,20 +165,10 @@ class Cache<C extends CompiledKernel> {
     this.#entries.clear()
   }
 
+  /** A cache closes with its device; in the closed scope no compilation would ever start. */
   close(): void {
-    this.#closed = true
+    this.#status.lose("its layer is closed")
     this.clear()
-  }
-
-  /** In a closed scope no compilation would ever start. */
-  #closedProblem(kernel: Kernel): GpuError | undefined {
-    return this.#closed
-      ? invalidRequest(
-        "KernelCache.get",
-        `kernel "${kernel.name}" was asked of a device that is closed`,
-        "Keep the device's layer alive for as long as its kernels are used."
-      )
-      : undefined
   }
 
   #touch(key: string): C | undefined {
@@ -193,7 +190,12 @@ class Cache<C extends CompiledKernel> {
     const compiled = this.#touch(key)
     if (compiled !== undefined) return Effect.succeed(compiled)
     const running = this.#pending.get(key)
-    if (running === undefined) return this.#closedProblem(kernel) ?? this.#compile(key, kernel, scope, restore)
+    if (running === undefined) {
+      // The scope may be closing already, and wait for other compilations before it closes this cache.
+      return scope.state._tag === "Closed"
+        ? this.#status.lose("its layer is closed")
+        : this.#compile(key, kernel, scope, restore)
+    }
     this.#hits += 1
     return restore(Deferred.await(running))
   }

@@ -172,7 +172,7 @@ const make = Effect.fnUntraced(function*(
     Effect.suspend(() => open(settings)),
     (device) => Effect.sync(() => device.close())
   )
-  const cache = yield* KernelCache.make(HostKernel.compiler(device.info))
+  const cache = yield* KernelCache.make(HostKernel.compiler(device.info), { status: device.status })
   const driver = new HostQueue(device, settings.rangeItems)
   const context = DeviceContext.of(device)
   return Context.make(DeviceContext, context).pipe(

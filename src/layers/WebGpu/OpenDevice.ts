@@ -149,7 +149,7 @@ const close = ({ buffers, device, driverObjects, status }: OpenDevice): void => 
 }
 
 const nameOf = (info: GPUAdapterInfo): string =>
-  [info.device, info.architecture, info.description].find((name) => name !== "") ?? "unnamed adapter"
+  [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
 
 const infoOf = (info: GPUAdapterInfo, limits: GPUSupportedLimits): DeviceInfo => ({
   backend: "webgpu",

@@ -157,7 +157,10 @@ const make = Effect.fnUntraced(function*(
   options: DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const opened = yield* OpenDevice.open(gpu, options)
-  const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), { capacity: options.kernelCacheCapacity })
+  const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
+    status: opened.status,
+    capacity: options.kernelCacheCapacity
+  })
   const driver = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
   const device = WebGpuDevice.make(opened)

@@ -1,0 +1,284 @@
+/**
+ * The OpenCL backend: any OpenCL device of the machine, through npm `koffi` and the system's OpenCL loader.
+ *
+ * **Details**
+ *
+ * Every open device has one in-order queue. Waiting for it occupies at most one of the four threads that Node has for
+ * files and names, however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their
+ * number for programs that keep many devices open.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as BufferLike from "../../services/BufferLike.ts"
+import * as CommandQueue from "../../services/CommandQueue.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as KernelCache from "../../services/KernelCache.ts"
+import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
+import { memoryOf } from "./OpenClBuffer.ts"
+import { list, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
+import * as OpenClKernel from "./OpenClKernel.ts"
+import { OpenClQueue } from "./OpenClQueue.ts"
+import { select, type Selector } from "./OpenClSelection.ts"
+import { OpenDevice, openFirst } from "./OpenDevice.ts"
+
+export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
+export type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
+export type { Selector } from "./OpenClSelection.ts"
+
+/**
+ * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RawCommand {
+  /** What errors call it. */
+  readonly label: string
+  /** The OpenCL function that it calls, for the error of an enqueue that fails. */
+  readonly call: string
+  /** Host memory that the command uses: it is kept until the command has ended. */
+  readonly memory?: ArrayBuffer | undefined
+  /** Calls the function with the queue, without blocking, and lets it put its event where `event` points. */
+  readonly enqueue: (queue: bigint, event: Pointer) => number
+}
+
+/**
+ * The service: raw handles of the open device, as addresses, for programs that also call OpenCL themselves. The layers of
+ * this module provide it next to the services that every backend has.
+ *
+ * **Details**
+ *
+ * A command that goes through `enqueueUnsafe` is recorded work like any other: `CommandQueue.finish` waits for it and
+ * tells its failure. What a program enqueues on `queue` directly still runs in queue order, but nobody waits for it.
+ * Handles belong to the layer: retain what you keep for longer, and release nothing.
+ *
+ * **Example** (Copying a rectangle, which CommandQueue does not know)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * type CopyRect = (queue: bigint, source: bigint, target: bigint, event: OpenCl.Pointer) => number
+ *
+ * const copyRect = Effect.fnUntraced(function*(
+ *   clEnqueueCopyBufferRect: CopyRect,
+ *   source: PooledBuffer.PooledBuffer,
+ *   target: PooledBuffer.PooledBuffer
+ * ) {
+ *   const cl = yield* OpenCl.OpenCl
+ *   const [from, to] = [yield* OpenCl.handle(source), yield* OpenCl.handle(target)]
+ *   yield* cl.enqueueUnsafe({
+ *     label: "copy the rectangle",
+ *     call: "clEnqueueCopyBufferRect",
+ *     enqueue: (queue, event) => clEnqueueCopyBufferRect(queue, from, to, event)
+ *   })
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class OpenCl extends Context.Service<OpenCl, {
+  readonly api: OpenClApi
+  readonly platform: OpenClPlatform
+  readonly device: OpenClDevice
+  /** The cl_context. */
+  readonly context: bigint
+  /** The cl_command_queue, in order. */
+  readonly queue: bigint
+  /** See {@link handle}; the answer is an Exit, for use within one step. */
+  readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<bigint, GpuError>
+  /** Enqueues a command of your own when called. */
+  readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
+}>()("effect-gpu-pool/OpenCl") {}
+
+/**
+ * Which device to open.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceOptions {
+  /** The platform, by index or by a part of its name in any case; without it, the first that has a usable device. */
+  readonly platform?: Selector | undefined
+  /** The device, by its index on the platform or by a part of its name in any case; without it, the first usable one. */
+  readonly device?: Selector | undefined
+  /** How many compiled kernels are kept, 256 without it. */
+  readonly kernelCacheCapacity?: number | undefined
+}
+
+/**
+ * Which device to open, and where the OpenCL loader is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends DeviceOptions {
+  /** The file of the OpenCL loader, instead of the system's usual names. */
+  readonly library?: string | undefined
+}
+
+/**
+ * What an OpenCL layer provides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | OpenCl
+
+/**
+ * Opens an OpenCL device: by default the first usable one of the first platform that has any. npm `koffi`, an optional
+ * peer dependency, is loaded only now.
+ *
+ * Fails with DeviceUnavailable when koffi, the loader or a fitting device is missing; it lists what was tried and says
+ * what to install. Closing the layer waits for recorded work, then releases everything that is left.
+ *
+ * **Example** (A pool on the first GPU of a vendor)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const gpu = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer({ platform: "nvidia" })))
+ * ```
+ *
+ * @see pyopencl.create_some_context
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.flatMap(
+    load({ library: options?.library }),
+    (api) => make(api, options ?? {})
+  ))
+
+/**
+ * Opens a device through functions that you bring: those of {@link load}, or a double for tests. Otherwise as
+ * {@link layer}.
+ *
+ * **Example** (Counting kernel launches)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * let launches = 0
+ * const counted = Layer.unwrap(Effect.map(OpenCl.load(), (api) =>
+ *   OpenCl.layerFrom({
+ *     ...api,
+ *     clEnqueueNDRangeKernel: (...args) => {
+ *       launches += 1
+ *       return api.clEnqueueNDRangeKernel(...args)
+ *     }
+ *   })))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(make(api, options ?? {}))
+
+/**
+ * The platforms and devices of the machine, in the order that `layer`'s indices mean. Fails with DeviceUnavailable when
+ * koffi or the OpenCl loader is missing.
+ *
+ * **Example** (Listing devices)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const names = OpenCl.devices.pipe(
+ *   Effect.map((platforms) => platforms.flatMap(({ devices, name }) => devices.map((device) => `${name}: ${device.name}`)))
+ * )
+ * ```
+ *
+ * @see pyopencl.get_platforms
+ * @category getters
+ * @since 0.1.0
+ */
+export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = Effect.flatMap(
+  Effect.suspend(() => load()),
+  list
+)
+
+/**
+ * The cl_mem of a lease or device buffer, as an address. It covers the whole block, of which the first `size` bytes are
+ * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
+ * InvalidRequest for a zero-byte lease, which has no memory.
+ *
+ * **Example** (Handing a lease to another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const address = BufferPool.use(1024, OpenCl.handle)
+ * ```
+ *
+ * @see pyopencl.MemoryObjectHolder.int_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, GpuError, OpenCl> =>
+  OpenCl.use((cl) => cl.handleUnsafe(buffer))
+
+const make = Effect.fnUntraced(function*(
+  api: OpenClApi,
+  options: DeviceOptions
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const { candidates, tried } = select(yield* list(api), options)
+  const device = yield* Effect.acquireRelease(
+    Effect.suspend(() => {
+      const opened = openFirst(api, candidates, tried)
+      return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
+    }),
+    (device) => Effect.sync(() => device.close())
+  )
+  const cache = yield* KernelCache.make(OpenClKernel.compiler(device), {
+    status: device.status,
+    capacity: options.kernelCacheCapacity
+  })
+  // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
+  const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
+  const context = DeviceContext.of(device)
+  return Context.make(DeviceContext, context).pipe(
+    Context.add(KernelCache.KernelCache, cache),
+    Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver: queue, device: context, cache })),
+    Context.add(OpenCl, handles(device, queue))
+  )
+})
+
+const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
+  OpenCl.of({
+    api: device.api,
+    platform: device.platform,
+    device: device.device,
+    context: device.context,
+    queue: device.queue,
+    handleUnsafe: (buffer) => {
+      const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
+      if (problem !== undefined) return Exit.fail(problem)
+      const memory = BufferLike.deviceBuffer(buffer)
+      if (memory !== undefined) return Exit.succeed(memoryOf(memory))
+      return Exit.fail(
+        invalidRequest(
+          "OpenCl.handle",
+          "a zero-byte lease has no memory",
+          "Leave it out, or allocate at least one byte."
+        )
+      )
+    },
+    enqueueUnsafe: ({ call, enqueue, label, memory }) =>
+      queue.record({ call, bytes: memory?.byteLength ?? 0, label: () => label, memory }, enqueue)
+  })

@@ -1,0 +1,232 @@
+/**
+ * The platforms and devices of this machine, as the OpenCL loader lists them.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DType } from "../../domain/DType.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { OpenClApi, Pointer } from "./OpenClApi.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { driverError } from "./OpenClError.ts"
+
+/**
+ * One device of a platform. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenClDevice {
+  /** Its place in the platform's list. */
+  readonly index: number
+  readonly name: string
+  readonly vendor: string
+  readonly type: "cpu" | "gpu" | "accelerator" | "other"
+  /** The OpenCL version that the device has, as `OpenCL 3.0 ...`. */
+  readonly version: string
+  readonly driverVersion: string
+  readonly globalMemoryBytes: number
+  readonly maxAllocationBytes: number
+  readonly maxWorkgroupSize: number
+  readonly maxParameterBytes: number
+  readonly extensions: ReadonlyArray<string>
+  /** Why kernels cannot run on it, or `undefined`. */
+  readonly unusable: string | undefined
+  /** The cl_device_id. */
+  readonly id: bigint
+}
+
+/**
+ * One platform: a vendor's driver. Some have no device on this machine.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenClPlatform {
+  /** Its place in the loader's list. */
+  readonly index: number
+  readonly name: string
+  readonly vendor: string
+  readonly version: string
+  readonly devices: ReadonlyArray<OpenClDevice>
+  /** The cl_platform_id. */
+  readonly id: bigint
+}
+
+const CL_DEVICE_NOT_FOUND = -1
+const CL_PLATFORM_NOT_FOUND_KHR = -1001
+const CL_DEVICE_TYPE_ALL = 0xffffffff
+
+const platformInfo = { version: 0x0901, name: 0x0902, vendor: 0x0903 }
+
+const deviceInfo = {
+  type: 0x1000,
+  maxWorkgroupSize: 0x1004,
+  maxWorkItemSizes: 0x1005,
+  maxAllocationBytes: 0x1010,
+  maxParameterBytes: 0x1017,
+  globalMemoryBytes: 0x101f,
+  littleEndian: 0x1026,
+  available: 0x1027,
+  compilerAvailable: 0x1028,
+  name: 0x102b,
+  vendor: 0x102c,
+  driverVersion: 0x102d,
+  version: 0x102f,
+  extensions: 0x1030
+}
+
+/**
+ * Lists platforms and devices. The first call in a process loads every driver, which takes a tenth of a second or more,
+ * so it runs on a thread of its own. Fails with DriverError.
+ *
+ * @internal
+ */
+export const list = (api: OpenClApi): Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> =>
+  Effect.flatMap(platformIds(api), (ids) => {
+    const platforms: Array<OpenClPlatform> = []
+    for (const [index, id] of ids.entries()) {
+      const devices = deviceIds(api, id)
+      if (typeof devices === "number") return driverError({ call: "clGetDeviceIDs", code: devices })
+      platforms.push({
+        index,
+        name: text(api.clGetPlatformInfo, id, platformInfo.name),
+        vendor: text(api.clGetPlatformInfo, id, platformInfo.vendor),
+        version: text(api.clGetPlatformInfo, id, platformInfo.version),
+        devices: devices.map((device, index) => describeDevice(api, device, index)),
+        id
+      })
+    }
+    return Effect.succeed(platforms)
+  })
+
+/** The OpenCL version of a device, as 1.2; 0 when its version text is not of the standard's form. */
+const versionNumber = (device: OpenClDevice): number => Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
+
+/**
+ * Whether a device has the functions of OpenCL 1.2, filling and migrating among them.
+ *
+ * @internal
+ */
+export const isVersion12 = (device: OpenClDevice): boolean => versionNumber(device) >= 1.2
+
+// A vector costs an address and two 32-bit numbers; what is set aside is for scalars and the count.
+const bytesPerVector = 16
+const bytesForScalars = 256
+
+/**
+ * A fresh description of a device that is being opened: its identity is the owner of buffers.
+ *
+ * @internal
+ */
+export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): DeviceInfo => ({
+  backend: "opencl",
+  name: device.name,
+  vendor: device.vendor,
+  driver: `${platform.name}, ${device.version}, driver ${device.driverVersion}`,
+  limits: {
+    maxBufferSize: device.maxAllocationBytes,
+    // A kernel gets lengths as 32-bit numbers of elements, and the smallest element has 4 bytes.
+    maxBindingSize: Math.min(device.maxAllocationBytes, 0xffffffff * 4),
+    granularity: 1,
+    memoryBytes: device.globalMemoryBytes,
+    // PoCL aborts the process when the first touch of a buffer finds no memory, so a pool must stop before.
+    defaultMaxBytes: device.globalMemoryBytes,
+    maxWorkgroupSize: device.maxWorkgroupSize,
+    maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector))
+  },
+  dtypes: new Set<DType>(
+    device.extensions.includes("cl_khr_fp64") ? ["f32", "i32", "u32", "f64"] : ["f32", "i32", "u32"]
+  )
+})
+
+const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuError> => {
+  const count = new Uint32Array(new ArrayBuffer(4))
+  // Uninterruptible: whoever waits keeps the arrays alive that the thread writes to.
+  const query = (capacity: number, ids: BigUint64Array<ArrayBuffer> | null) =>
+    Effect.uninterruptible(Effect.callback<void, GpuError>((resume) => {
+      api.clGetPlatformIDsAsync(capacity, ids, count, (_, code) => {
+        const listed = code === OpenClCode.success || code === CL_PLATFORM_NOT_FOUND_KHR
+        resume(listed ? Effect.void : driverError({ call: "clGetPlatformIDs", code }))
+      })
+    }))
+  return Effect.flatMap(query(0, null), () => {
+    const ids = new BigUint64Array(new ArrayBuffer(count[0]! * 8))
+    return ids.length === 0 ? Effect.succeed([]) : Effect.map(query(ids.length, ids), () => [...ids])
+  })
+}
+
+/** A platform's devices, or the code of the failure. A platform without any answers CL_DEVICE_NOT_FOUND: Clover does. */
+const deviceIds = (api: OpenClApi, platform: bigint): ReadonlyArray<bigint> | number => {
+  const count = new Uint32Array(new ArrayBuffer(4))
+  const counted = api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, null, count)
+  if (counted === CL_DEVICE_NOT_FOUND || (counted === OpenClCode.success && count[0] === 0)) return []
+  if (counted !== OpenClCode.success) return counted
+  const ids = new BigUint64Array(new ArrayBuffer(count[0]! * 8))
+  const listed = api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, ids.length, ids, null)
+  return listed === OpenClCode.success ? [...ids] : listed
+}
+
+type Query = (object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer) => number
+
+/** A text property; empty when the driver does not know it. */
+const text = (query: Query, object: bigint, what: number): string => {
+  const needed = new BigUint64Array(new ArrayBuffer(8))
+  if (query(object, what, 0, null, needed) !== OpenClCode.success) return ""
+  const value = new Uint8Array(new ArrayBuffer(Number(needed[0])))
+  if (query(object, what, value.length, value, null) !== OpenClCode.success) return ""
+  const end = value.indexOf(0)
+  return new TextDecoder().decode(end === -1 ? value : value.subarray(0, end)).trim()
+}
+
+/** A 64-bit property (cl_ulong, size_t, cl_device_type); 0 when the driver does not know it. */
+const long = (query: Query, object: bigint, what: number): number => {
+  const value = new BigUint64Array(new ArrayBuffer(8))
+  return query(object, what, 8, value, null) === OpenClCode.success ? Number(value[0]) : 0
+}
+
+const bool = (query: Query, object: bigint, what: number): boolean => {
+  const value = new Uint32Array(new ArrayBuffer(4))
+  return query(object, what, 4, value, null) === OpenClCode.success && value[0] !== 0
+}
+
+/** How many work items a group may have in its first dimension, the one that is used; 3 sizes at least are listed. */
+const firstDimension = (query: Query, object: bigint): number => {
+  const needed = new BigUint64Array(new ArrayBuffer(8))
+  if (query(object, deviceInfo.maxWorkItemSizes, 0, null, needed) !== OpenClCode.success) return 1
+  const sizes = new BigUint64Array(new ArrayBuffer(Number(needed[0])))
+  return query(object, deviceInfo.maxWorkItemSizes, sizes.byteLength, sizes, null) === OpenClCode.success
+    ? Number(sizes[0])
+    : 1
+}
+
+const deviceType = (flags: number): OpenClDevice["type"] =>
+  (flags & 4) !== 0 ? "gpu" : (flags & 8) !== 0 ? "accelerator" : (flags & 2) !== 0 ? "cpu" : "other"
+
+const unusable = (api: OpenClApi, id: bigint): string | undefined => {
+  if (!bool(api.clGetDeviceInfo, id, deviceInfo.available)) return "the driver says that it is not available"
+  if (!bool(api.clGetDeviceInfo, id, deviceInfo.compilerAvailable)) return "it has no compiler for kernels"
+  if (!bool(api.clGetDeviceInfo, id, deviceInfo.littleEndian)) return "it is big-endian, unlike this machine"
+  return undefined
+}
+
+const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice => {
+  const string = (what: number) => text(api.clGetDeviceInfo, id, what)
+  const number = (what: number) => long(api.clGetDeviceInfo, id, what)
+  return {
+    index,
+    name: string(deviceInfo.name),
+    vendor: string(deviceInfo.vendor),
+    type: deviceType(number(deviceInfo.type)),
+    version: string(deviceInfo.version),
+    driverVersion: string(deviceInfo.driverVersion),
+    globalMemoryBytes: number(deviceInfo.globalMemoryBytes),
+    maxAllocationBytes: number(deviceInfo.maxAllocationBytes),
+    maxWorkgroupSize: Math.min(number(deviceInfo.maxWorkgroupSize), firstDimension(api.clGetDeviceInfo, id)),
+    maxParameterBytes: number(deviceInfo.maxParameterBytes),
+    extensions: string(deviceInfo.extensions).split(" ").filter((name) => name !== ""),
+    unusable: unusable(api, id),
+    id
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * From the codes of OpenCL to this library's errors.
+ *
+ * @internal
+ */
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+
+/**
+ * What is known of a call that failed.
+ *
+ * @internal
+ */
+export interface FailedCall {
+  /** The OpenCL function. */
+  readonly call: string
+  readonly code: number
+  /** What the compiler printed, or what the failure means. */
+  readonly log?: string | undefined
+  /** Labels of the commands that failed. */
+  readonly commands?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * A DriverError with the code's name.
+ *
+ * @internal
+ */
+export const driverError = (failed: FailedCall): GpuError =>
+  makeError(
+    new DriverError({
+      backend: "opencl",
+      call: failed.call,
+      codeName: OpenClCode.name(failed.code),
+      code: failed.code,
+      log: failed.log ?? "the OpenCL driver gave no further reason",
+      commands: failed.commands ?? []
+    })
+  )
+
+/**
+ * The error of a call that failed on an open device: a code that says so loses the device; otherwise it is a DriverError.
+ *
+ * @internal
+ */
+export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => {
+  if (!OpenClCode.isDeviceLost(failed.code)) return driverError(failed)
+  const commands = failed.commands === undefined ? "" : ` of ${failed.commands.join(", ")}`
+  return status.lose(`${failed.call}${commands} ended with ${OpenClCode.format(failed.code)}`)
+}
+
+/**
+ * As {@link onDevice}, for a call that needs memory: of `bytes` bytes, and told at once.
+ *
+ * @internal
+ */
+export const onMemory = (status: DeviceStatus, bytes: number, failed: FailedCall): GpuError =>
+  OpenClCode.isOutOfMemory(failed.code) ? outOfMemory(bytes) : onDevice(status, failed)

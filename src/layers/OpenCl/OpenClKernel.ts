@@ -1,0 +1,203 @@
+/**
+ * Kernels compiled by an OpenCL device, and their arguments.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import * as DType from "../../domain/DType.ts"
+import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
+import type { Dispatch } from "../../services/QueueDriver.ts"
+import type { OpenClApi } from "./OpenClApi.ts"
+import { memoryOf } from "./OpenClBuffer.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { onDevice } from "./OpenClError.ts"
+import * as OpenClSource from "./OpenClSource.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+
+const CL_PROGRAM_BUILD_LOG = 0x1183
+const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
+
+/** @internal */
+export class OpenClKernel extends CompiledKernel {
+  /** The cl_kernel. */
+  readonly handle: bigint
+  /** Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups. */
+  readonly localSize: number
+
+  constructor(kernel: Kernel, handle: bigint, localSize: number) {
+    super(kernel)
+    this.handle = handle
+    this.localSize = localSize
+  }
+}
+
+/** @internal */
+export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
+  // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
+  const turns = Semaphore.makeUnsafe(1)
+  return {
+    key: ({ args, body, buildOptions, name, preamble, workgroupSize }) =>
+      JSON.stringify([name, args, body.opencl, preamble.opencl, workgroupSize, buildOptions]),
+    compile: (kernel) => turns.withPermit(Effect.suspend(() => compile(kernel, device))),
+    release: (compiled) => releaseKernel(device, compiled)
+  }
+}
+
+const releaseKernel = ({ api, driverObjects }: OpenDevice, kernel: OpenClKernel): void => {
+  if (api.clReleaseKernel(kernel.handle) === OpenClCode.success) driverObjects.remove("kernel")
+}
+
+const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> => {
+  const body = kernel.body.opencl
+  if (body === undefined) {
+    return unsupported(kernel, "a kernel without an OpenCL body", "Give the kernel a body.opencl.")
+  }
+  const problem = device.status.error ?? doubleProblem(kernel, device) ?? limitProblem(kernel, device)
+  if (problem !== undefined) return problem
+  return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
+    if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
+    // The program needs more of the device than a group of that size may have. Items are independent, so any size does.
+    releaseKernel(device, compiled)
+    return build(kernel, body, undefined, device)
+  })
+}
+
+const unsupported = (kernel: Kernel, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation: `Kernel "${kernel.name}"`, backend: "opencl", feature, hint }))
+
+const doubleProblem = (kernel: Kernel, { info }: OpenDevice): GpuError | undefined => {
+  const wide = kernel.args.find((argument) => !info.dtypes.has(argument.dtype))
+  return wide === undefined ? undefined : unsupported(
+    kernel,
+    `${wide.dtype} (argument "${wide.name}") on ${info.name}`,
+    "The device lacks cl_khr_fp64: use f32, i32 or u32."
+  )
+}
+
+const limitProblem = (kernel: Kernel, { info }: OpenDevice): GpuError | undefined => {
+  const over = (requested: number, limitName: "maxVectorArguments" | "maxWorkgroupSize"): GpuError | undefined =>
+    requested <= info.limits[limitName] ? undefined : makeError(
+      new LimitExceeded({ operation: `Kernel "${kernel.name}"`, requested, limitName, limit: info.limits[limitName] })
+    )
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg").length
+  return over(vectors, "maxVectorArguments") ?? over(kernel.workgroupSize, "maxWorkgroupSize")
+}
+
+/** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
+const build = (
+  kernel: Kernel,
+  body: string,
+  workgroupSize: number | undefined,
+  device: OpenDevice
+): Effect.Effect<OpenClKernel, GpuError> =>
+  Effect.acquireUseRelease(
+    Effect.suspend(() => createProgram(OpenClSource.source(kernel, { body, workgroupSize }), device)),
+    (program) => Effect.andThen(buildProgram(program, kernel, device), createKernel(program, kernel, device)),
+    (program) =>
+      Effect.sync(() => {
+        if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
+      })
+  )
+
+const createProgram = (
+  source: string,
+  { api, context, driverObjects, status }: OpenDevice
+): Effect.Effect<bigint, GpuError> => {
+  const code = new Int32Array(new ArrayBuffer(4))
+  const program = api.clCreateProgramWithSource(context, 1, [source], null, code)
+  if (program === null) return onDevice(status, { call: "clCreateProgramWithSource", code: code[0]! })
+  driverObjects.add("program")
+  return Effect.succeed(program)
+}
+
+/** Uninterruptible: a program must not be released while a thread still builds it. */
+const buildProgram = (program: bigint, kernel: Kernel, device: OpenDevice): Effect.Effect<void, GpuError> =>
+  Effect.uninterruptible(Effect.callback((resume) => {
+    // No list of devices means all of the context, which has one.
+    device.api.clBuildProgramAsync(program, 0, null, kernel.buildOptions, null, null, (_, code) => {
+      resume(
+        code === OpenClCode.success ? Effect.void : onDevice(device.status, {
+          call: "clBuildProgram",
+          code,
+          log: buildLog(program, device) || `the compiler said nothing; its options were "${kernel.buildOptions}"`,
+          commands: [`kernel ${kernel.name}`]
+        })
+      )
+    })
+  }))
+
+const createKernel = (program: bigint, kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> =>
+  Effect.suspend(() => {
+    const { api, driverObjects, status } = device
+    const code = new Int32Array(new ArrayBuffer(4))
+    const handle = api.clCreateKernel(program, OpenClSource.entryPoint(kernel), code)
+    if (handle === null) {
+      return onDevice(status, { call: "clCreateKernel", code: code[0]!, commands: [`kernel ${kernel.name}`] })
+    }
+    driverObjects.add("kernel")
+    return Effect.succeed(
+      new OpenClKernel(kernel, handle, Math.min(kernel.workgroupSize, largestGroup(handle, device)))
+    )
+  })
+
+const buildLog = (program: bigint, { api, device }: OpenDevice): string => {
+  const needed = new BigUint64Array(new ArrayBuffer(8))
+  if (api.clGetProgramBuildInfo(program, device.id, CL_PROGRAM_BUILD_LOG, 0, null, needed) !== OpenClCode.success) {
+    return ""
+  }
+  const log = new Uint8Array(new ArrayBuffer(Number(needed[0])))
+  const code = api.clGetProgramBuildInfo(program, device.id, CL_PROGRAM_BUILD_LOG, log.length, log, null)
+  return code === OpenClCode.success ? new TextDecoder().decode(log).replaceAll("\0", "").trim() : ""
+}
+
+/** How many work items a group of this kernel may have; drivers that don't tell have no limit of their own. */
+const largestGroup = (handle: bigint, { api, device }: OpenDevice): number => {
+  const size = new BigUint64Array(new ArrayBuffer(8))
+  const code = api.clGetKernelWorkGroupInfo(handle, device.id, CL_KERNEL_WORK_GROUP_SIZE, 8, size, null)
+  return code === OpenClCode.success && size[0] !== 0n ? Number(size[0]) : Infinity
+}
+
+const value = new ArrayBuffer(8)
+const bigValue = new BigUint64Array(value)
+const scalarViews = {
+  f32: new Float32Array(value),
+  i32: new Int32Array(value),
+  u32: new Uint32Array(value),
+  f64: new Float64Array(value)
+}
+
+/**
+ * Sets every argument of a kernel, or answers the code of the one that failed. The driver copies the values.
+ *
+ * @internal
+ */
+export const setArguments = (api: OpenClApi, kernel: OpenClKernel, dispatch: Dispatch): number => {
+  let index = 0
+  let failed: number = OpenClCode.success
+  const set = (bytes: number): void => {
+    const code = api.clSetKernelArg(kernel.handle, index++, bytes, value)
+    if (failed === OpenClCode.success) failed = code
+  }
+  const setNumber = (dtype: DType.DType, number: number): void => {
+    scalarViews[dtype][0] = number
+    set(DType.byteSize(dtype))
+  }
+  let vector = 0
+  let scalar = 0
+  for (const argument of kernel.kernel.args) {
+    if (argument._tag === "ScalarArg") {
+      setNumber(argument.dtype, dispatch.scalars[scalar++]!)
+      continue
+    }
+    const { buffer, offset, size } = dispatch.vectors[vector++]!
+    bigValue[0] = memoryOf(buffer)
+    set(8)
+    setNumber("u32", Math.floor(size / DType.byteSize(argument.dtype)))
+    if (argument.withOffset) setNumber("u32", offset)
+  }
+  setNumber("u32", dispatch.count)
+  return failed
+}

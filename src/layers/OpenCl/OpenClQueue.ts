@@ -1,0 +1,348 @@
+/**
+ * The backend's side of a command queue, on one in-order OpenCL queue.
+ *
+ * Every enqueue is non-blocking, and host data goes through memory of its own that is kept until the command has ended.
+ * Each command has an event: it tells when that memory is free, and whether the command failed.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
+import type { Pointer } from "./OpenClApi.ts"
+import { format, memoryOf } from "./OpenClBuffer.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { isVersion12 } from "./OpenClDevices.ts"
+import { onDevice, onMemory } from "./OpenClError.ts"
+import { type OpenClKernel, setArguments } from "./OpenClKernel.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+import { QueueWait } from "./QueueWait.ts"
+import { RecordedCommands } from "./RecordedCommands.ts"
+
+const CL_NON_BLOCKING = 0
+const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
+
+/** As many commands as the other backends collect before they submit. */
+const batchSize = 64
+
+/** How much of a pattern is laid out in host memory where the device cannot fill by itself. */
+const patternBytes = 1024 * 1024
+
+/** A command before it is enqueued. */
+interface Recording {
+  /** The OpenCL function. */
+  readonly call: string
+  /** Bytes of device memory that it needs, for OutOfMemory. */
+  readonly bytes: number
+  readonly label: () => string
+  /** Host memory that it uses until it has ended. */
+  readonly memory?: ArrayBuffer | undefined
+}
+
+/** @internal */
+export class OpenClQueue implements QueueDriver {
+  readonly #device: OpenDevice
+  readonly #commands: RecordedCommands
+  readonly #wait: QueueWait
+  readonly #canFillAndMigrate: boolean
+  readonly #event = new BigUint64Array(new ArrayBuffer(8))
+  readonly #memory = new BigUint64Array(new ArrayBuffer(8))
+  readonly #pattern = new Uint32Array(new ArrayBuffer(4))
+  readonly #globalSize = new BigUint64Array(new ArrayBuffer(8))
+  readonly #localSize = new BigUint64Array(new ArrayBuffer(8))
+  /** Commands since the last flush. */
+  #unflushed = 0
+
+  constructor(device: OpenDevice) {
+    this.#device = device
+    this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
+    this.#wait = new QueueWait(device.api, this.#commands)
+    this.#canFillAndMigrate = isVersion12(device.device)
+  }
+
+  readonly writeUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    data: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> => {
+    const memory = hostMemory(data.byteLength)
+    if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
+    new Uint8Array(memory).set(data)
+    return this.#write(target, offset, memory, data.byteLength, "write")
+  }
+
+  readonly copyUnsafe = (
+    source: DeviceBuffer,
+    sourceOffset: number,
+    target: DeviceBuffer,
+    targetOffset: number,
+    bytes: number
+  ): Exit.Exit<void, GpuError> =>
+    this.record(
+      {
+        call: "clEnqueueCopyBuffer",
+        bytes,
+        label: () => `copy ${bytes} B ${format(source)} -> ${format(target)}`
+      },
+      (queue, event) =>
+        this.#device.api.clEnqueueCopyBuffer(
+          queue,
+          memoryOf(source),
+          memoryOf(target),
+          sourceOffset,
+          targetOffset,
+          bytes,
+          0,
+          null,
+          event
+        )
+    )
+
+  readonly fillUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    pattern: number
+  ): Exit.Exit<void, GpuError> => {
+    if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, pattern)
+    const tail = bytes % 4
+    const whole = bytes - tail
+    const filled = whole === 0 ? Exit.void : this.#fillWords(target, offset, whole, pattern)
+    if (tail === 0 || Exit.isFailure(filled)) return filled
+    return this.#write(target, offset + whole, patternMemory(4, pattern), tail, "fill")
+  }
+
+  readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
+    const kernel = dispatch.compiled as OpenClKernel
+    const { api, status } = this.#device
+    const label = () => `dispatch ${kernel.kernel.name} (${dispatch.count} items)`
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const set = setArguments(api, kernel, dispatch)
+    if (set !== OpenClCode.success) {
+      return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [label()] }))
+    }
+    this.#globalSize[0] = BigInt(Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
+    this.#localSize[0] = BigInt(kernel.localSize)
+    const bytes = dispatch.vectors.reduce((sum, { size }) => sum + size, 0)
+    return this.record(
+      { call: "clEnqueueNDRangeKernel", bytes, label },
+      (queue, event) =>
+        api.clEnqueueNDRangeKernel(queue, kernel.handle, 1, null, this.#globalSize, this.#localSize, 0, null, event)
+    )
+  }
+
+  /**
+   * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: a failure is told by the
+   * enqueue itself. Whoever created the buffer releases it then.
+   */
+  readonly touch = (buffer: DeviceBuffer): Effect.Effect<void, GpuError> =>
+    Effect.suspend(() => this.#canFillAndMigrate ? this.#migrate(buffer) : this.#writeFirstBytes(buffer))
+
+  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+    if (this.#unflushed === 0) return Exit.void
+    const { status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const code = this.#flush()
+    if (code !== OpenClCode.success) {
+      return Exit.fail(onDevice(status, { call: "clFlush", code, commands: this.#commands.labels }))
+    }
+    this.#wait.sweepIfLong()
+    return Exit.void
+  }
+
+  readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
+    Effect.suspend(() => {
+      const memory = hostMemory(bytes)
+      if (memory === undefined) return outOfMemory(bytes)
+      const recorded = this.record(
+        { call: "clEnqueueReadBuffer", bytes, label: () => `read ${bytes} B ${format(source)}`, memory },
+        (queue, event) =>
+          this.#device.api.clEnqueueReadBuffer(
+            queue,
+            memoryOf(source),
+            CL_NON_BLOCKING,
+            offset,
+            bytes,
+            memory,
+            0,
+            null,
+            event
+          )
+      )
+      return Effect.as(Effect.andThen(recorded, this.finish), memory)
+    })
+
+  readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
+  )
+
+  /** The driver frees a released buffer once the last command on it has ended. Failures stay for the next finish. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#allEnded)
+
+  /**
+   * Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails.
+   *
+   * @internal
+   */
+  record(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+    const { queue, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const code = enqueue(queue, this.#event)
+    if (code !== OpenClCode.success) {
+      const { bytes, call, label } = recording
+      return Exit.fail(onMemory(status, bytes, { call, code, commands: [label()] }))
+    }
+    this.#commands.add(this.#event[0]!, recording.label, recording.memory)
+    this.#unflushed += 1
+    if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
+    else if (this.#unflushed === batchSize) this.#flushUnasked()
+    return Exit.void
+  }
+
+  /**
+   * Ends the queue for good: late calls get a typed error from here on, what is under way ends, and no native wait is left
+   * that the release of the queue could pull the ground from under.
+   */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#device.status.lose("its layer is closed")
+    if (this.#unflushed > 0) this.#flush()
+    return Effect.callback<void>((resume) => {
+      this.#wait.start(() => resume(Exit.void))
+    })
+  })
+
+  /** Waits for everything that is recorded now. Fails when the device is or gets lost. */
+  readonly #allEnded: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    const { status } = this.#device
+    const flushed = this.flushUnsafe()
+    this.#wait.sweep()
+    if (status.error !== undefined) return status.error
+    if (Exit.isFailure(flushed) || this.#commands.ended === this.#commands.recorded) return flushed
+    return Effect.callback<void, GpuError>((resume) => {
+      let giveUp = constVoid
+      const stopListening = status.onLost((error) => {
+        giveUp()
+        resume(error)
+      })
+      giveUp = this.#wait.start(() => {
+        stopListening()
+        resume(status.error ?? Exit.void)
+      })
+      return Effect.sync(() => {
+        stopListening()
+        giveUp()
+      })
+    })
+  })
+
+  #write(
+    target: DeviceBuffer,
+    offset: number,
+    memory: ArrayBuffer,
+    bytes: number,
+    what: "write" | "fill" | "touch"
+  ): Exit.Exit<void, GpuError> {
+    return this.record(
+      { call: "clEnqueueWriteBuffer", bytes, label: () => `${what} ${bytes} B -> ${format(target)}`, memory },
+      (queue, event) =>
+        this.#device.api.clEnqueueWriteBuffer(
+          queue,
+          memoryOf(target),
+          CL_NON_BLOCKING,
+          offset,
+          bytes,
+          memory,
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  #fillWords(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
+    this.#pattern[0] = pattern
+    return this.record(
+      { call: "clEnqueueFillBuffer", bytes, label: () => `fill ${bytes} B -> ${format(target)}` },
+      (queue, event) =>
+        this.#device.api.clEnqueueFillBuffer(
+          queue,
+          memoryOf(target),
+          this.#pattern,
+          4,
+          offset,
+          bytes,
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  /** OpenCL 1.1 cannot fill: the pattern is written, piece by piece from the same memory. */
+  #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
+    const memory = patternMemory(Math.min(Math.ceil(bytes / 4) * 4, patternBytes), pattern)
+    for (let done = 0; done < bytes; done += memory.byteLength) {
+      const exit = this.#write(target, offset + done, memory, Math.min(memory.byteLength, bytes - done), "fill")
+      if (Exit.isFailure(exit)) return exit
+    }
+    return Exit.void
+  }
+
+  #migrate(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
+    this.#memory[0] = memoryOf(buffer)
+    return this.record(
+      { call: "clEnqueueMigrateMemObjects", bytes: buffer.size, label: () => `touch ${format(buffer)}` },
+      (queue, event) =>
+        this.#device.api.clEnqueueMigrateMemObjects(
+          queue,
+          1,
+          this.#memory,
+          CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
+    const bytes = Math.min(buffer.size, 4)
+    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, "touch")
+  }
+
+  /** So that work starts although nobody asks for it. */
+  readonly #endOfTurn = (): void => {
+    if (this.#unflushed > 0 && this.#device.status.error === undefined) this.#flushUnasked()
+  }
+
+  /** A failure here is that of the commands: the next finish tells it. */
+  #flushUnasked(): void {
+    const code = this.#flush()
+    if (code !== OpenClCode.success) this.#commands.fail("clFlush", code)
+    this.#wait.sweepIfLong()
+  }
+
+  #flush(): number {
+    this.#unflushed = 0
+    return this.#device.api.clFlush(this.#device.queue)
+  }
+}
+
+/** Host memory that never moves, or `undefined` when there is none of that size. */
+const hostMemory = (bytes: number): ArrayBuffer | undefined => {
+  try {
+    return new ArrayBuffer(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** The pattern over and over; `bytes` is a multiple of 4. */
+const patternMemory = (bytes: number, pattern: number): ArrayBuffer => {
+  const memory = new ArrayBuffer(bytes)
+  new Uint32Array(memory).fill(pattern)
+  return memory
+}

@@ -1,0 +1,144 @@
+/**
+ * An open OpenCL device: its context and queue, and the buffers that are alive on it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { format } from "../../domain/DeviceInfo.ts"
+import { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { DriverObjects } from "../../domain/DriverObjects.ts"
+import { ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import type { TriedDevice } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { OpenClApi } from "./OpenClApi.ts"
+import { memoryFlags, OpenClBuffer } from "./OpenClBuffer.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
+import { driverError, onMemory } from "./OpenClError.ts"
+import { type Candidate, nameOf, unavailable } from "./OpenClSelection.ts"
+
+const CL_CONTEXT_PLATFORM = 0x1084n
+const CL_INVALID_BUFFER_SIZE = -61
+
+/** @internal */
+export class OpenDevice {
+  readonly api: OpenClApi
+  readonly platform: OpenClPlatform
+  readonly device: OpenClDevice
+  readonly context: bigint
+  readonly queue: bigint
+  readonly info: DeviceInfo
+  readonly driverObjects: DriverObjects
+  readonly status = new DeviceStatus("opencl")
+  /** Buffers that nobody has destroyed yet. */
+  readonly #buffers = new Set<OpenClBuffer>()
+  readonly #code = new Int32Array(new ArrayBuffer(4))
+
+  constructor(
+    api: OpenClApi,
+    { device, platform }: Candidate,
+    handles: { readonly context: bigint; readonly queue: bigint },
+    driverObjects: DriverObjects
+  ) {
+    this.api = api
+    this.platform = platform
+    this.device = device
+    this.context = handles.context
+    this.queue = handles.queue
+    this.driverObjects = driverObjects
+    this.info = makeInfo(platform, device)
+  }
+
+  readonly createBuffer = (
+    bytes: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Effect.Effect<DeviceBuffer, GpuError> =>
+    Effect.suspend(() => {
+      if (this.status.error !== undefined) return this.status.error
+      const memory = this.api.clCreateBuffer(this.context, memoryFlags(usage), bytes, null, this.#code)
+      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      this.driverObjects.add("buffer")
+      const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
+      this.#buffers.add(buffer)
+      return Exit.succeed(buffer)
+    })
+
+  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+    if (!(buffer instanceof OpenClBuffer) || buffer.owner !== this.info) {
+      return Exit.fail(makeError(
+        new ForeignBuffer({
+          operation: "DeviceContext.destroyBufferUnsafe",
+          label: buffer.label,
+          owner: format(buffer.owner),
+          expected: format(this.info)
+        })
+      ))
+    }
+    if (buffer.destroyed) return Exit.void
+    buffer.destroyed = true
+    this.#buffers.delete(buffer)
+    const code = this.api.clReleaseMemObject(buffer.memory)
+    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+    this.driverObjects.remove("buffer")
+    return Exit.void
+  }
+
+  /** Gives everything back. The queue must have nothing to do any more, and nobody may wait for it. */
+  close(): void {
+    for (const buffer of this.#buffers) this.destroyBufferUnsafe(buffer)
+    if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
+    if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")
+  }
+
+  /**
+   * A size that is within the device's own limit, yet refused, is one that a smaller block could avoid: the ladder's
+   * exact-size rung must get its turn, which it does after an OutOfMemory only.
+   */
+  #notCreated(bytes: number, code: number): GpuError {
+    if (code === CL_INVALID_BUFFER_SIZE && bytes <= this.info.limits.maxBufferSize) return outOfMemory(bytes)
+    return onMemory(this.status, bytes, { call: "clCreateBuffer", code })
+  }
+}
+
+/**
+ * Opens the first candidate that can be opened. Leaves nothing of those that cannot.
+ *
+ * @internal
+ */
+export const openFirst = (
+  api: OpenClApi,
+  candidates: ReadonlyArray<Candidate>,
+  leftOut: ReadonlyArray<TriedDevice>
+): OpenDevice | GpuError => {
+  const failed: Array<TriedDevice> = []
+  for (const candidate of candidates) {
+    const opened = open(api, candidate)
+    if (opened instanceof OpenDevice) return opened
+    failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
+  }
+  return unavailable([...failed, ...leftOut])
+}
+
+/** The device, or why it cannot be opened. */
+const open = (api: OpenClApi, candidate: Candidate): OpenDevice | string => {
+  const driverObjects = new DriverObjects()
+  const code = new Int32Array(new ArrayBuffer(4))
+  const properties = new BigUint64Array(new ArrayBuffer(24))
+  properties.set([CL_CONTEXT_PLATFORM, candidate.platform.id, 0n])
+  const devices = new BigUint64Array(new ArrayBuffer(8))
+  devices[0] = candidate.device.id
+  const context = api.clCreateContext(properties, 1, devices, null, null, code)
+  if (context === null) return `clCreateContext: ${OpenClCode.format(code[0]!)}`
+  driverObjects.add("context")
+  const queue = api.clCreateCommandQueue(context, candidate.device.id, 0, code)
+  if (queue === null) {
+    api.clReleaseContext(context)
+    return `clCreateCommandQueue: ${OpenClCode.format(code[0]!)}`
+  }
+  driverObjects.add("queue")
+  return new OpenDevice(api, candidate, { context, queue }, driverObjects)
+}

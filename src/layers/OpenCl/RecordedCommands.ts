@@ -1,0 +1,171 @@
+/**
+ * The commands of one in-order queue that have not been seen to end: their events, the memory that they use, and what to
+ * call them when they fail.
+ *
+ * @internal
+ */
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DriverObjects } from "../../domain/DriverObjects.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { OpenClApi } from "./OpenClApi.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { driverError, onDevice } from "./OpenClError.ts"
+
+const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
+const CL_COMPLETE = 0
+
+/**
+ * One command on its way.
+ *
+ * @internal
+ */
+interface Command {
+  readonly event: bigint
+  readonly label: () => string
+  /** Host memory that the driver reads or writes until the command ends. */
+  readonly memory: ArrayBuffer | undefined
+}
+
+interface Failure {
+  readonly call: string
+  readonly code: number
+  readonly labels: ReadonlyArray<string>
+}
+
+const longCommands = 256
+const longBytes = 4 * 1024 * 1024
+
+/** Ended commands are cut off the front of the list once there are so many, and at least half of it. */
+const cutAt = 1024
+
+/**
+ * Commands in queue order. They are counted: the n-th recorded command has ended once `ended` is at least n.
+ *
+ * @internal
+ */
+export class RecordedCommands {
+  readonly #api: OpenClApi
+  readonly #status: DeviceStatus
+  readonly #objects: DriverObjects
+  readonly #statusValue = new Int32Array(new ArrayBuffer(4))
+  #commands: Array<Command> = []
+  /** Index of the oldest command that has not ended. */
+  #first = 0
+  #ended = 0
+  /** Bytes of host memory that the commands use. */
+  #memoryBytes = 0
+  #failures: Array<Failure> = []
+  /** Memory of commands whose end is unknown: the driver may still use it, so it is never given back. */
+  readonly #abandoned: Array<ArrayBuffer> = []
+
+  constructor(api: OpenClApi, status: DeviceStatus, objects: DriverObjects) {
+    this.#api = api
+    this.#status = status
+    this.#objects = objects
+  }
+
+  /** How many commands were recorded. */
+  get recorded(): number {
+    return this.#ended + this.#commands.length - this.#first
+  }
+
+  /** How many of them have been seen to end. */
+  get ended(): number {
+    return this.#ended
+  }
+
+  /** What the commands that have not been seen to end are called. */
+  get labels(): ReadonlyArray<string> {
+    return this.#commands.slice(this.#first).map((command) => command.label())
+  }
+
+  /** The event of the `position`-th recorded command, which must not have been seen to end. */
+  eventOf(position: number): bigint {
+    return this.#commands[this.#first + position - this.#ended - 1]!.event
+  }
+
+  /** Takes over an event that the driver has just given. */
+  add(event: bigint, label: () => string, memory: ArrayBuffer | undefined): void {
+    this.#objects.add("event")
+    this.#commands.push({ event, label, memory })
+    if (memory !== undefined) this.#memoryBytes += memory.byteLength
+  }
+
+  /** Remembers the failure of a call that no command's event tells of. */
+  fail(call: string, code: number): void {
+    this.#addFailure({ call, code, labels: this.labels })
+  }
+
+  /**
+   * Whether so much is kept for commands under way that it pays to ask which have ended. Asking costs a call for each, and
+   * takes locks that the driver's own threads want.
+   */
+  get isLong(): boolean {
+    return this.#commands.length - this.#first >= longCommands || this.#memoryBytes >= longBytes
+  }
+
+  /** Lets go of the commands at the front that have ended. */
+  sweep(): void {
+    while (this.#first < this.#commands.length) {
+      const command = this.#commands[this.#first]!
+      const status = this.#statusOf(command)
+      if (status > CL_COMPLETE) return
+      this.#end(command, status)
+    }
+  }
+
+  /** Lets go of the commands up to the `target`-th, after a wait for it that returned `code`. */
+  settle(target: number, code: number): void {
+    while (this.#ended < target) {
+      const command = this.#commands[this.#first]!
+      const status = this.#statusOf(command)
+      if (status > CL_COMPLETE && command.memory !== undefined) this.#abandoned.push(command.memory)
+      this.#end(command, status > CL_COMPLETE ? code : status)
+    }
+    this.sweep()
+  }
+
+  /** The error of everything that failed since the last call. Told once, so that no failure has two addresses. */
+  takeError(): GpuError | undefined {
+    const [first] = this.#failures
+    if (first === undefined) return undefined
+    const failures = this.#failures
+    this.#failures = []
+    // What only waited for a failed command is not the cause.
+    const cause = failures.find((failure) => failure.code !== OpenClCode.waitedEventFailed) ?? first
+    return driverError({
+      call: cause.call,
+      code: cause.code,
+      log: failures.length === 1 ? "recorded work failed" : `recorded work failed in ${failures.length} places`,
+      commands: failures.flatMap((failure) => failure.labels)
+    })
+  }
+
+  #statusOf(command: Command): number {
+    const code = this.#api.clGetEventInfo(
+      command.event,
+      CL_EVENT_COMMAND_EXECUTION_STATUS,
+      4,
+      this.#statusValue,
+      null
+    )
+    return code === OpenClCode.success ? this.#statusValue[0]! : code
+  }
+
+  #end(command: Command, status: number): void {
+    if (status < CL_COMPLETE) this.#addFailure({ call: "a command", code: status, labels: [command.label()] })
+    if (this.#api.clReleaseEvent(command.event) === OpenClCode.success) this.#objects.remove("event")
+    if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
+    this.#ended += 1
+    this.#first += 1
+    if (this.#first === this.#commands.length || (this.#first >= cutAt && this.#first * 2 >= this.#commands.length)) {
+      this.#commands = this.#commands.slice(this.#first)
+      this.#first = 0
+    }
+  }
+
+  #addFailure(failure: Failure): void {
+    this.#failures.push(failure)
+    if (OpenClCode.isDeviceLost(failure.code)) onDevice(this.#status, { ...failure, commands: failure.labels })
+  }
+}

@@ -1,0 +1,89 @@
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { OpenCl } from "../../src/opencl.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { useOclgrind } from "../support/oclgrind.ts"
+import { describeWith } from "../support/required.ts"
+import { watch } from "../support/watchedOpenCl.ts"
+
+useOclgrind()
+
+const scale = Kernel.make({
+  name: "scale",
+  args: [
+    VectorArg("f32", "x", { access: "read", withOffset: true }),
+    VectorArg("f32", "y"),
+    ScalarArg("f32", "a")
+  ],
+  body: { opencl: "y[i] = a * x[x_offset + i] + y_length;" }
+})
+
+/** Runs a test on Oclgrind, watched, and proves that the closed layer leaves nothing behind. */
+const onDevice = <A, E>(test: Effect.Effect<A, E, OpenCl.Services | BufferPool.BufferPool>) =>
+  Effect.gen(function*() {
+    const watched = yield* watch()
+    const layer = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api)))
+    const device = yield* Effect.andThen(test, DeviceContext).pipe(Effect.provide(layer))
+    deepStrictEqual(device.driverObjects.liveByKind, {})
+    deepStrictEqual(watched.alive(), {})
+  })
+
+describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", () => {
+  it.effect("is the only platform of this process", () =>
+    Effect.gen(function*() {
+      deepStrictEqual((yield* OpenCl.devices).map(({ name }) => name), ["Oclgrind"])
+      const { info } = yield* Effect.provide(DeviceContext, OpenCl.layer())
+      assert.include(info.driver, "OpenCL 1.2")
+      assert.include(info.name, "Oclgrind")
+    }))
+
+  it.effect("runs a pooled program", () =>
+    onDevice(Effect.gen(function*() {
+      for (let round = 0; round < 3; round++) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const [x, y] = [yield* BufferPool.allocate(400), yield* BufferPool.allocate(40)]
+          yield* CommandQueue.write(x, Float32Array.from({ length: 100 }, (_, i) => i))
+          yield* CommandQueue.fill(y, 0)
+          yield* CommandQueue.dispatch(scale, { x: { buffer: x, offset: 90 }, y, a: 2 }, 10)
+          deepStrictEqual(
+            [...(yield* CommandQueue.read(y, Float32Array))],
+            Array.from({ length: 10 }, (_, i) => 2 * (90 + i) + 10)
+          )
+        }))
+      }
+      strictEqual((yield* BufferPool.stats).driverAllocations, 2)
+    })))
+
+  it.effect.each([1, 3, 5, 11])("fills and copies %i bytes", (size) =>
+    onDevice(Effect.scoped(Effect.gen(function*() {
+      const [x, y] = [yield* BufferPool.allocate(size), yield* BufferPool.allocate(size)]
+      yield* CommandQueue.fill(x, 0x04030201)
+      yield* CommandQueue.copy(x, y)
+      deepStrictEqual([...(yield* CommandQueue.read(y, Uint8Array))], Array.from({ length: size }, (_, i) => i % 4 + 1))
+    }))))
+
+  it.effect("tells a compile error with the compiler's log", () =>
+    onDevice(Effect.gen(function*() {
+      const broken = Kernel.make({ name: "broken", args: [], body: { opencl: "no_such_thing = 1;" } })
+      const error = yield* Effect.flip(CommandQueue.dispatch(broken, {}, 1))
+      strictEqual(error.reason._tag, "DriverError")
+      assert.include(error.message, "no_such_thing")
+    })))
+
+  it.effect("finishes for many fibers at once", () =>
+    onDevice(Effect.scoped(Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(64)
+      yield* Effect.forEach(
+        Array.from({ length: 50 }, (_, i) => i),
+        (i) => Effect.andThen(CommandQueue.fill(x, i), CommandQueue.finish),
+        { concurrency: "unbounded" }
+      )
+      strictEqual((yield* CommandQueue.read(x, Uint32Array))[0], 49)
+    }))))
+})

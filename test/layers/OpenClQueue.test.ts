@@ -1,0 +1,414 @@
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { stat } from "node:fs/promises"
+import { format } from "../../src/domain/DeviceInfo.ts"
+import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { VectorArg } from "../../src/domain/KernelArgument.ts"
+import { OpenCl } from "../../src/opencl.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as KernelCache from "../../src/services/KernelCache.ts"
+import { describeWith } from "../support/required.ts"
+import { type Bends, blockQueue, watch, type Watched } from "../support/watchedOpenCl.ts"
+
+type Services = OpenCl.Services | Allocator.Allocator | Scope.Scope
+
+const CL_RUNNING = 1
+
+/** Runs a test on the machine's driver, watched, and proves that the closed layer leaves nothing behind. */
+const onDevice = <A, E>(test: (watched: Watched) => Effect.Effect<A, E, Services>, bends?: Bends) =>
+  Effect.gen(function*() {
+    const watched = yield* watch(bends)
+    const layer = Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api)))
+    const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))
+    deepStrictEqual(device.driverObjects.liveByKind, {})
+    deepStrictEqual(watched.alive(), {})
+    strictEqual(watched.count("clWaitForEventsAsync"), watched.count("clWaitForEventsAsync ended"))
+  })
+
+const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
+  Effect.map(Effect.flip(effect), (error) => error.reason._tag)
+
+const increment = Kernel.make({ name: "increment", args: [VectorArg("u32", "x")], body: { opencl: "x[i] += 1;" } })
+
+/** A buffer, and a queue that waits for `end` from here on. */
+const blocked = Effect.gen(function*() {
+  const x = yield* Allocator.allocate(64, { label: "x" })
+  yield* CommandQueue.fill(x, 0)
+  const end = yield* blockQueue(yield* OpenCl.handle(x))
+  return { x, end }
+})
+
+/** Lets other fibers run until they wait for something outside. */
+const settled = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+const start = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+describeWith(["opencl"], "Waiting for an OpenCL queue", () => {
+  it.live("shares one native wait among all fibers, and leaves the file system its threads", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end } = yield* blocked
+        const fibers = yield* Effect.forEach(Array(100), () => start(CommandQueue.finish))
+        strictEqual(watched.count("clWaitForEventsAsync"), 1)
+        const files = yield* Effect.promise(() => Promise.all(Array.from({ length: 8 }, () => stat("/"))))
+        assert.isTrue(files.every((file) => file.isDirectory()))
+        strictEqual(watched.count("clWaitForEventsAsync ended"), 0)
+        end()
+        yield* Effect.forEach(fibers, Fiber.join)
+        strictEqual(watched.count("clWaitForEventsAsync"), 1)
+      })
+    ))
+
+  it.live("gives those who record more the next wait, together", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end, x } = yield* blocked
+        const first = yield* Effect.forEach(Array(3), () => start(CommandQueue.finish))
+        const reads = yield* Effect.forEach(
+          [1, 2, 3],
+          (value) => start(Effect.andThen(CommandQueue.fill(x, value), CommandQueue.read(x, Uint32Array)))
+        )
+        strictEqual(watched.count("clWaitForEventsAsync"), 1)
+        end()
+        yield* Effect.forEach(first, Fiber.join)
+        deepStrictEqual((yield* Effect.forEach(reads, Fiber.join)).map((array) => array[0]), [1, 2, 3])
+        assert.isAtMost(watched.count("clWaitForEventsAsync"), 2)
+      })
+    ))
+
+  it.effect("does not wait for what has ended", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.finish
+        yield* CommandQueue.finish
+        strictEqual(watched.count("clWaitForEventsAsync"), 0)
+        strictEqual(watched.count("clFlush"), 0)
+      })
+    ))
+
+  it.live("keeps a wait whose fibers were all interrupted, and the data that it is about", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end, x } = yield* blocked
+        yield* CommandQueue.write(x, new Uint32Array(16).fill(7))
+        const fiber = yield* start(CommandQueue.read(x, Uint32Array))
+        yield* Fiber.interrupt(fiber)
+        strictEqual(watched.count("clWaitForEventsAsync ended"), 0)
+        const other = yield* start(CommandQueue.read(x, Uint32Array))
+        end()
+        deepStrictEqual([...(yield* Fiber.join(other))], Array(16).fill(7))
+      })
+    ))
+
+  it.live("releases nothing under a running native wait when the layer closes", () =>
+    Effect.gen(function*() {
+      const watched = yield* watch()
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(OpenCl.layerFrom(watched.api), scope)
+      const { end, device } = yield* Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const x = yield* device.createBuffer(64, 13)
+        const end = yield* blockQueue(yield* OpenCl.handle(x))
+        yield* Fiber.interrupt(yield* start(CommandQueue.finish))
+        return { end, device }
+      }).pipe(Effect.provide(context))
+      const closing = yield* start(Scope.close(scope, Exit.void))
+      yield* settled
+      strictEqual(device.status.error?.reason._tag, "DeviceLost")
+      strictEqual(watched.count("clReleaseMemObject") + watched.count("clReleaseCommandQueue"), 0)
+      end()
+      yield* Fiber.join(closing)
+      const order = watched.calls.filter((call) => call.startsWith("clWait") || call.startsWith("clReleaseC"))
+      deepStrictEqual(order, [
+        "clWaitForEventsAsync",
+        "clWaitForEventsAsync ended",
+        "clReleaseCommandQueue",
+        "clReleaseContext"
+      ])
+      deepStrictEqual(device.driverObjects.liveByKind, {})
+    }))
+
+  it.live("lets a compilation end before its context goes, when the layer closes", () =>
+    Effect.gen(function*() {
+      const watched = yield* watch()
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(OpenCl.layerFrom(watched.api), scope)
+      const { driverObjects } = yield* Effect.provide(DeviceContext, context)
+      const compiling = yield* start(Effect.exit(
+        Effect.provide(KernelCache.KernelCache.use((cache) => cache.get(increment)), context)
+      ))
+      strictEqual(watched.count("clBuildProgramAsync"), 1)
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.join(compiling)
+      assert.isBelow(watched.calls.indexOf("clBuildProgramAsync ended"), watched.calls.indexOf("clReleaseContext"))
+      deepStrictEqual(watched.alive(), {})
+      deepStrictEqual(driverObjects.liveByKind, {})
+    }))
+
+  it.live("waits for what was recorded but never flushed before it closes", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const x = yield* Allocator.allocate(1 << 20)
+        for (let i = 0; i < 10; i++) yield* CommandQueue.write(x, new Uint8Array(1 << 20))
+        strictEqual(watched.count("clWaitForEventsAsync"), 0)
+      })
+    ))
+
+  it.live("reclaims by waiting, since memory comes back when the last command on it has ended", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end } = yield* blocked
+        const reclaiming = yield* start(Allocator.Allocator.use((allocator) => allocator.reclaim))
+        strictEqual(watched.count("clWaitForEventsAsync"), 1)
+        end()
+        yield* Fiber.join(reclaiming)
+        strictEqual(watched.count("clWaitForEventsAsync ended"), 1)
+      })
+    ))
+})
+
+describeWith(["opencl"], "Recording OpenCL commands", () => {
+  it.live("has copied the data when write completes", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { end, x } = yield* blocked
+        const data = new Uint32Array(16).fill(1)
+        yield* CommandQueue.write(x, data)
+        data.fill(2)
+        structuredClone(data, { transfer: [data.buffer] })
+        const reading = yield* start(CommandQueue.read(x, Uint32Array))
+        end()
+        deepStrictEqual([...(yield* Fiber.join(reading))], Array(16).fill(1))
+      })
+    ))
+
+  it.effect("starts work at the end of the turn, at 64 commands and when asked, and not without work", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const x = yield* Allocator.allocate(64)
+        yield* CommandQueue.finish
+        const before = watched.count("clFlush")
+        yield* CommandQueue.flush
+        strictEqual(watched.count("clFlush"), before)
+        yield* CommandQueue.fill(x, 1)
+        strictEqual(watched.count("clFlush"), before)
+        yield* Effect.promise(() => Promise.resolve())
+        strictEqual(watched.count("clFlush"), before + 1)
+        for (let i = 0; i < 64; i++) yield* CommandQueue.fill(x, i)
+        strictEqual(watched.count("clFlush"), before + 2)
+        yield* CommandQueue.fill(x, 1)
+        yield* CommandQueue.flush
+        yield* CommandQueue.flush
+        strictEqual(watched.count("clFlush"), before + 3)
+      })
+    ))
+
+  it.live("lets go of the events of commands that have ended, without being asked", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { driverObjects } = yield* DeviceContext
+        const x = yield* Allocator.allocate(64)
+        for (let i = 0; i < 5000; i++) {
+          yield* CommandQueue.fill(x, i)
+          if (i % 64 === 0) yield* settled
+        }
+        assert.isBelow(driverObjects.liveByKind["event"] ?? 0, 2500)
+        strictEqual((yield* CommandQueue.read(x, Uint32Array))[0], 4999)
+        strictEqual(driverObjects.liveByKind["event"], undefined)
+      })
+    ))
+})
+
+/** The driver's answer for the one event that a test breaks. */
+const failingEvent = (status: number): Bends => {
+  let fills = 0
+  let broken: bigint | undefined
+  return (api) => ({
+    clEnqueueFillBuffer: (...args) => {
+      const code = api.clEnqueueFillBuffer(...args)
+      const event = args.at(-1)
+      if (++fills === 2 && event instanceof BigUint64Array) broken = event[0]
+      return code
+    },
+    clGetEventInfo: (event, what, bytes, value, needed) => {
+      const code = api.clGetEventInfo(event, what, bytes, value, needed)
+      if (event === broken && value instanceof Int32Array && value[0]! <= 0) value[0] = status
+      return code
+    }
+  })
+}
+
+describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
+  it.effect("fail the next read with the label of the one that failed among many", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const [x, y] = [
+            yield* Allocator.allocate(64, { label: "good" }),
+            yield* Allocator.allocate(32, { label: "bad" })
+          ]
+          yield* CommandQueue.fill(x, 1)
+          yield* CommandQueue.fill(y, 2)
+          yield* CommandQueue.copy(y, x)
+          const error = yield* Effect.flip(CommandQueue.read(x, Uint32Array))
+          strictEqual(
+            error.message,
+            "opencl: a command failed (CL_MEM_OBJECT_ALLOCATION_FAILURE -4): recorded work failed. Commands: fill 32 B -> bad."
+          )
+          strictEqual((yield* CommandQueue.read(x, Uint32Array))[0], 2)
+        }),
+      failingEvent(-4)
+    ))
+
+  it.effect("wait for a finish when the work only reclaims", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64)
+          yield* CommandQueue.fill(x, 1)
+          yield* CommandQueue.fill(x, 2)
+          yield* Allocator.Allocator.use((allocator) => allocator.reclaim)
+          strictEqual(yield* reasonOf(CommandQueue.finish), "DriverError")
+          yield* CommandQueue.finish
+        }),
+      failingEvent(-4)
+    ))
+
+  it.effect("lose the device when the code says so", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const device = yield* DeviceContext
+          const x = yield* Allocator.allocate(64, { label: "x" })
+          yield* CommandQueue.fill(x, 1)
+          yield* CommandQueue.fill(x, 1)
+          const error = yield* Effect.flip(CommandQueue.finish)
+          strictEqual(error.reason._tag, "DeviceLost")
+          assert.include(error.message, "fill 64 B -> x")
+          assert.include(error.message, "NVIDIA_ILLEGAL_ACCESS -9999")
+          strictEqual(device.status.error, error)
+          strictEqual(yield* reasonOf(CommandQueue.fill(x, 1)), "DeviceLost")
+          strictEqual(yield* reasonOf(CommandQueue.read(x, Uint8Array)), "DeviceLost")
+          strictEqual(yield* reasonOf(Allocator.allocate(64)), "DeviceLost")
+        }),
+      failingEvent(-9999)
+    ))
+
+  it.effect.each([-2, -36])("lose the device when an enqueue answers %i", (code) =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64)
+          strictEqual(yield* reasonOf(CommandQueue.dispatch(increment, { x }, 1)), "DeviceLost")
+          strictEqual(yield* reasonOf(CommandQueue.finish), "DeviceLost")
+        }),
+      () => ({ clEnqueueNDRangeKernel: () => code })
+    ))
+
+  it.live("fail fibers that wait when the device is lost, without waiting for the driver", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end } = yield* blocked
+        const waiting = yield* start(Effect.flip(CommandQueue.finish))
+        const { status } = yield* DeviceContext
+        status.lose("unplugged")
+        strictEqual((yield* Fiber.join(waiting)).reason._tag, "DeviceLost")
+        strictEqual(watched.count("clWaitForEventsAsync ended"), 0)
+        end()
+      })
+    ))
+
+  it.effect("name everything under way when the wait fails and no event tells why", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64, { label: "x" })
+          yield* CommandQueue.fill(x, 1)
+          const error = yield* Effect.flip(CommandQueue.finish)
+          strictEqual(error.reason._tag, "DriverError")
+          assert.include(error.message, "CL_OUT_OF_RESOURCES -5")
+          assert.include(error.message, "touch x, fill 64 B -> x")
+          yield* CommandQueue.finish
+        }),
+      () => ({
+        clWaitForEventsAsync: (_count, _events, callback) => callback(null, -5),
+        clGetEventInfo: (_event, _what, _bytes, value) => {
+          if (value instanceof Int32Array) value[0] = CL_RUNNING
+          return 0
+        }
+      })
+    ))
+
+  it.effect("are told when an event cannot be asked", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          yield* Allocator.allocate(64, { label: "x" })
+          assert.include((yield* Effect.flip(CommandQueue.finish)).message, "CL_INVALID_EVENT -58")
+        }),
+      () => ({ clGetEventInfo: () => -58 })
+    ))
+
+  it.effect("are told of a flush: at once when it was asked for, else by the next finish", () => {
+    let code = 0
+    return onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64, { label: "x" })
+          yield* CommandQueue.finish
+          code = -59
+          yield* CommandQueue.fill(x, 1)
+          assert.include((yield* Effect.flip(CommandQueue.flush)).message, "clFlush failed (CL_INVALID_OPERATION -59)")
+          yield* CommandQueue.fill(x, 1)
+          yield* Effect.promise(() => Promise.resolve())
+          code = 0
+          const error = yield* Effect.flip(CommandQueue.finish)
+          assert.include(error.message, "clFlush failed (CL_INVALID_OPERATION -59)")
+          assert.include(error.message, "fill 64 B -> x")
+          yield* CommandQueue.finish
+        }),
+      (api) => ({ clFlush: (queue) => code === 0 ? api.clFlush(queue) : code })
+    )
+  })
+})
+
+describeWith(["opencl"], "A closed OpenCL layer", () => {
+  it.effect("answers late calls with a typed error, and asks the driver nothing", () =>
+    Effect.gen(function*() {
+      const watched = yield* watch()
+      const { allocator, device, queue, x } = yield* Effect.gen(function*() {
+        return {
+          device: yield* DeviceContext,
+          queue: yield* CommandQueue.CommandQueue,
+          allocator: yield* Allocator.Allocator,
+          x: yield* DeviceContext.use((device) => device.createBuffer(64, 13))
+        }
+      }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api)))))
+      const before = watched.calls.length
+      const late: ReadonlyArray<Effect.Effect<unknown, GpuError>> = [
+        queue.fill(x, 1),
+        queue.write(x, new Uint8Array(64)),
+        queue.read(x, Uint8Array),
+        queue.dispatch(increment, { x }, 1),
+        queue.flush,
+        queue.finish,
+        device.createBuffer(64, 13),
+        allocator.allocate(64),
+        allocator.reclaim
+      ]
+      for (const effect of late) strictEqual(yield* reasonOf(effect), "DeviceLost")
+      assert.isTrue(Exit.isSuccess(device.destroyBufferUnsafe(x)))
+      assert.include(device.status.error?.message, "its layer is closed")
+      deepStrictEqual(watched.calls.slice(before), [])
+      strictEqual(x.destroyed, true)
+      assert.include(format(device.info), "opencl")
+    }))
+})

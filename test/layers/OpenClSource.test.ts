@@ -1,0 +1,74 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as OpenClCode from "../../src/layers/OpenCl/OpenClCode.ts"
+import * as OpenClSource from "../../src/layers/OpenCl/OpenClSource.ts"
+
+const generate = (kernel: Kernel.Kernel, workgroupSize: number | undefined = 64) =>
+  OpenClSource.source(kernel, { body: kernel.body.opencl ?? "", workgroupSize })
+
+describe("OpenClSource", () => {
+  it("writes the whole kernel around the body", () => {
+    const kernel = Kernel.make({
+      name: "scale",
+      args: [
+        VectorArg("f32", "x"),
+        VectorArg("i32", "y", { access: "read", withOffset: true }),
+        VectorArg("u32", "z", { access: "write" }),
+        ScalarArg("f32", "a")
+      ],
+      body: { opencl: "x[i] = a * y[y_offset + i];" },
+      preamble: { opencl: "float twice(float v) { return 2 * v; }" }
+    })
+    strictEqual(
+      generate(kernel),
+      `float twice(float v) { return 2 * v; }
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void scale__kernel(__global float *x, const uint x_length, __global const int *y, const uint y_length, const uint y_offset, __global uint *z, const uint z_length, const float a, const uint count) {
+  if (get_global_id(0) >= count) return;
+  const uint i = (uint) get_global_id(0);
+  {
+x[i] = a * y[y_offset + i];
+  }
+}
+`
+    )
+  })
+
+  it("asks for doubles only where they are used", () => {
+    const pragma = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
+    const wide = Kernel.make({ name: "k", args: [ScalarArg("f64", "a")], body: { opencl: "" } })
+    const narrow = Kernel.make({ name: "k", args: [ScalarArg("f32", "a")], body: { opencl: "" } })
+    assert.isTrue(generate(wide).startsWith(pragma))
+    assert.notInclude(generate(narrow), pragma)
+  })
+
+  it("leaves the workgroup size to the driver when there is none", () => {
+    const kernel = Kernel.make({ name: "k", args: [], body: { opencl: "" } })
+    assert.notInclude(OpenClSource.source(kernel, { body: "", workgroupSize: undefined }), "reqd_work_group_size")
+  })
+
+  it("takes only the count when there is no argument", () => {
+    assert.include(
+      generate(Kernel.make({ name: "k", args: [], body: { opencl: "" } })),
+      "void k__kernel(const uint count)"
+    )
+  })
+})
+
+describe("OpenClCode", () => {
+  it("names codes, and shows unknown ones as numbers", () => {
+    strictEqual(OpenClCode.name(-61), "CL_INVALID_BUFFER_SIZE")
+    strictEqual(OpenClCode.format(-5), "CL_OUT_OF_RESOURCES -5")
+    strictEqual(OpenClCode.name(-4242), undefined)
+    strictEqual(OpenClCode.format(-4242), "-4242")
+  })
+
+  it("knows PyOpenCL's out-of-memory codes, and those of a lost device", () => {
+    const codes = Array.from({ length: 100 }, (_, i) => -i)
+    deepStrictEqual(codes.filter(OpenClCode.isOutOfMemory), [-4, -5, -6])
+    deepStrictEqual(codes.filter(OpenClCode.isDeviceLost), [-2, -34, -36])
+    assert.isTrue(OpenClCode.isDeviceLost(-9999))
+  })
+})

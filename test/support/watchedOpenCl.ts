@@ -1,0 +1,109 @@
+import * as Effect from "effect/Effect"
+import { OpenCl } from "../../src/opencl.ts"
+
+type Api = OpenCl.OpenClApi
+
+/** Functions to put in the place of the driver's, made from the driver's. */
+export type Bends = (api: Api) => Partial<Api>
+
+const creates: Record<string, keyof Api> = {
+  clCreateContext: "clReleaseContext",
+  clCreateCommandQueue: "clReleaseCommandQueue",
+  clCreateBuffer: "clReleaseMemObject",
+  clCreateProgramWithSource: "clReleaseProgram",
+  clCreateKernel: "clReleaseKernel"
+}
+
+/**
+ * OpenCL with every call noted: what was called in which order, and which handles are alive by the driver's own answers,
+ * as a second opinion on the library's counts.
+ */
+export interface Watched {
+  readonly api: Api
+  /** Names of the calls; an asynchronous one once more, with " ended", when its callback ran. */
+  readonly calls: ReadonlyArray<string>
+  readonly count: (name: string) => number
+  /** Handles that the driver gave and did not get back, by the function that gave them. Events are not among them. */
+  readonly alive: () => Readonly<Record<string, number>>
+}
+
+type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
+
+export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
+  Effect.orDie(Effect.map(OpenCl.load(), (driver) => {
+    const calls: Array<string> = []
+    const alive = new Map<string, Set<unknown>>(Object.keys(creates).map((name) => [name, new Set()]))
+    const bent: Api = { ...driver, ...bends(driver) }
+    const note = (name: string, call: AnyFunction): AnyFunction => (...args) => {
+      calls.push(name)
+      if (name.endsWith("Async")) {
+        const callback = args.at(-1) as (...results: ReadonlyArray<unknown>) => void
+        const noted = (...results: ReadonlyArray<unknown>) => {
+          calls.push(`${name} ended`)
+          callback(...results)
+        }
+        return call(...args.slice(0, -1), noted)
+      }
+      const result = call(...args)
+      if (name in creates && result !== null) alive.get(name)!.add(result)
+      for (const [create, release] of Object.entries(creates)) {
+        if (release === name && result === 0) alive.get(create)!.delete(args[0])
+      }
+      return result
+    }
+    const api = Object.fromEntries(
+      Object.entries(bent).map(([name, call]) => [name, note(name, call as unknown as AnyFunction)])
+    ) as unknown as Api
+    return {
+      api,
+      calls,
+      count: (name) => calls.filter((call) => call === name).length,
+      alive: () => Object.fromEntries([...alive].filter(([, handles]) => handles.size > 0).map(([n, h]) => [n, h.size]))
+    }
+  }))
+
+type Info = (object: bigint, what: number, bytes: number, value: OpenCl.Pointer, needed: OpenCl.Pointer) => number
+
+const store = (bytes: Uint8Array, capacity: number, value: OpenCl.Pointer, needed: OpenCl.Pointer): number => {
+  if (needed instanceof BigUint64Array) needed[0] = BigInt(bytes.length)
+  if (ArrayBuffer.isView(value) && capacity >= bytes.length) {
+    new Uint8Array(value.buffer, value.byteOffset, value.byteLength).set(bytes)
+  }
+  return 0
+}
+
+/** An info function that answers one question otherwise than the driver. */
+export const answering = (info: Info, question: number, answer: string | bigint | number): Info => {
+  const bytes = typeof answer === "string"
+    ? new TextEncoder().encode(`${answer}\0`)
+    : typeof answer === "bigint"
+    ? new Uint8Array(BigUint64Array.of(answer).buffer)
+    : new Uint8Array(Uint32Array.of(answer).buffer)
+  return (object, what, capacity, value, needed) =>
+    what === question ? store(bytes, capacity, value, needed) : info(object, what, capacity, value, needed)
+}
+
+/**
+ * Makes the queue wait: nothing recorded from now on runs before the returned function is called. The command that blocks
+ * reads one byte of `memory`. There is no way to make it fail: PoCL 3.1 corrupts its heap when a user event ends with an
+ * error.
+ */
+export const blockQueue = Effect.fnUntraced(function*(memory: bigint) {
+  const { api, context, enqueueUnsafe } = yield* OpenCl.OpenCl
+  const koffi = yield* Effect.promise(() => import("koffi"))
+  const library = koffi.load("libOpenCL.so.1")
+  const create = library.func("void* clCreateUserEvent(void*, void*)")
+  const setStatus = library.func("int32_t clSetUserEventStatus(void*, int32_t)")
+  const event = new BigUint64Array([create(context, null) as bigint])
+  const byte = new ArrayBuffer(1)
+  yield* enqueueUnsafe({
+    label: "block",
+    call: "clEnqueueReadBuffer",
+    memory: byte,
+    enqueue: (queue, out) => api.clEnqueueReadBuffer(queue, memory, 0, 0, 1, byte, 1, event, out)
+  })
+  return () => {
+    setStatus(event[0], 0)
+    api.clReleaseEvent(event[0]!)
+  }
+})
