@@ -160,7 +160,8 @@ export const format = (usage: BufferUsage): string => {
  * @since 0.1.0
  */
 export const problem = (usage: BufferUsage): string | undefined => {
-  if (!Number.isInteger(usage) || usage < 0 || (usage & ~all) !== 0) return `the usage ${usage} has unknown flags`
+  // The flags fill the bits up to `all`; beyond 2^32 a mask would see nothing of a number.
+  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${usage} has unknown flags`
   if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
     return `the usage ${format(usage)} allows no operation`
   }

@@ -76,6 +76,11 @@ class Bin<A, F> extends SizeLeaf implements PoolBin<F> {
   readonly row: Row<A, F>
   blocks = 0
   top: Block<A, F> | undefined = undefined
+  /**
+   * Whether it is marked in the indices and chained to its row. A bin that a hit empties stays marked, since it is mostly
+   * filled again by the next release; a search that comes by unmarks it.
+   */
+  marked = false
   previous: Bin<A, F> | undefined = undefined
   next: Bin<A, F> | undefined = undefined
 
@@ -197,7 +202,7 @@ export class PoolCore<A, F = number> {
 
   /** The capacity of the largest held block in bytes, 0 when none is held. */
   get largestHeld(): number {
-    return this.rows.largest()?.size ?? 0
+    return this.largestRow()?.size ?? 0
   }
 
   /** From now on released blocks are handed back to be freed. What is held stays held: see {@link PoolCore.evictAll}. */
@@ -221,7 +226,7 @@ export class PoolCore<A, F = number> {
     let bin = index.get(blockSize)
     if (bin === undefined || bin.top === undefined) {
       if (borrowLimit <= blockSize) return undefined
-      bin = index.atLeast(blockSize + 1)
+      bin = this.smallestHeld(index, blockSize + 1)
       if (bin === undefined || bin.size > borrowLimit) return undefined
       this.borrows++
     }
@@ -301,7 +306,7 @@ export class PoolCore<A, F = number> {
 
   /** Detaches the largest held block of all families; the caller must free it now. */
   evictLargest(): PoolBlock<A, F> | undefined {
-    return this.evict(this.rows.largest())
+    return this.evict(this.largestRow())
   }
 
   /**
@@ -309,8 +314,8 @@ export class PoolCore<A, F = number> {
    * it now.
    */
   evictCovering(deficit: number): PoolBlock<A, F> | undefined {
-    const covering = deficit > largestByteCount ? undefined : this.rows.atLeast(Math.max(deficit, 1))
-    return this.evict(covering ?? this.rows.largest())
+    const covering = deficit > largestByteCount ? undefined : this.smallestRow(Math.max(deficit, 1))
+    return this.evict(covering ?? this.largestRow())
   }
 
   /** Detaches the held blocks one after the other, largest first; the caller must free each. */
@@ -415,7 +420,6 @@ export class PoolCore<A, F = number> {
     const block = bin.top!
     bin.top = block.below
     block.below = undefined
-    if (bin.top === undefined) this.becomeEmpty(bin)
     this.heldBlocks--
     this.heldBytes -= bin.size
     return block
@@ -428,25 +432,63 @@ export class PoolCore<A, F = number> {
     return block
   }
 
+  /** The bin that was filled last comes first among those of its size. */
   private becomeNonEmpty(bin: Bin<A, F>): void {
     const row = bin.row
-    const next = row.first
+    if (row.first === bin) return
+    if (bin.marked) {
+      this.unchain(bin)
+    } else {
+      bin.marked = true
+      bin.index.mark(bin)
+      if (row.first === undefined) this.rows.mark(row)
+    }
+    bin.next = row.first
+    if (row.first !== undefined) row.first.previous = bin
     row.first = bin
-    bin.next = next
-    if (next === undefined) this.rows.mark(row)
-    else next.previous = bin
-    bin.index.mark(bin)
   }
 
-  private becomeEmpty(bin: Bin<A, F>): void {
+  private unmark(bin: Bin<A, F>): void {
+    this.unchain(bin)
+    bin.marked = false
+    bin.index.unmark(bin)
+    if (bin.row.first === undefined) this.rows.unmark(bin.row)
+  }
+
+  private unchain(bin: Bin<A, F>): void {
     const { next, previous, row } = bin
     if (next !== undefined) next.previous = previous
-    if (previous !== undefined) previous.next = next
-    else row.first = next
+    if (previous === undefined) row.first = next
+    else previous.next = next
     bin.next = undefined
     bin.previous = undefined
-    if (row.first === undefined) this.rows.unmark(row)
-    bin.index.unmark(bin)
+  }
+
+  private smallestHeld(index: SizeIndex<Bin<A, F>>, size: number): Bin<A, F> | undefined {
+    let bin = index.atLeast(size)
+    while (bin !== undefined && bin.top === undefined) {
+      this.unmark(bin)
+      bin = index.atLeast(size)
+    }
+    return bin
+  }
+
+  private largestRow(): Row<A, F> | undefined {
+    let row = this.rows.largest()
+    while (row !== undefined && !this.holds(row)) row = this.rows.largest()
+    return row
+  }
+
+  private smallestRow(size: number): Row<A, F> | undefined {
+    let row = this.rows.atLeast(size)
+    while (row !== undefined && !this.holds(row)) row = this.rows.atLeast(size)
+    return row
+  }
+
+  /** Whether a bin of the row holds a block; it is then the first one. Empty bins on the way are unmarked. */
+  private holds(row: Row<A, F>): boolean {
+    while (row.first !== undefined && row.first.top === undefined) this.unmark(row.first)
+    return row.first !== undefined
   }
 
   private lookUp(family: F): SizeIndex<Bin<A, F>> | undefined {
@@ -490,6 +532,7 @@ export class PoolCore<A, F = number> {
   private leaveBin(bin: Bin<A, F>): void {
     bin.blocks--
     if (bin.blocks > 0) return
+    if (bin.marked) this.unmark(bin)
     bin.index.remove(bin)
     if (bin.index.isEmpty) this.dropFamily(bin.family)
     bin.row.bins--

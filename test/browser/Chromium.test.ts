@@ -1,0 +1,100 @@
+/**
+ * The library in a real browser: what is bundled for one, and the whole conformance suite on Chromium's own WebGPU.
+ */
+import { assert, describe, it as test, layer } from "@effect/vitest"
+import { Conformance } from "effect-gpu-pool/testing"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+import * as Effect from "effect/Effect"
+import { isBuiltin } from "node:module"
+import { gzipSync } from "node:zlib"
+import { describeWith } from "../support/required.ts"
+import { bundle, Chromium } from "./Chromium.ts"
+
+const packageOf = (input: string): string =>
+  /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? (input.startsWith("src/") ? "effect-gpu-pool" : input)
+
+const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`
+
+describe("the bundle of the root and /webgpu", () => {
+  const stdin = {
+    contents: `export * from "effect-gpu-pool"; export * from "effect-gpu-pool/webgpu"`,
+    resolveDir: import.meta.dirname
+  }
+
+  test("holds nothing but this package and effect", async () => {
+    const { code, metafile } = await bundle({ stdin })
+    const inputs = Object.keys(metafile.inputs)
+    const packages = new Set(inputs.filter((input) => input !== "<stdin>").map(packageOf))
+    assert.deepStrictEqual([...packages].sort(), ["effect", "effect-gpu-pool"])
+    const imports = [
+      ...Object.values(metafile.inputs).flatMap(({ imports }) => imports),
+      ...Object.values(metafile.outputs).flatMap(({ imports }) => imports)
+    ]
+    const external = imports.filter((imported) => imported.external === true || isBuiltin(imported.path))
+    assert.deepStrictEqual(external, [])
+    console.log(
+      `root + /webgpu for a browser: ${kilobytes(Buffer.byteLength(code))} minified, ` +
+        `${kilobytes(gzipSync(code).length)} with gzip`
+    )
+  })
+})
+
+/** Starting a browser and bundling take seconds on a busy machine, and so does a group of tests on a software adapter. */
+const startup = { timeout: "2 minutes" } as const
+const timeout = 300_000
+
+const inPage = <A>(run: (chromium: Chromium["Service"]) => Promise<A>): Effect.Effect<A, never, Chromium> =>
+  Effect.flatMap(Chromium, (chromium) => Effect.promise(() => run(chromium)))
+
+/** Runs a group when its first test asks; its other tests look at the outcomes. */
+const outcomesOf = (group: string) => {
+  let outcomes: Promise<ReadonlyArray<Conformance.Outcome>> | undefined
+  return inPage(({ isolated }) =>
+    outcomes ??= isolated.evaluate((name) => globalThis.effectGpuPoolPage.conformance(name), group)
+  )
+}
+
+describeWith(["chromium"], "the library in Chromium", () => {
+  layer(Chromium.layer, startup)("on its own WebGPU", (it) => {
+    it.effect.each(["ordinary", "isolated"] as const)("runs a program in an %s page", (name) =>
+      Effect.gen(function*() {
+        const report = yield* inPage(({ [name]: page }) => page.evaluate(() => globalThis.effectGpuPoolPage.program()))
+        const { backend, driverObjects, stats, values } = report
+        assert.strictEqual(backend, "webgpu")
+        assert.deepStrictEqual(values, Array.from({ length: 1000 }, (_, i) => 2 * i + 1))
+        const { activeBlocks, driverAllocations, heldBlocks, hits, misses, releaseFailures } = stats
+        assert.deepStrictEqual(
+          { activeBlocks, driverAllocations, heldBlocks, hits, misses, releaseFailures },
+          { activeBlocks: 0, driverAllocations: 2, heldBlocks: 2, hits: 2, misses: 2, releaseFailures: 0 }
+        )
+        assert.deepStrictEqual(driverObjects, {})
+        assert.deepStrictEqual((yield* Chromium).complaints, [])
+      }), timeout)
+
+    // Only its names are used here: the page runs its own copy.
+    const suite = Conformance.suite(WebGpu.layer())
+    for (const group of new Set(suite.map((test) => test.group))) {
+      describe(group, () => {
+        const outcomes = outcomesOf(group)
+        const names = suite.filter((test) => test.group === group).map((test) => test.name)
+
+        it.effect.each(names)("%s", (name) =>
+          Effect.map(outcomes, (outcomes) => {
+            const outcome = outcomes.find((outcome) => outcome.name === name)
+            assert(outcome !== undefined, "the page did not run it")
+            assert(outcome.passed, outcome.problem)
+          }), timeout)
+
+        it.effect("closes its device with no driver object left", () =>
+          Effect.map(outcomes, (outcomes) => {
+            assert.strictEqual(outcomes.length, names.length + 1)
+            const last = outcomes.at(-1)
+            assert(last?.passed, last?.problem)
+          }), timeout)
+
+        it.effect("leaves nothing on the console", () =>
+          Effect.map(Chromium, ({ complaints }) => assert.deepStrictEqual(complaints, [])))
+      })
+    }
+  })
+})

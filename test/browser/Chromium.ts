@@ -1,0 +1,138 @@
+/**
+ * A headless Chromium with the bundled page of `page.ts` open in it, served from this machine: WebGPU is only there in a
+ * secure context, which localhost is.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { build, type BuildOptions, type Metafile } from "esbuild"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { type Browser, chromium as playwright, type Page as BrowserPage } from "playwright-core"
+import { chromium } from "../support/required.ts"
+
+export interface Bundle {
+  readonly code: string
+  readonly metafile: Metafile
+}
+
+const root = join(import.meta.dirname, "../..")
+
+/** Bundles for browsers, from the sources, as a user's bundler does with the package. */
+export const bundle = async (entry: Pick<BuildOptions, "entryPoints" | "stdin">): Promise<Bundle> => {
+  const { metafile, outputFiles } = await build({
+    ...entry,
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: "esm",
+    platform: "browser",
+    conditions: ["effect-gpu-pool:source"],
+    logLevel: "silent"
+  })
+  return { code: outputFiles.map(({ text }) => text).join(""), metafile }
+}
+
+/** The icon keeps the browser from asking for one, which would end as an error on its console. */
+const html = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>effect-gpu-pool</title><link rel="icon" href="data:,"></head>
+<body><script type="module" src="/page.js"></script></body>
+</html>
+`
+
+interface File {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Only a page with these has SharedArrayBuffer. */
+const isolation = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" }
+
+/** The address of a server with the page, until the scope closes. */
+const serve = (script: string): Effect.Effect<string, never, Scope.Scope> => {
+  const files: Readonly<Record<string, File>> = {
+    "/ordinary": { body: html, headers: { "content-type": "text/html; charset=utf-8" } },
+    "/isolated": { body: html, headers: { "content-type": "text/html; charset=utf-8", ...isolation } },
+    "/page.js": { body: script, headers: { "content-type": "text/javascript; charset=utf-8" } }
+  }
+  const open = async () => {
+    const server = createServer(({ url = "" }, response) => {
+      const file = files[url]
+      if (file === undefined) response.writeHead(404).end()
+      else response.writeHead(200, file.headers).end(file.body)
+    })
+    await once(server.listen(0, "127.0.0.1"), "listening")
+    return server
+  }
+  return Effect.acquireRelease(Effect.promise(open), (server) =>
+    Effect.promise(async () => {
+      const closed = once(server, "close")
+      server.close()
+      server.closeAllConnections()
+      await closed
+    })).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+}
+
+/** WebGPU on a CPU; and no traffic of the browser's own, where there may be no network. */
+const flags = [
+  "--no-sandbox",
+  "--enable-unsafe-webgpu",
+  "--use-webgpu-adapter=swiftshader",
+  "--disable-quic",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run"
+]
+
+const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const executablePath = await chromium()
+    if (executablePath === undefined) throw new Error("no chromium")
+    return playwright.launch({ executablePath, headless: true, args: flags })
+  }),
+  (browser) => Effect.promise(() => browser.close())
+)
+
+/** What a page says on its console: errors, warnings and exceptions. */
+const listen = (page: BrowserPage, complaints: Array<string>): void => {
+  page.on("pageerror", (error) => complaints.push(`uncaught: ${error.stack ?? error.message}`))
+  page.on("crash", () => complaints.push("the page crashed"))
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`)
+  })
+}
+
+/** The open pages, and what they complained about since they were opened. */
+export class Chromium extends Context.Service<Chromium, {
+  /** As most pages are: without SharedArrayBuffer. */
+  readonly ordinary: BrowserPage
+  /** Isolated from other origins, so that it has SharedArrayBuffer. */
+  readonly isolated: BrowserPage
+  readonly complaints: ReadonlyArray<string>
+}>()("test/Chromium") {
+  static readonly layer: Layer.Layer<Chromium> = Layer.effect(
+    Chromium,
+    Effect.gen(function*() {
+      const { code } = yield* Effect.promise(() => bundle({ entryPoints: ["test/browser/page.ts"] }))
+      const address = yield* serve(code)
+      const browser = yield* launch
+      const complaints: Array<string> = []
+      const open = (path: string) =>
+        Effect.promise(async () => {
+          const page = await browser.newPage()
+          listen(page, complaints)
+          // a module has run when its page has loaded
+          await page.goto(address + path, { waitUntil: "load" })
+          return page
+        })
+      return { ordinary: yield* open("/ordinary"), isolated: yield* open("/isolated"), complaints }
+    })
+  )
+}

@@ -1,0 +1,75 @@
+/**
+ * What runs inside the page: programs on the browser's own WebGPU, bundled from the public API. The test calls these
+ * functions by name and gets plain data back.
+ */
+import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, type PoolStats } from "effect-gpu-pool"
+import { Conformance } from "effect-gpu-pool/testing"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+/** Plain data from a first program in the page. */
+export interface Report {
+  readonly backend: string
+  readonly device: string
+  readonly values: ReadonlyArray<number>
+  readonly stats: PoolStats.PoolStats
+  /** Of the closed device, by kind. */
+  readonly driverObjects: Readonly<Record<string, number>>
+}
+
+export interface Page {
+  /** Writes, dispatches and reads, twice, so that the second round finds its memory in the pool. */
+  readonly program: () => Promise<Report>
+  /** Runs one group of the conformance suite on a device of its own. */
+  readonly conformance: (group: string) => Promise<ReadonlyArray<Conformance.Outcome>>
+}
+
+declare global {
+  var effectGpuPoolPage: Page
+}
+
+const axpy = Kernel.make({
+  name: "axpy",
+  args: [
+    KernelArgument.VectorArg("f32", "x", { access: "read" }),
+    KernelArgument.VectorArg("f32", "y"),
+    KernelArgument.ScalarArg("f32", "a")
+  ],
+  body: { wgsl: "y[i] = a * x[i] + y[i];" }
+})
+
+const count = 1000
+
+const round = Effect.scoped(Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(4 * count)
+  const y = yield* BufferPool.allocate(4 * count)
+  yield* CommandQueue.write(x, Float32Array.from({ length: count }, (_, i) => i))
+  yield* CommandQueue.write(y, new Float32Array(count).fill(1))
+  yield* CommandQueue.dispatch(axpy, { x, y, a: 2 }, count)
+  return yield* CommandQueue.read(y, Float32Array)
+}))
+
+const device = WebGpu.layer()
+
+const program = Effect.gen(function*() {
+  const { driverObjects, info } = yield* DeviceContext.DeviceContext
+  yield* round
+  const values = yield* round
+  return {
+    backend: info.backend,
+    device: info.name,
+    values: [...values],
+    stats: yield* BufferPool.stats,
+    driverObjects
+  }
+}).pipe(Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(device))))
+
+globalThis.effectGpuPoolPage = {
+  program: async () => {
+    const report = await Effect.runPromise(program)
+    return { ...report, driverObjects: report.driverObjects.liveByKind }
+  },
+  conformance: (group) =>
+    Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group)))
+}
