@@ -6,6 +6,7 @@
 import type { DType, TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import type { KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import { isReserved } from "./ReservedWords.ts"
 
 /**
  * What a host body gets: a typed array per vector, a number per scalar, and `<name>_offset` per vector with an offset.
@@ -126,11 +127,11 @@ const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
 export const check = (kernel: Kernel): GpuError | undefined => {
   const seen = new Set(["i", "count"])
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
-    if (!identifier.test(name) || name.includes("__")) {
+    if (!identifier.test(name) || name.includes("__") || (name !== kernel.name && isReserved(name))) {
       return invalidRequest(
         "Kernel",
         `"${name}" in kernel "${kernel.name}" is no name that every language accepts`,
-        "Use letters, digits and single underscores, a letter first."
+        "Use letters, digits and single underscores, a letter first, and no word that WGSL or OpenCL C reserves."
       )
     }
     if (seen.has(name)) {

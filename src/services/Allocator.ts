@@ -43,6 +43,13 @@ export class Allocator extends Context.Service<Allocator, {
   readonly immediate: boolean
 }>()("effect-gpu-pool/Allocator") {}
 
+/** A driver error while giving back fails nobody's work: it is logged. */
+const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
+  Effect.catch(
+    Effect.suspend(() => freeUnsafe(buffer)),
+    (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
+  )
+
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
@@ -68,7 +75,7 @@ const make = (immediate: boolean) =>
 
     /** Whatever ends the proof before it succeeds gives the buffer back, so a failed residency check leaks nothing. */
     const prove = (buffer: DeviceBuffer) =>
-      Effect.as(Effect.onError(driver.touch(buffer), () => Effect.sync(() => freeUnsafe(buffer))), buffer)
+      Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
 
     return Allocator.of({
       // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
@@ -81,6 +88,9 @@ const make = (immediate: boolean) =>
       immediate
     })
   })
+
+/** Fresh, or a program with two devices would get the allocator of the first one for both: layers are built once. */
+const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(immediate)))
 
 /**
  * Allocates so that success proves that the memory exists: an OutOfMemory comes at once, where a pool can answer it.
@@ -104,10 +114,7 @@ const make = (immediate: boolean) =>
  * @category layers
  * @since 0.1.0
  */
-export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = Layer.effect(
-  Allocator,
-  make(true)
-)
+export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = layer(true)
 
 /**
  * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
@@ -117,10 +124,7 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Comma
  * @category layers
  * @since 0.1.0
  */
-export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = Layer.effect(
-  Allocator,
-  make(false)
-)
+export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = layer(false)
 
 /**
  * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is logged.
@@ -147,9 +151,5 @@ export const allocate = (
   Effect.flatMap(Allocator, (allocator) =>
     Effect.acquireRelease(
       allocator.allocate(bytes, options?.usage, options?.label),
-      (buffer) =>
-        Effect.catch(
-          Effect.suspend(() => allocator.freeUnsafe(buffer)),
-          (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
-        )
+      (buffer) => giveBack(allocator.freeUnsafe, buffer)
     ))

@@ -5,9 +5,9 @@
  */
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
-import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
-import { type PooledBuffer, releasedError } from "./PooledBuffer.ts"
+import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 
 /**
  * A lease or a device buffer.
@@ -30,10 +30,19 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
       ? makeError(new BufferReleased({ operation, label: buffer.label, size: buffer.size, why: "released" }))
       : undefined
   }
+  if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
   const { info } = buffer.list.pool
   return info === owner ? undefined : foreign(operation, buffer, info, owner)
 }
+
+/** Programs without types can pass anything. */
+const noBuffer = (operation: string, value: unknown): GpuError =>
+  invalidRequest(
+    operation,
+    `${value === null ? "null" : `a value of type ${typeof value}`} was given for a buffer`,
+    "Pass a lease of BufferPool.allocate, or a device buffer of an Allocator."
+  )
 
 const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
   makeError(

@@ -220,8 +220,7 @@ class Pool implements LadderPool {
           request = this.#request(this.leases.loans, size, usage, label)
           return Effect.flatMap(this.#miss(request), f)
         }),
-        () => this.#endLoan(hit ?? request?.granted),
-        true
+        () => this.#endLoan(hit ?? request?.granted)
       )
     })
   }

@@ -161,25 +161,26 @@ export const fromDriver = (options: {
   const write: CommandQueue["Service"]["write"] = (target, data, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.write"
-      const offset = options?.offset ?? 0
+      const unusable = usable(operation, target, BufferUsage.copyDst)
+      if (unusable !== undefined) return unusable
       const bytes = HostData.bytes(operation, data)
       if (bytes instanceof GpuError) return bytes
-      const problem = usable(operation, target, BufferUsage.copyDst) ??
-        BufferRange.problem(operation, target.size, offset, bytes.byteLength)
+      const offset = options?.offset ?? 0
+      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength)
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return Exit.void
       return proven(driver.writeUnsafe(memory, offset, bytes), memory)
     })
 
+  /** The source must be usable. */
   const readBytes = (
     operation: string,
     source: BufferLike.BufferLike,
     offset: number,
     bytes: number
   ): Effect.Effect<ArrayBuffer, GpuError> => {
-    const problem = usable(operation, source, BufferUsage.copySrc) ??
-      BufferRange.problem(operation, source.size, offset, bytes)
+    const problem = BufferRange.problem(operation, source.size, offset, bytes)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0
@@ -190,6 +191,8 @@ export const fromDriver = (options: {
   const read: CommandQueue["Service"]["read"] = (source, type, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.read"
+      const problem = usable(operation, source, BufferUsage.copySrc)
+      if (problem !== undefined) return problem
       const offset = options?.offset ?? 0
       const bytes = options?.length === undefined ? source.size - offset : options.length * type.BYTES_PER_ELEMENT
       if (bytes % type.BYTES_PER_ELEMENT !== 0) {
@@ -205,6 +208,8 @@ export const fromDriver = (options: {
   const readInto: CommandQueue["Service"]["readInto"] = (source, target, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.readInto"
+      const problem = usable(operation, source, BufferUsage.copySrc)
+      if (problem !== undefined) return problem
       const view = HostData.bytes(operation, target)
       if (view instanceof GpuError) return view
       return Effect.flatMap(
@@ -216,12 +221,12 @@ export const fromDriver = (options: {
   const copy: CommandQueue["Service"]["copy"] = (source, target, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.copy"
+      const unusable = usable(operation, source, BufferUsage.copySrc) ?? usable(operation, target, BufferUsage.copyDst)
+      if (unusable !== undefined) return unusable
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
       const bytes = options?.size ?? source.size - sourceOffset
-      const problem = usable(operation, source, BufferUsage.copySrc) ??
-        usable(operation, target, BufferUsage.copyDst) ??
-        BufferRange.problem(operation, source.size, sourceOffset, bytes) ??
+      const problem = BufferRange.problem(operation, source.size, sourceOffset, bytes) ??
         BufferRange.problem(operation, target.size, targetOffset, bytes)
       if (problem !== undefined) return problem
       const from = BufferLike.deviceBuffer(source)
@@ -242,10 +247,11 @@ export const fromDriver = (options: {
   const fill: CommandQueue["Service"]["fill"] = (target, pattern, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.fill"
+      const unusable = usable(operation, target, BufferUsage.copyDst)
+      if (unusable !== undefined) return unusable
       const offset = options?.offset ?? 0
       const bytes = options?.size ?? target.size - offset
-      const problem = usable(operation, target, BufferUsage.copyDst) ??
-        BufferRange.problem(operation, target.size, offset, bytes)
+      const problem = BufferRange.problem(operation, target.size, offset, bytes)
       if (problem !== undefined) return problem
       if (!Number.isInteger(pattern) || pattern < 0 || pattern > 0xffffffff) {
         return invalidRequest(

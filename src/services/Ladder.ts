@@ -209,19 +209,22 @@ export const climb = Effect.fnUntraced(function*(
       if (answer.failure.reason._tag !== "OutOfMemory") return yield* answer.failure
       state.refused = true
     } else if (answer.success !== undefined) {
-      return answer.success
+      return yield* answer.success
     }
   }
 })
 
+/** What came of asking the driver: a block handed out, or nothing, and then the pool should be searched again. */
+type Answer = Effect.Effect<PooledBuffer, GpuError> | undefined
+
 /**
  * Asks the driver for a block and turns it into the lease. The bytes are reserved before, in the step in which they were
- * found to fit. `undefined` means that the pool should be searched again.
+ * found to fit.
  *
  * The driver call runs on a fiber of its own: when the requester is interrupted meanwhile, a block that proves valid is
  * kept as held.
  */
-const askDriver = (state: Climb): Effect.Effect<PooledBuffer | undefined, GpuError> =>
+const askDriver = (state: Climb): Effect.Effect<Answer, GpuError> =>
   Effect.withFiber((fiber) => {
     const { pool, request } = state
     const { capacity, isExact } = state
@@ -238,8 +241,8 @@ const askDriver = (state: Climb): Effect.Effect<PooledBuffer | undefined, GpuErr
         : refuse(pool, request, exit, capacity)
     const done = running.pollUnsafe()
     if (done !== undefined) return settle(done, true)
-    let resume: ((answer: Effect.Effect<PooledBuffer | undefined, GpuError>) => void) | undefined
-    let early: Effect.Effect<PooledBuffer | undefined, GpuError> | undefined
+    let resume: ((answer: Effect.Effect<Answer, GpuError>) => void) | undefined
+    let early: Effect.Effect<Answer, GpuError> | undefined
     pool.inFlight.add(running)
     running.addObserver((exit) => {
       pool.inFlight.delete(running)
@@ -265,7 +268,7 @@ const keep = (
   capacity: number,
   isExact: boolean,
   awaited: boolean
-): Effect.Effect<PooledBuffer | undefined, GpuError> => {
+): Effect.Effect<Answer, GpuError> => {
   const { core } = pool.leases
   const family = pool.blockUsage(request.usage)
   const wanted = awaited && !pool.leases.closed && !request.list.closed
@@ -273,7 +276,7 @@ const keep = (
     const block = isExact
       ? core.addActiveUnbinned(capacity, buffer, request.size)
       : core.addActive(family, capacity, buffer, request.size)
-    return pool.handOut(request, block)
+    return Exit.succeed(pool.handOut(request, block))
   }
   const block = isExact ? core.addDetached(capacity, buffer) : core.addHeld(family, capacity, buffer)
   return block.state === "held" ? Exit.succeed(undefined) : Effect.as(pool.leases.free(block) ?? Exit.void, undefined)

@@ -567,7 +567,7 @@ describe("WebGpu kernels", () => {
         const error = yield* dispatch(Kernel.make({ name: "bad", args: [], body: { wgsl: "  let y = nope + 1;" } }))
         if (error.reason._tag !== "DriverError") throw error
         strictEqual(error.reason.call, "GPUDevice.createShaderModule")
-        strictEqual(error.reason.log, "17:11 error: unresolved value 'nope'\n    let y = nope + 1;")
+        strictEqual(error.reason.log, "10:11 error: unresolved value 'nope'\n    let y = nope + 1;")
         deepStrictEqual(error.reason.commands, ["kernel bad"])
         yield* CommandQueue.finish
       })))

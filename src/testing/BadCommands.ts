@@ -1,0 +1,215 @@
+/**
+ * Commands that no backend may run: on wrong buffers, outside of them, or with data that a driver would choke on.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { GpuError, Reason } from "../domain/GpuError.ts"
+import type { HostData } from "../domain/HostData.ts"
+import { layer as hostLayer } from "../layers/Host/Host.ts"
+import type { BufferLike } from "../services/BufferLike.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import * as PooledBuffer from "../services/PooledBuffer.ts"
+import { closedPool, type Mistake, mistakeTests } from "./BadRequests.ts"
+import type { ConformanceTest, TestServices } from "./ConformanceTest.ts"
+import * as Kernels from "./Kernels.ts"
+
+type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
+
+const good = BufferPool.allocate(64)
+
+const withGood = (call: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
+  Effect.flatMap(good, call)
+
+/** Each operation with a buffer in each of its places. */
+const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> = [
+  ["write to", BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
+  ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
+  ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
+  ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
+  ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer))],
+  ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
+  [
+    "dispatch on",
+    BufferUsage.storage,
+    (buffer) => CommandQueue.dispatch(Kernels.iota, { y: buffer, start: 0 }, 1)
+  ]
+]
+
+/** A lease on a second, open device: whatever the backend under test is, it cannot know it. */
+const foreignLease = Effect.gen(function*() {
+  const context = yield* Layer.build(Layer.provide(BufferPool.layer(), hostLayer()))
+  return yield* Context.get(context, BufferPool.BufferPool).allocate(64, { label: "foreign" })
+})
+
+const releasedLease = Effect.tap(BufferPool.allocate(64), PooledBuffer.release)
+
+const destroyedBuffer = Effect.gen(function*() {
+  const device = yield* DeviceContext
+  const buffer = yield* device.createBuffer(64, BufferUsage.defaultUsage)
+  yield* device.destroyBufferUnsafe(buffer)
+  return buffer
+})
+
+/** A buffer that the types forbid. */
+const untyped = (value: unknown): Effect.Effect<BufferLike> => Effect.succeed(value as BufferLike)
+
+const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]): ReadonlyArray<Mistake> => {
+  const without = BufferUsage.defaultUsage & ~usage
+  const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
+    [`${name} a ${what}`, reason, Effect.flatMap(buffer, call)] as const
+  return [
+    mistake("released lease", "BufferReleased", releasedLease),
+    mistake("lease of a closed scope", "BufferReleased", Effect.scoped(BufferPool.allocate(64))),
+    mistake("lease of a closed pool", "BufferReleased", Effect.map(closedPool, ({ lease }) => lease)),
+    mistake("destroyed device buffer", "BufferReleased", destroyedBuffer),
+    mistake("foreign lease", "ForeignBuffer", foreignLease),
+    mistake("null", "InvalidRequest", untyped(null)),
+    mistake("plain object", "InvalidRequest", untyped({ size: 64, usage: BufferUsage.defaultUsage })),
+    mistake(`lease without ${BufferUsage.format(usage)}`, "InvalidRequest", BufferPool.allocate(64, { usage: without }))
+  ]
+})
+
+/** Ranges that no buffer of 62 bytes allows. */
+const ranges: ReadonlyArray<readonly [name: string, offset: number, bytes: number]> = [
+  ["past the end", 0, 64],
+  ["from past the end", 64, 0],
+  ["across the end", 60, 4],
+  ["at a negative offset", -4, 4],
+  ["at a fractional offset", 0.5, 4],
+  ["at NaN", NaN, 4],
+  ["at 2^53", 2 ** 53, 4],
+  ["at a misaligned offset", 2, 4],
+  ["of a misaligned length before the end", 0, 6]
+]
+
+const short = BufferPool.allocate(62)
+const onShort = (call: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
+  Effect.flatMap(short, call)
+
+const wrongRanges: ReadonlyArray<Mistake> = ranges.flatMap(([name, offset, size]): ReadonlyArray<Mistake> => {
+  const invalid = (
+    operation: string,
+    call: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
+  ): Mistake => [`${operation} ${name}`, "InvalidRequest", onShort(call)]
+  return [
+    invalid("write", (lease) => CommandQueue.write(lease, new Uint8Array(size), { offset })),
+    invalid("read", (lease) => CommandQueue.read(lease, Uint8Array, { offset, length: size })),
+    invalid("readInto", (lease) => CommandQueue.readInto(lease, new Uint8Array(size), { offset })),
+    invalid("fill", (lease) => CommandQueue.fill(lease, 0, { offset, size })),
+    invalid(
+      "copy from",
+      (lease) => withGood((target) => CommandQueue.copy(lease, target, { sourceOffset: offset, size }))
+    ),
+    invalid(
+      "copy to",
+      (lease) =>
+        Effect.flatMap(
+          BufferPool.allocate(128),
+          (source) => CommandQueue.copy(source, lease, { targetOffset: offset, size })
+        )
+    )
+  ]
+})
+
+const wrongLengths: ReadonlyArray<Mistake> = [
+  ["a fill of a negative length", "InvalidRequest", withGood((lease) => CommandQueue.fill(lease, 0, { size: -4 }))],
+  ["a fill of NaN bytes", "InvalidRequest", withGood((lease) => CommandQueue.fill(lease, 0, { size: NaN }))],
+  [
+    "a copy of a negative length",
+    "InvalidRequest",
+    withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: -4 })))
+  ],
+  [
+    "a copy of a fractional length",
+    "InvalidRequest",
+    withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: 1.5 })))
+  ],
+  [
+    "a copy that ends at the source's size alone, misaligned",
+    "InvalidRequest",
+    onShort((from) => withGood((to) => CommandQueue.copy(from, to)))
+  ],
+  [
+    "a read of a negative length",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.read(lease, Float32Array, { length: -1 }))
+  ],
+  [
+    "a read of a fractional length",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.read(lease, Float32Array, { length: 1.5 }))
+  ],
+  [
+    "a read of NaN elements",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.read(lease, Float32Array, { length: NaN }))
+  ],
+  ["a read that ends within an element", "InvalidRequest", onShort((lease) => CommandQueue.read(lease, Float32Array))],
+  [
+    "a read of wide elements that starts at a multiple of 4 and ends within one",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.read(lease, Float64Array, { offset: 4 }))
+  ]
+]
+
+const aliases: ReadonlyArray<Mistake> = [
+  ["a copy within one lease", "InvalidRequest", withGood((lease) => CommandQueue.copy(lease, lease))],
+  [
+    "a copy between two parts of one lease",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.copy(lease, lease, { targetOffset: 32, size: 32 }))
+  ]
+]
+
+const patterns: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern) => [
+  `a fill with the pattern ${pattern}`,
+  "InvalidRequest",
+  withGood((lease) => CommandQueue.fill(lease, pattern))
+])
+
+const detached = (): ArrayBuffer => {
+  const memory = new ArrayBuffer(64)
+  structuredClone(memory, { transfer: [memory] })
+  return memory
+}
+
+const detachedView = (): Uint8Array => {
+  const view = new Uint8Array(64)
+  structuredClone(view.buffer, { transfer: [view.buffer] })
+  return view
+}
+
+/** Pages have no shared memory unless they are isolated. */
+const shared: ReadonlyArray<readonly [string, () => unknown]> = typeof SharedArrayBuffer === "undefined" ? [] : [
+  ["a SharedArrayBuffer", () => new SharedArrayBuffer(64)],
+  ["a view of a SharedArrayBuffer", () => new Uint8Array(new SharedArrayBuffer(64))],
+  ["a DataView of a SharedArrayBuffer", () => new DataView(new SharedArrayBuffer(64))]
+]
+
+const notData: ReadonlyArray<readonly [string, () => unknown]> = [
+  ...shared,
+  ["a detached ArrayBuffer", detached],
+  ["a view of a detached ArrayBuffer", detachedView],
+  ["a plain array", () => [1, 2, 3, 4]],
+  ["null", () => null],
+  ["undefined", () => undefined],
+  ["a string", () => "0123"]
+]
+
+const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): ReadonlyArray<Mistake> => [
+  [`a write of ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.write(lease, make() as HostData))],
+  [`a read into ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.readInto(lease, make() as HostData))]
+])
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...mistakeTests("wrong buffers", wrongBuffers),
+  ...mistakeTests("wrong ranges", [...wrongRanges, ...wrongLengths, ...aliases]),
+  ...mistakeTests("wrong data", [...patterns, ...wrongData])
+]

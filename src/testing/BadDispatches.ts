@@ -1,0 +1,272 @@
+/**
+ * Dispatches and kernels that no backend may run, and failures of recorded work.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as Kernel from "../domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import type { DispatchArguments } from "../services/DispatchArguments.ts"
+import { KernelCache } from "../services/KernelCache.ts"
+import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
+import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("failures")
+
+/** A dispatch that the types forbid. */
+const untyped = (
+  kernel: Kernel.Kernel,
+  args: Readonly<Record<string, unknown>>,
+  count: number
+): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
+  CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel.Kernel["args"]>, count)
+
+const withLease = (
+  call: (lease: PooledBuffer) => Effect.Effect<unknown, unknown, TestServices>,
+  size: number = 64,
+  usage: number = BufferUsage.defaultUsage
+) => Effect.flatMap(BufferPool.allocate(size, { usage }), call)
+
+const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((count) => [
+  `a dispatch of ${count} items`,
+  "InvalidRequest",
+  withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
+])
+
+const names: ReadonlyArray<Mistake> = [
+  ["a missing vector", "InvalidRequest", untyped(Kernels.iota, { start: 0 }, 1)],
+  ["a missing scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y }, 1))],
+  ["an unknown argument", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1))],
+  ["a number for a vector", "InvalidRequest", untyped(Kernels.iota, { y: 3, start: 0 }, 1)],
+  ["null for a vector", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 }, 1)],
+  ["a buffer for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: y }, 1))],
+  ["a string for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))]
+]
+
+const dispatchScalars = (scalars: { readonly a: number; readonly b: number; readonly c: number; readonly d: number }) =>
+  withLease((xs) =>
+    withLease((ys) => withLease((zs) => CommandQueue.dispatch(Kernels.scalars, { xs, ys, zs, ...scalars }, 2)))
+  )
+
+const inRange = { a: 0, b: 0, c: 0, d: 0 }
+
+const scalars: ReadonlyArray<Mistake> = ([
+  ["u32", "a", [-1, 2 ** 32, 0.5, NaN, Infinity]],
+  ["i32", "c", [2 ** 31, -(2 ** 31) - 1, 0.5, NaN, -Infinity]]
+] as const).flatMap(([dtype, name, values]) =>
+  values.map((value): Mistake => [
+    `the ${dtype} ${value}`,
+    "InvalidRequest",
+    dispatchScalars({ ...inRange, [name]: value })
+  ])
+)
+
+const viewFrom = (offset: number): Mistake => [
+  `a view from element ${offset}`,
+  "InvalidRequest",
+  withLease((x) => withLease((y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset }, y }, 1)))
+]
+
+const overBindingLimit = Effect.gen(function*() {
+  const { limits } = yield* DeviceContext.useSync((device) => device.info)
+  const size = limits.maxBindingSize + 4
+  // Where a binding can be as large as a buffer, the buffer itself is what cannot be had.
+  if (size > limits.maxBufferSize) return yield* BufferPool.allocate(size)
+  const y = yield* BufferPool.allocate(size)
+  return yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1)
+})
+
+const { copySrc, kernelReadOnly, kernelWriteOnly, storage } = BufferUsage
+
+const vectors: ReadonlyArray<Mistake> = [
+  viewFrom(-1),
+  viewFrom(0.5),
+  viewFrom(NaN),
+  viewFrom(16),
+  viewFrom(2 ** 53),
+  [
+    "an offset for a vector that has none",
+    "InvalidRequest",
+    withLease((y) => untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1))
+  ],
+  [
+    "a zero-byte lease as an argument",
+    "InvalidRequest",
+    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0)
+  ],
+  [
+    "a lease smaller than an element as an argument",
+    "InvalidRequest",
+    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 3)
+  ],
+  [
+    "one lease in two arguments, both written",
+    "InvalidRequest",
+    withLease((x) => CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1))
+  ],
+  [
+    "one lease in two arguments, one of them written",
+    "InvalidRequest",
+    withLease((x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1))
+  ],
+  [
+    "a kernelReadOnly lease that the kernel writes",
+    "InvalidRequest",
+    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 64, storage | kernelReadOnly)
+  ],
+  [
+    "a kernelWriteOnly lease that the kernel reads",
+    "InvalidRequest",
+    withLease(
+      (x) => withLease((y) => CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 1)),
+      64,
+      storage | kernelWriteOnly
+    )
+  ],
+  [
+    "a lease without storage as an argument",
+    "InvalidRequest",
+    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 64, copySrc)
+  ],
+  ["a lease over the binding limit", "LimitExceeded", overBindingLimit]
+]
+
+/** A good kernel with one thing changed. */
+const kernelWith = (options: {
+  readonly name?: string
+  readonly args?: Kernel.Kernel["args"]
+  readonly workgroupSize?: number
+}): Kernel.Kernel =>
+  Kernel.make({
+    name: options.name ?? "fine",
+    args: options.args ?? [VectorArg("u32", "y")],
+    body: { wgsl: "y[i] = 1u;", opencl: "y[i] = 1u;", host: () => {} },
+    workgroupSize: options.workgroupSize
+  })
+
+const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(kernel))
+
+const definitions: ReadonlyArray<Mistake> = [
+  ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
+    `a kernel named "${name}"`,
+    "InvalidRequest",
+    compile(kernelWith({ name }))
+  ]),
+  ...["i", "count", "fine", "y_length", "target", "global"].map((name): Mistake => [
+    `an argument named "${name}" beside y`,
+    "InvalidRequest",
+    compile(kernelWith({ args: [VectorArg("u32", "y"), ScalarArg("u32", name)] }))
+  ]),
+  [
+    "an argument twice",
+    "InvalidRequest",
+    compile(kernelWith({ args: [VectorArg("u32", "y"), VectorArg("u32", "y")] }))
+  ],
+  ...[0, -64, 1.5, NaN].map((workgroupSize): Mistake => [
+    `a workgroup of ${workgroupSize}`,
+    "InvalidRequest",
+    compile(kernelWith({ workgroupSize }))
+  ]),
+  [
+    "a workgroup over the device's limit",
+    "LimitExceeded",
+    Effect.flatMap(
+      DeviceContext,
+      ({ info }) => compile(kernelWith({ workgroupSize: info.limits.maxWorkgroupSize + 1 }))
+    )
+  ],
+  [
+    "more vectors than the device takes",
+    "LimitExceeded",
+    Effect.flatMap(DeviceContext, ({ info }) => compile(Kernels.wide(info.limits.maxVectorArguments + 1)))
+  ],
+  [
+    "a kernel without a body for the backend",
+    "Unsupported",
+    withLease((y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1))
+  ]
+]
+
+/** The host compiles nothing: what it lacks is the body. */
+const brokenSource = Effect.gen(function*() {
+  const { backend } = yield* DeviceContext.useSync((device) => device.info)
+  const y = yield* BufferPool.allocate(64)
+  const before = yield* KernelCache.use((cache) => cache.stats)
+  yield* CommandQueue.fill(y, 11)
+  for (const attempt of ["the first time", "the second time"]) {
+    const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
+    if (backend === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
+    else {
+      const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
+      Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
+    }
+  }
+  const after = yield* KernelCache.use((cache) => cache.stats)
+  Expect.equal("kernels in the cache", after.size, before.size)
+  Expect.equal("compilations", after.misses - before.misses, 2)
+  yield* expectUsable
+})
+
+/**
+ * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse them.
+ * Then the next finish says so, once, and names them.
+ */
+const destroyedByHand = Effect.gen(function*() {
+  const device = yield* DeviceContext
+  const source = yield* BufferPool.allocate(64, { label: "source" })
+  const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
+  yield* CommandQueue.copy(source, doomed)
+  yield* device.destroyBufferUnsafe(doomed)
+  const finished = yield* Effect.result(CommandQueue.finish)
+  if (Result.isFailure(finished)) {
+    const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
+    Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
+  }
+  yield* CommandQueue.finish
+  yield* expectUsable
+})
+
+/** A body that throws, which only the host can have. */
+const failingBody = Effect.gen(function*() {
+  const { backend } = yield* DeviceContext.useSync((device) => device.info)
+  const y = yield* BufferPool.allocate(64)
+  const throwing = Kernel.make({
+    name: "throwing",
+    args: [VectorArg("u32", "y")],
+    body: {
+      wgsl: "y[i] = 1u;",
+      opencl: "y[i] = 1u;",
+      host: () => {
+        throw new RangeError("too much for this body")
+      }
+    }
+  })
+  yield* CommandQueue.dispatch(throwing, { y }, 3)
+  const finished = yield* Effect.result(CommandQueue.finish)
+  Expect.equal("the finish", finished._tag, backend === "host" ? "Failure" : "Success")
+  if (Result.isFailure(finished)) {
+    const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
+    Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
+    Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
+  }
+  yield* CommandQueue.finish
+  yield* expectUsable
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...vectors]),
+  ...mistakeTests("bad kernels", definitions),
+  test("a compile error carries the compiler's log and leaves the queue usable", brokenSource, { counting: true }),
+  test("a failure of recorded work has an address, and is told once", destroyedByHand, { counting: true }),
+  test("a kernel that fails has an address, and the queue stays usable", failingBody)
+]

@@ -1,0 +1,205 @@
+/**
+ * What is asked of a pool, a queue or an allocator in a wrong way: each mistake has its reason, the same on every backend.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { Reason } from "../domain/GpuError.ts"
+import * as Allocator from "../services/Allocator.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import * as PooledBuffer from "../services/PooledBuffer.ts"
+import {
+  type ConformanceTest,
+  expectInvariants,
+  inGroup,
+  runsCommands,
+  type TestOptions,
+  type TestServices
+} from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+
+/**
+ * A call that fails with one reason, after which pool and queue work as before.
+ *
+ * @internal
+ */
+export type Mistake = readonly [
+  name: string,
+  reason: Reason["_tag"],
+  call: Effect.Effect<unknown, unknown, TestServices>,
+  options?: TestOptions
+]
+
+/** After a mistake the pool still serves and the queue still works. @internal */
+export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.scoped(Effect.gen(function*() {
+  expectInvariants(yield* BufferPool.stats)
+  const lease = yield* BufferPool.allocate(64)
+  const copy = yield* BufferPool.allocate(64)
+  yield* CommandQueue.write(lease, new Uint8Array(64).fill(3))
+  yield* CommandQueue.copy(lease, copy)
+  const found = yield* CommandQueue.read(copy, Uint8Array)
+  if (yield* runsCommands) Expect.numbers("work after the mistake", found, new Uint8Array(64).fill(3))
+  yield* CommandQueue.finish
+}))
+
+/** One test per mistake. @internal */
+export const mistakeTests = (group: string, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<ConformanceTest> => {
+  const test = inGroup(group)
+  return mistakes.map(([name, reason, call, options]) =>
+    test(
+      `${name}: ${reason}`,
+      Effect.andThen(Expect.failsWith(name, call, reason), expectUsable),
+      { counting: true, ...options }
+    )
+  )
+}
+
+const notByteCounts: ReadonlyArray<readonly [string, number]> = [
+  ["negative", -1],
+  ["fractional", 1.5],
+  ["NaN", NaN],
+  ["infinite", Infinity],
+  ["of 2^53 bytes", 2 ** 53]
+]
+
+const badSizes: ReadonlyArray<Mistake> = notByteCounts.flatMap(([name, size]): ReadonlyArray<Mistake> => [
+  [`a lease ${name}`, "InvalidRequest", BufferPool.allocate(size)],
+  [`a loan ${name}`, "InvalidRequest", BufferPool.use(size, () => Effect.void)],
+  [
+    `a device buffer ${name}`,
+    "InvalidRequest",
+    Effect.provide(Allocator.allocate(size), Allocator.layerImmediate)
+  ]
+])
+
+const badUsages: ReadonlyArray<Mistake> = ([
+  ["without flags", 0],
+  ["with an unknown flag", 1 << 20],
+  ["that is negative", -1],
+  ["that is fractional", 1.5],
+  ["that allows no operation", BufferUsage.kernelReadOnly],
+  ["that contradicts itself", BufferUsage.storage | BufferUsage.kernelReadOnly | BufferUsage.kernelWriteOnly]
+] as const).flatMap(([name, usage]): ReadonlyArray<Mistake> => [
+  [`a lease with a usage ${name}`, "InvalidRequest", BufferPool.allocate(64, { usage })],
+  [
+    `a device buffer with a usage ${name}`,
+    "InvalidRequest",
+    Effect.provide(Allocator.allocate(64, { usage }), Allocator.layerImmediate)
+  ]
+])
+
+const overMaxBufferSize = DeviceContext.useSync((device) => device.info.limits.maxBufferSize + 4)
+
+const limits: ReadonlyArray<Mistake> = [
+  ["a lease over the largest buffer", "LimitExceeded", Effect.flatMap(overMaxBufferSize, BufferPool.allocate)],
+  [
+    "a device buffer over the largest one",
+    "LimitExceeded",
+    Effect.provide(Effect.flatMap(overMaxBufferSize, (size) => Allocator.allocate(size)), Allocator.layerImmediate)
+  ],
+  ["a lease over maxBytes", "LimitExceeded", BufferPool.allocate(4097), { pool: { maxBytes: 4096 } }],
+  ["a device buffer of no bytes", "InvalidRequest", Effect.provide(Allocator.allocate(0), Allocator.layerImmediate)]
+]
+
+const buildPool = (options: BufferPool.BufferPoolOptions) => Layer.build(Layer.fresh(BufferPool.layer(options)))
+
+const badPools: ReadonlyArray<Mistake> = [
+  ["a pool with a negative limit", "InvalidRequest", buildPool({ maxBytes: -1 })],
+  ["a pool with a fractional limit", "InvalidRequest", buildPool({ maxBytes: 1.5 })],
+  ["a pool with NaN for a limit", "InvalidRequest", buildPool({ maxBytes: NaN })],
+  ["a pool with an unknown way to clear", "InvalidRequest", buildPool({ clear: "always" as "acquire" })]
+]
+
+/** A scope that is closed already. */
+const closedScope = Effect.gen(function*() {
+  const scope = yield* Scope.make()
+  yield* Scope.close(scope, Exit.void)
+  return scope
+})
+
+/** A pool of its own, closed again, and a lease that was alive when it closed. @internal */
+export const closedPool = Effect.gen(function*() {
+  const scope = yield* Scope.make()
+  const context = yield* Layer.buildWithScope(Layer.fresh(BufferPool.layer()), scope)
+  const pool = Context.get(context, BufferPool.BufferPool)
+  const lease = yield* pool.allocate(64, { label: "orphan" })
+  yield* Scope.close(scope, Exit.void)
+  return { pool, lease }
+})
+
+const releasedLease = Effect.tap(BufferPool.allocate(64), PooledBuffer.release)
+
+const leaseOfClosedScope = Effect.scoped(BufferPool.allocate(64))
+
+const lifetimes: ReadonlyArray<Mistake> = [
+  [
+    "allocating in a closed scope",
+    "BufferReleased",
+    Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.allocate(64), scope))
+  ],
+  ["allocating from a closed pool", "BufferReleased", Effect.flatMap(closedPool, ({ pool }) => pool.allocate(64))],
+  [
+    "borrowing from a closed pool",
+    "BufferReleased",
+    Effect.flatMap(closedPool, ({ pool }) => pool.use(64, () => Effect.void))
+  ],
+  ["releasing twice", "BufferReleased", Effect.flatMap(releasedLease, PooledBuffer.release)],
+  [
+    "releasing a lease of a closed scope",
+    "BufferReleased",
+    Effect.flatMap(leaseOfClosedScope, PooledBuffer.release)
+  ],
+  [
+    "releasing a lease of a closed pool",
+    "BufferReleased",
+    Effect.flatMap(closedPool, ({ lease }) => PooledBuffer.release(lease))
+  ],
+  [
+    "transferring a released lease",
+    "BufferReleased",
+    Effect.flatMap(
+      releasedLease,
+      (lease) => Effect.flatMap(Effect.scope, (scope) => PooledBuffer.transfer(lease, scope))
+    )
+  ],
+  [
+    "transferring into a closed scope",
+    "BufferReleased",
+    Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(64)
+      return yield* PooledBuffer.transfer(lease, yield* closedScope)
+    })
+  ],
+  [
+    "extracting into a closed scope",
+    "BufferReleased",
+    Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.extract(BufferPool.allocate(64)), scope))
+  ],
+  [
+    "using a lease that was transferred and then released",
+    "BufferReleased",
+    Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(64)
+      const scope = yield* Scope.make()
+      yield* PooledBuffer.transfer(lease, scope)
+      yield* Scope.close(scope, Exit.void)
+      return yield* CommandQueue.fill(lease, 0)
+    })
+  ]
+]
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = mistakeTests("bad requests", [
+  ...badSizes,
+  ...badUsages,
+  ...limits,
+  ...badPools,
+  ...lifetimes
+])

@@ -1,0 +1,189 @@
+/**
+ * What every backend must do, as tests that any runner can run: plain data, without a test framework.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type { DriverObjects } from "../domain/DriverObjects.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import * as BadCommands from "./BadCommands.ts"
+import * as BadDispatches from "./BadDispatches.ts"
+import * as BadRequests from "./BadRequests.ts"
+import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTest.ts"
+import * as CopiesAndFills from "./CopiesAndFills.ts"
+import * as Dispatches from "./Dispatches.ts"
+import * as EventLoop from "./EventLoop.ts"
+import * as Expect from "./Expect.ts"
+import * as Interruption from "./Interruption.ts"
+import * as KernelCaching from "./KernelCaching.ts"
+import * as Openings from "./Openings.ts"
+import * as Ordering from "./Ordering.ts"
+import * as Ownership from "./Ownership.ts"
+import * as PoolOnDevice from "./PoolOnDevice.ts"
+import * as RandomCommands from "./RandomCommands.ts"
+import * as Transfers from "./Transfers.ts"
+
+export { type ConformanceTest, type Device, workScale } from "./ConformanceTest.ts"
+export { Mismatch } from "./Expect.ts"
+export { register, type TestFramework } from "./TestFramework.ts"
+
+/**
+ * The tests that run on one open device, which they need for themselves.
+ *
+ * **Example** (Listing what is tested)
+ *
+ * ```ts
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const titles = Conformance.tests.map(({ group, name }) => `${group}: ${name}`)
+ * ```
+ *
+ * @category suites
+ * @since 0.1.0
+ */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...Transfers.tests,
+  ...CopiesAndFills.tests,
+  ...Dispatches.tests,
+  ...KernelCaching.tests,
+  ...Ordering.tests,
+  ...RandomCommands.tests,
+  ...PoolOnDevice.tests,
+  ...Ownership.tests,
+  ...BadRequests.tests,
+  ...BadCommands.tests,
+  ...BadDispatches.tests,
+  ...Interruption.tests,
+  ...EventLoop.tests
+]
+
+/**
+ * The tests that open devices of their own with the layer under test.
+ *
+ * **Example** (Testing only how a backend opens and closes)
+ *
+ * ```ts
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const names = Conformance.openings(Host.layer()).map(({ name }) => name)
+ * ```
+ *
+ * @category suites
+ * @since 0.1.0
+ */
+export const openings: <E>(layer: Layer.Layer<Device, E>) => ReadonlyArray<ConformanceTest> = Openings.tests
+
+/**
+ * Everything: {@link tests} and {@link openings}.
+ *
+ * **Example** (Running everything on a backend)
+ *
+ * ```ts
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const layer = Host.layer()
+ * const outcomes = Conformance.runAll(layer, Conformance.suite(layer))
+ * ```
+ *
+ * @category suites
+ * @since 0.1.0
+ */
+export const suite = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<ConformanceTest> => [
+  ...tests,
+  ...openings(layer)
+]
+
+/**
+ * The part of a suite that only counts, for a device that runs no commands, as Dawn's null backend: nothing in it compares
+ * data that came back.
+ *
+ * **Example** (What a device without commands can pass)
+ *
+ * ```ts
+ * import { Conformance } from "effect-gpu-pool/testing"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const layer = WebGpu.layer({ flags: ["backend=null"] })
+ * const outcomes = Conformance.runAll(layer, Conformance.counting(Conformance.suite(layer)))
+ * ```
+ *
+ * @category suites
+ * @since 0.1.0
+ */
+export const counting = (suite: ReadonlyArray<ConformanceTest>): ReadonlyArray<ConformanceTest> =>
+  suite.filter((test) => test.counting).map((test) => ({
+    ...test,
+    run: Effect.provideService(test.run, runsCommands, false)
+  }))
+
+/**
+ * How one test ended; `problem` says why when it did not pass.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Outcome {
+  readonly group: string
+  readonly name: string
+  readonly passed: boolean
+  readonly problem: string | undefined
+}
+
+/**
+ * Runs tests one after the other on one device, and then checks that closing it leaves no driver object. For a page, or any
+ * place without a test framework. Fails only when the device cannot be opened.
+ *
+ * **Example** (Running the suite in a page)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const layer = Host.layer()
+ * const transfers = Conformance.tests.filter((test) => test.group === "transfers")
+ * const outcomes = await Effect.runPromise(Conformance.runAll(layer, transfers))
+ * outcomes.filter((outcome) => !outcome.passed) // => []
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runAll = <E>(
+  layer: Layer.Layer<Device, E>,
+  suite: ReadonlyArray<ConformanceTest>
+): Effect.Effect<ReadonlyArray<Outcome>, E> =>
+  Effect.flatMap(
+    Effect.scoped(Effect.flatMap(
+      Layer.build(Layer.fresh(layer)),
+      Effect.fnUntraced(function*(context) {
+        const outcomes = yield* Effect.forEach(suite, (test) => Effect.provide(outcomeOf(test), context))
+        return { outcomes, driverObjects: Context.get(context, DeviceContext).driverObjects }
+      })
+    )),
+    ({ driverObjects, outcomes }) => Effect.map(outcomeOf(closedClean(driverObjects)), (last) => [...outcomes, last])
+  )
+
+const outcomeOf = <R>({ group, name, run }: {
+  readonly group: string
+  readonly name: string
+  readonly run: Effect.Effect<void, unknown, R>
+}): Effect.Effect<Outcome, never, R> =>
+  Effect.map(Effect.exit(run), (exit) => ({
+    group,
+    name,
+    passed: Exit.isSuccess(exit),
+    problem: Exit.isSuccess(exit) ? undefined : Cause.pretty(exit.cause)
+  }))
+
+const closedClean = (driverObjects: DriverObjects) => ({
+  group: "opening and closing",
+  name: "the device under test leaves no driver object",
+  run: Effect.sync(() => Expect.same("driver objects after the close", driverObjects.liveByKind, {}))
+})

@@ -1,0 +1,244 @@
+/**
+ * One conformance test, and what every one of them proves besides its own story: that the pool's counters add up at each
+ * end, and that no driver object stays behind.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { PoolStats } from "../domain/PoolStats.ts"
+import * as Allocator from "../services/Allocator.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import { KernelCache } from "../services/KernelCache.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+/**
+ * What a backend's layer provides, whichever it is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Device = DeviceContext | CommandQueue.CommandQueue | KernelCache
+
+/**
+ * One test, as plain data: any runner can run it. Tests need the device for themselves, one after the other.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ConformanceTest {
+  /** What holds, as a sentence. */
+  readonly name: string
+  /** The story that it belongs to. */
+  readonly group: string
+  /** It only counts what the library and the driver do, so it also passes on a device that runs no commands. */
+  readonly counting: boolean
+  /** Its work follows {@link workScale}. */
+  readonly heavy: boolean
+  /** Fails or dies when the backend does not conform. */
+  readonly run: Effect.Effect<void, unknown, Device>
+}
+
+/**
+ * How much of the work of heavy tests is done, from 0 to 1; 1 when nothing is provided. A simulator takes less: no test is
+ * left out by it, and each keeps the least amount at which it still means something.
+ *
+ * **Example** (A hundredth of the heavy work)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const quick = Conformance.runAll(Host.layer(), Conformance.tests).pipe(
+ *   Effect.provideService(Conformance.workScale, 0.01)
+ * )
+ * ```
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const workScale: Context.Reference<number> = Context.Reference<number>(
+  "effect-gpu-pool/testing/workScale",
+  { defaultValue: () => 1 }
+)
+
+/**
+ * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting part.
+ *
+ * @internal
+ */
+export const runsCommands: Context.Reference<boolean> = Context.Reference<boolean>(
+  "effect-gpu-pool/testing/runsCommands",
+  { defaultValue: () => true }
+)
+
+/** An amount of heavy work, never less than `least`. @internal */
+export const scaled = (amount: number, least: number): Effect.Effect<number> =>
+  Effect.map(workScale, (scale) => Math.max(least, Math.round(amount * scale)))
+
+/** @internal */
+export interface TestOptions {
+  readonly counting?: boolean | undefined
+  readonly heavy?: boolean | undefined
+  /** The pool that the test gets. */
+  readonly pool?: BufferPool.BufferPoolOptions | undefined
+  /** Fibers are interrupted, so a lease that was granted may have reached nobody. */
+  readonly interrupts?: boolean | undefined
+}
+
+/** What a test may use: a device, a pool of its own, and a scope that closes before the pool. @internal */
+export type TestServices = Device | BufferPool.BufferPool | Scope.Scope
+
+/** @internal */
+export type DefineTest = (
+  name: string,
+  body: Effect.Effect<void, unknown, TestServices>,
+  options?: TestOptions
+) => ConformanceTest
+
+/** Defines the tests of one story. @internal */
+export const inGroup = (group: string): DefineTest => (name, body, options) => ({
+  group,
+  name,
+  counting: options?.counting ?? false,
+  heavy: options?.heavy ?? false,
+  run: checked(body, options ?? {})
+})
+
+const checked = (
+  body: Effect.Effect<void, unknown, TestServices>,
+  options: TestOptions
+): Effect.Effect<void, unknown, Device> =>
+  Effect.gen(function*() {
+    const baseline = yield* warmBaseline
+    yield* withLedger(body, options)
+    yield* expectNothingLeft(baseline)
+  })
+
+const withLedger = (
+  body: Effect.Effect<void, unknown, TestServices>,
+  options: TestOptions
+): Effect.Effect<void, unknown, Device> =>
+  Effect.gen(function*() {
+    const ledger = yield* Effect.scoped(Effect.gen(function*() {
+      const context = yield* Layer.build(
+        Layer.fresh(Layer.provide(BufferPool.layerNoDeps(options.pool), Allocator.layerImmediate))
+      )
+      const ledger = new Ledger(Context.get(context, BufferPool.BufferPool))
+      yield* Effect.provideService(Effect.scoped(body), BufferPool.BufferPool, ledger.service)
+      yield* ledger.expectIdle(options.interrupts ?? false)
+      return ledger
+    }))
+    yield* ledger.expectClosed
+  })
+
+/** A pool that counts the leases which its program got. */
+class Ledger {
+  readonly service: BufferPool.BufferPool["Service"]
+  readonly #pool: BufferPool.BufferPool["Service"]
+  #leases = 0
+
+  constructor(pool: BufferPool.BufferPool["Service"]) {
+    this.#pool = pool
+    const count = (size: number) => {
+      if (size > 0) this.#leases += 1
+    }
+    this.service = BufferPool.BufferPool.of({
+      ...pool,
+      allocate: (size, options) => Effect.tap(pool.allocate(size, options), () => Effect.sync(() => count(size))),
+      use: (size, f, options) =>
+        pool.use(size, (lease) => {
+          count(size)
+          return f(lease)
+        }, options)
+    })
+  }
+
+  /** All leases are back, the pool is open. */
+  expectIdle(interrupts: boolean): Effect.Effect<void> {
+    return Effect.map(this.#pool.stats, (stats) => {
+      expectInvariants(stats)
+      Expect.equal("active blocks after the test", stats.activeBlocks, 0)
+      Expect.equal("active bytes after the test", stats.activeBytes, 0)
+      Expect.equal("failed releases", stats.releaseFailures, 0)
+      const granted = stats.hits + stats.misses
+      if (interrupts) Expect.isTrue(`hits + misses ${granted} cover ${this.#leases} leases`, granted >= this.#leases)
+      else Expect.equal("hits + misses, one per lease", granted, this.#leases)
+    })
+  }
+
+  get expectClosed(): Effect.Effect<void> {
+    return Effect.map(this.#pool.stats, (stats) => {
+      expectInvariants(stats)
+      Expect.equal("managed blocks of the closed pool", stats.managedBlocks, 0)
+      Expect.equal("managed bytes of the closed pool", stats.managedBytes, 0)
+      Expect.equal("reserved bytes of the closed pool", stats.reservedBytes, 0)
+      Expect.equal("blocks given back, of those allocated", stats.driverFrees, stats.driverAllocations)
+    })
+  }
+}
+
+/** What holds of a pool's counters at all times. @internal */
+export const expectInvariants = (stats: PoolStats): void => {
+  for (const [name, value] of Object.entries(stats)) {
+    Expect.isTrue(`${name} ${value} is a count`, Number.isSafeInteger(value) && value >= 0)
+  }
+  Expect.equal("managed = held + active blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
+  Expect.equal("managed = allocated - freed", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
+  Expect.isTrue("active bytes fit into active blocks", stats.activeBytes <= stats.managedBytes - stats.heldBytes)
+  Expect.isTrue("borrows are hits", stats.borrows <= stats.hits)
+  Expect.isTrue("peaks are peaks", stats.peakManagedBytes >= stats.managedBytes)
+  Expect.isTrue("peaks are peaks", stats.peakManagedBlocks >= stats.managedBlocks)
+  Expect.isTrue("peaks are peaks", stats.peakActiveBytes >= stats.activeBytes)
+  Expect.isTrue("peaks are peaks", stats.peakActiveBlocks >= stats.activeBlocks)
+}
+
+type ObjectCounts = Readonly<Record<string, number>>
+
+const baselines = new WeakMap<DeviceInfo, ObjectCounts>()
+
+/**
+ * The driver objects of an idle device. A queue may keep some for reuse (a uniform ring, a fill pattern), so every kind of
+ * command runs once before they are counted.
+ */
+const warmBaseline: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(function*() {
+  const { info } = yield* DeviceContext
+  const known = baselines.get(info)
+  if (known !== undefined) return known
+  yield* Effect.scoped(Effect.gen(function*() {
+    const x = yield* Allocator.allocate(64)
+    const y = yield* Allocator.allocate(64)
+    yield* CommandQueue.write(x, new Uint8Array(64).fill(7))
+    yield* CommandQueue.fill(y, 0x01010101)
+    yield* CommandQueue.copy(x, y)
+    yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 16)
+    yield* CommandQueue.read(y, Uint8Array)
+  })).pipe(Effect.provide(Allocator.layerImmediate))
+  const counts = yield* idleObjects
+  baselines.set(info, counts)
+  return counts
+})
+
+const idleObjects: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(function*() {
+  yield* CommandQueue.finish
+  yield* KernelCache.use((cache) => cache.clear)
+  return yield* DeviceContext.useSync((device) => device.driverObjects.liveByKind)
+})
+
+const expectNothingLeft = (baseline: ObjectCounts): Effect.Effect<void, unknown, Device> =>
+  Effect.map(idleObjects, (live) => {
+    for (const [kind, count] of Object.entries(live)) {
+      const before = baseline[kind] ?? 0
+      Expect.isTrue(
+        `${count} driver objects of the kind "${kind}" are alive, ${before} before the test`,
+        count <= before
+      )
+    }
+  })

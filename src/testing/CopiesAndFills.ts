@@ -1,0 +1,175 @@
+/**
+ * Copies between buffers and fills.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import { Random } from "./Random.ts"
+
+const test = inGroup("copies and fills")
+
+/** What a fill leaves: the pattern's bytes, the lowest first, cut at the end. @internal */
+export const fillBytes = (
+  memory: Uint8Array,
+  pattern: number,
+  offset: number = 0,
+  size: number = memory.length - offset
+): void => {
+  for (let at = 0; at < size; at++) memory[offset + at] = (pattern >>> (8 * (at % 4))) & 0xff
+}
+
+const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
+  const lease = yield* BufferPool.allocate(data.length)
+  yield* CommandQueue.write(lease, data)
+  return lease
+})
+
+const partialCopies = Effect.gen(function*() {
+  const random = new Random(1)
+  const source = random.bytes(23)
+  const target = random.bytes(31)
+  const parts: ReadonlyArray<readonly [sourceOffset: number, targetOffset: number, size: number]> = [
+    [0, 0, 20],
+    [4, 8, 12],
+    [20, 0, 0],
+    [8, 28, 0],
+    [0, 16, 12],
+    [16, 4, 4]
+  ]
+  for (const [sourceOffset, targetOffset, size] of parts) {
+    const from = yield* written(source)
+    const to = yield* written(target)
+    yield* CommandQueue.copy(from, to, { sourceOffset, targetOffset, size })
+    const expected = target.slice()
+    expected.set(source.subarray(sourceOffset, sourceOffset + size), targetOffset)
+    const what = `${size} bytes from ${sourceOffset} to ${targetOffset}`
+    Expect.numbers(what, yield* CommandQueue.read(to, Uint8Array), expected)
+    Expect.numbers(`the source of ${what}`, yield* CommandQueue.read(from, Uint8Array), source)
+  }
+})
+
+const copiesToTheEnd = Effect.forEach([1, 2, 3, 4, 5, 6, 7, 21], (size) =>
+  Effect.scoped(Effect.gen(function*() {
+    const data = new Random(size).bytes(size + 8)
+    const from = yield* written(data)
+    const to = yield* written(new Uint8Array(size + 4))
+    yield* CommandQueue.copy(from, to, { sourceOffset: 8, targetOffset: 4 })
+    const expected = new Uint8Array(size + 4)
+    expected.set(data.subarray(8), 4)
+    Expect.numbers(`the last ${size} bytes`, yield* CommandQueue.read(to, Uint8Array), expected)
+  })), { discard: true })
+
+const copyChain = Effect.gen(function*() {
+  const data = new Random(7).bytes(1024)
+  let last = yield* written(data)
+  for (let step = 0; step < 8; step++) {
+    const next = yield* BufferPool.allocate(1024)
+    yield* CommandQueue.copy(last, next)
+    last = next
+  }
+  Expect.numbers("the end of the chain", yield* CommandQueue.read(last, Uint8Array), data)
+})
+
+const patterns = [0, 0xffffffff, 0x01020304, 0x80000000, 0x000000ff, 0xdeadbeef]
+
+const wholeFills = Effect.forEach(
+  patterns,
+  (pattern) =>
+    Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 63, 4097], (size) =>
+      Effect.scoped(Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(size)
+        yield* CommandQueue.fill(lease, pattern)
+        const expected = new Uint8Array(size)
+        fillBytes(expected, pattern)
+        const what = `${size} bytes of 0x${pattern.toString(16)}`
+        Expect.numbers(what, yield* CommandQueue.read(lease, Uint8Array), expected)
+      })), { discard: true }),
+  { discard: true }
+)
+
+const partialFills = Effect.gen(function*() {
+  const size = 23
+  const background = new Random(2).bytes(size)
+  const lease = yield* BufferPool.allocate(size)
+  for (const pattern of [0, 0x01020304]) {
+    for (let offset = 0; offset < size; offset += 4) {
+      for (const length of [0, 4, 12, size - offset]) {
+        if (offset + length > size) continue
+        yield* CommandQueue.write(lease, background)
+        yield* CommandQueue.fill(lease, pattern, { offset, size: length })
+        const expected = background.slice()
+        fillBytes(expected, pattern, offset, length)
+        Expect.numbers(`${length} bytes at ${offset}`, yield* CommandQueue.read(lease, Uint8Array), expected)
+      }
+    }
+  }
+})
+
+const patternsInOneRecording = Effect.gen(function*() {
+  const first = yield* BufferPool.allocate(100)
+  const second = yield* BufferPool.allocate(5000)
+  yield* CommandQueue.fill(first, 0x11111111)
+  yield* CommandQueue.fill(second, 0x22222222)
+  yield* CommandQueue.fill(first, 0x33333333, { offset: 40, size: 20 })
+  yield* CommandQueue.fill(second, 0, { offset: 4000 })
+  yield* CommandQueue.fill(second, 0x11111111, { offset: 0, size: 8 })
+  const firstBytes = new Uint8Array(100).fill(0x11)
+  firstBytes.fill(0x33, 40, 60)
+  const secondBytes = new Uint8Array(5000).fill(0x22)
+  secondBytes.fill(0, 4000)
+  secondBytes.fill(0x11, 0, 8)
+  Expect.numbers("the first buffer", yield* CommandQueue.read(first, Uint8Array), firstBytes)
+  Expect.numbers("the second buffer", yield* CommandQueue.read(second, Uint8Array), secondBytes)
+})
+
+const largeFill = Effect.gen(function*() {
+  const size = (yield* scaled(3 * 2 ** 20, 2 ** 14)) + 7
+  const lease = yield* BufferPool.allocate(size)
+  yield* CommandQueue.fill(lease, 0xa1b2c3d4)
+  yield* CommandQueue.fill(lease, 0x0a0b0c0d, { offset: 4096, size: size - 4096 })
+  const expected = new Uint8Array(size)
+  fillBytes(expected, 0xa1b2c3d4)
+  fillBytes(expected, 0x0a0b0c0d, 4096)
+  Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
+})
+
+const manyCommands = Effect.gen(function*() {
+  const lease = yield* BufferPool.allocate(1024)
+  const copy = yield* BufferPool.allocate(1024)
+  for (let at = 0; at < 256; at++) {
+    yield* CommandQueue.fill(lease, at, { offset: at * 4, size: 4 })
+    yield* CommandQueue.copy(lease, copy, { sourceOffset: at * 4, targetOffset: at * 4, size: 4 })
+  }
+  yield* CommandQueue.fill(lease, 0)
+  const expected = Uint32Array.from({ length: 256 }, (_, at) => at)
+  Expect.numbers("the copies", yield* CommandQueue.read(copy, Uint32Array), expected)
+})
+
+const withoutStorage = Effect.gen(function*() {
+  const usage = BufferUsage.copyDst | BufferUsage.copySrc
+  const lease = yield* BufferPool.allocate(20, { usage })
+  const copy = yield* BufferPool.allocate(20, { usage: usage | BufferUsage.vertex })
+  yield* CommandQueue.fill(lease, 0x05060708)
+  yield* CommandQueue.copy(lease, copy)
+  const expected = new Uint8Array(20)
+  fillBytes(expected, 0x05060708)
+  Expect.numbers("the copy", yield* CommandQueue.read(copy, Uint8Array), expected)
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("a copy moves exactly its part", partialCopies),
+  test("a copy to the ends of both buffers has any length", copiesToTheEnd),
+  test("copies of copies run in order", copyChain),
+  test("a fill repeats its pattern, lowest byte first, and cuts the last one", wholeFills),
+  test("a fill of a part leaves the rest", partialFills),
+  test("fills with several patterns keep apart and in order", patternsInOneRecording),
+  test("a large fill repeats its pattern to the end", largeFill, { heavy: true }),
+  test("more commands than fit into one submit run in order", manyCommands),
+  test("copies and fills need no storage usage", withoutStorage)
+]

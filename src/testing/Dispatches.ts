@@ -1,0 +1,209 @@
+/**
+ * Kernels: how many items run, and what a body sees of its arguments.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("kernels")
+
+const sentinel = 0xabcdef01
+
+const counts = Effect.forEach(
+  [0, 1, 2, 63, 64, 65, 127, 128, 129, 1000],
+  (count) =>
+    Effect.scoped(Effect.gen(function*() {
+      const y = yield* BufferPool.allocate((count + 3) * 4)
+      yield* CommandQueue.fill(y, sentinel)
+      yield* CommandQueue.dispatch(Kernels.iota, { y, start: 10 }, count)
+      const expected = Uint32Array.from({ length: count + 3 }, (_, at) => at < count ? at + 10 : sentinel)
+      Expect.numbers(`${count} items`, yield* CommandQueue.read(y, Uint32Array), expected)
+    })),
+  { discard: true }
+)
+
+/** Runs `count` items that each must run once, and none beyond. */
+const visitAll = Effect.fnUntraced(function*(count: number, workgroupSize: number) {
+  const y = yield* BufferPool.allocate((count + 1) * 4)
+  yield* CommandQueue.fill(y, 0)
+  yield* CommandQueue.dispatch(Kernels.visit(workgroupSize), { y }, count)
+  const visited = yield* CommandQueue.read(y, Uint32Array)
+  const wrong = visited.findIndex((value, at) => value !== (at < count ? at + 1 : 0))
+  if (wrong === -1) return
+  const found = `${visited[wrong]} instead of ${wrong < count ? wrong + 1 : 0}`
+  Expect.fail(`${count} items in groups of ${workgroupSize}: item ${wrong} left ${found}`)
+}, Effect.scoped)
+
+const workgroupSizes = Effect.gen(function*() {
+  const { limits } = yield* DeviceContext.useSync((device) => device.info)
+  for (const size of [1, 7, 32, 256].filter((size) => size <= limits.maxWorkgroupSize)) {
+    yield* visitAll(1, size)
+    yield* visitAll(size, size)
+    yield* visitAll(size + 1, size)
+    yield* visitAll(500, size)
+  }
+})
+
+const scalarRows: ReadonlyArray<{ readonly a: number; readonly b: number; readonly c: number; readonly d: number }> = [
+  { a: 0, b: 0, c: 0, d: 1 },
+  { a: 0xffffffff, b: -1.5, c: -1, d: 0x80000000 },
+  { a: 0x80000000, b: 3.4028234663852886e38, c: -0x80000000, d: 0xffffffff },
+  { a: 16_777_217, b: 1.1754943508222875e-38, c: 0x7fffffff, d: 0 },
+  { a: 1, b: 0.1, c: 16_777_217, d: 4_294_967_293 },
+  { a: 2, b: -16_777_216, c: -16_777_217, d: 3 }
+]
+
+const exactScalars = Effect.gen(function*() {
+  const xs = yield* BufferPool.allocate(8)
+  const ys = yield* BufferPool.allocate(8)
+  const zs = yield* BufferPool.allocate(8)
+  for (const { a, b, c, d } of scalarRows) {
+    yield* CommandQueue.dispatch(Kernels.scalars, { d, zs, c, ys, b, xs, a }, 2)
+    Expect.numbers("u32", yield* CommandQueue.read(xs, Uint32Array), [a, d])
+    Expect.numbers("f32", yield* CommandQueue.read(ys, Float32Array), [Math.fround(b), Math.fround(b)])
+    Expect.numbers("i32", yield* CommandQueue.read(zs, Int32Array), [c, c])
+  }
+})
+
+const vectorLengths = Effect.forEach([4, 10, 40, 99], (size) =>
+  Effect.scoped(Effect.gen(function*() {
+    const x = yield* BufferPool.allocate(size)
+    const y = yield* BufferPool.allocate(30)
+    const z = yield* BufferPool.allocate(size + 7)
+    yield* CommandQueue.write(x, Float32Array.of(3))
+    yield* CommandQueue.write(z, Int32Array.of(4))
+    const offset = Math.floor(size / 4) - 1
+    yield* CommandQueue.dispatch(Kernels.lengths, { x: { buffer: x, offset }, y, z }, 1)
+    const expected = [Math.floor(size / 4), offset, 7, Math.floor((size + 7) / 4), 1, 3, 4]
+    Expect.numbers(`lengths of ${size} bytes`, yield* CommandQueue.read(y, Uint32Array, { length: 7 }), expected)
+  })), { discard: true })
+
+const offsetViews = Effect.gen(function*() {
+  const items = 12
+  const data = Uint32Array.from({ length: items }, (_, at) => at + 100)
+  const x = yield* BufferPool.allocate(items * 4)
+  const y = yield* BufferPool.allocate(items * 4)
+  yield* CommandQueue.write(x, data)
+  for (let offset = 0; offset < items; offset++) {
+    yield* CommandQueue.fill(y, 0)
+    const count = Math.min(3, items - offset)
+    const start = items - count
+    yield* CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset }, y: { buffer: y, offset: start } }, count)
+    const expected = Uint32Array.from({ length: items }, (_, at) => at < start ? 0 : data[offset + at - start]!)
+    Expect.numbers(`the view from ${offset}`, yield* CommandQueue.read(y, Uint32Array), expected)
+  }
+  yield* CommandQueue.dispatch(Kernels.view, { x, y }, items)
+  Expect.numbers("without an offset", yield* CommandQueue.read(y, Uint32Array), data)
+})
+
+const unusedArguments = Effect.gen(function*() {
+  const unread = yield* BufferPool.allocate(4)
+  const unwritten = yield* BufferPool.allocate(8)
+  const y = yield* BufferPool.allocate(12)
+  yield* CommandQueue.write(unwritten, Int32Array.of(-1, -2))
+  yield* CommandQueue.dispatch(Kernels.careless, { unread, ignored: 1, y, unwritten, forgotten: -1 }, 3)
+  Expect.numbers("the output", yield* CommandQueue.read(y, Uint32Array), [5, 5, 5])
+  Expect.numbers("the rest", yield* CommandQueue.read(unwritten, Int32Array), [-1, -2])
+})
+
+const oneLeaseReadTwice = Effect.gen(function*() {
+  const a = yield* BufferPool.allocate(16)
+  const y = yield* BufferPool.allocate(16)
+  yield* CommandQueue.write(a, Uint32Array.of(1, 2, 3, 4))
+  yield* CommandQueue.dispatch(Kernels.sum, { a, b: a, y }, 4)
+  Expect.numbers("a + a", yield* CommandQueue.read(y, Uint32Array), [2, 4, 6, 8])
+})
+
+const ownScalarsPerDispatch = Effect.gen(function*() {
+  const dispatches = 150
+  const y = yield* BufferPool.allocate(dispatches * 4)
+  const x = yield* BufferPool.allocate(dispatches * 4)
+  const one = yield* BufferPool.allocate(4)
+  yield* CommandQueue.fill(x, 0)
+  for (let at = 0; at < dispatches; at++) {
+    yield* CommandQueue.dispatch(Kernels.iota, { y: one, start: 3 * at }, 1)
+    yield* CommandQueue.copy(one, y, { targetOffset: at * 4 })
+    yield* CommandQueue.dispatch(Kernels.view, { x: one, y: { buffer: x, offset: at } }, 1)
+  }
+  const expected = Uint32Array.from({ length: dispatches }, (_, at) => 3 * at)
+  Expect.numbers("through copies", yield* CommandQueue.read(y, Uint32Array), expected)
+  Expect.numbers("through a kernel", yield* CommandQueue.read(x, Uint32Array), expected)
+})
+
+const floatArithmetic = Effect.gen(function*() {
+  const data = Float32Array.from({ length: 100 }, (_, at) => (at - 50.5) / 4)
+  const x = yield* BufferPool.allocate(400)
+  yield* CommandQueue.write(x, data)
+  for (const a of [2, -0.5, 4]) yield* CommandQueue.dispatch(Kernels.scale, { x, a }, 100)
+  Expect.numbers("-4 x", yield* CommandQueue.read(x, Float32Array), data.map((value) => (value * 2 * -0.5) * 4))
+})
+
+const functionsInPreamble = Effect.gen(function*() {
+  const y = yield* BufferPool.allocate(40)
+  yield* CommandQueue.dispatch(Kernels.preamble, { y }, 10)
+  Expect.numbers("squares", yield* CommandQueue.read(y, Uint32Array), [0, 1, 4, 9, 16, 25, 36, 49, 64, 81])
+})
+
+const kernelOnlyUsages = Effect.gen(function*() {
+  const { copyDst, copySrc, kernelReadOnly, kernelWriteOnly, storage } = BufferUsage
+  const input = yield* BufferPool.allocate(16, { usage: storage | copyDst | kernelReadOnly })
+  const output = yield* BufferPool.allocate(16, { usage: storage | copySrc | kernelWriteOnly })
+  yield* CommandQueue.write(input, Uint32Array.of(5, 6, 7, 8))
+  yield* CommandQueue.dispatch(Kernels.sum, { a: input, b: input, y: output }, 4)
+  Expect.numbers("the sums", yield* CommandQueue.read(output, Uint32Array), [10, 12, 14, 16])
+})
+
+const eightVectors = Effect.gen(function*() {
+  const leases = yield* Effect.forEach(Array.from({ length: 8 }), () => BufferPool.allocate(16))
+  const args: Record<string, (typeof leases)[number]> = { y: leases[0]! }
+  for (let at = 0; at < 7; at++) {
+    args[`x${at}`] = leases[at + 1]!
+    yield* CommandQueue.fill(leases[at + 1]!, 1 << at)
+  }
+  yield* CommandQueue.dispatch(Kernels.wide(8), args, 4)
+  Expect.numbers("the sum of seven", yield* CommandQueue.read(leases[0]!, Uint32Array), [127, 127, 127, 127])
+})
+
+const doubles = Effect.gen(function*() {
+  const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
+  const x = yield* BufferPool.allocate(16)
+  yield* CommandQueue.write(x, Float64Array.of(Math.PI, 1e300))
+  const run = CommandQueue.dispatch(Kernels.halve, { x, by: 2 }, 2)
+  if (!dtypes.has("f64")) return yield* Effect.asVoid(Expect.failsWith("f64", run, "Unsupported"))
+  yield* run
+  Expect.numbers("halves", yield* CommandQueue.read(x, Float64Array), [Math.PI / 2, 5e299])
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("exactly as many items run as were asked for", counts),
+  test("workgroups of every size run each item once", workgroupSizes),
+  test(
+    "more than 65,535 workgroups run each item once",
+    Effect.flatMap(scaled(70_001, 65_537), (count) => visitAll(count, 1)),
+    { heavy: true }
+  ),
+  test(
+    "more than four million items run once each",
+    Effect.flatMap(scaled(4_200_001, 20_001), (count) => visitAll(count, 64)),
+    { heavy: true }
+  ),
+  test("scalars of every type arrive exactly, whatever their order", exactScalars),
+  test("a body sees whole elements of the lease, not of its block", vectorLengths),
+  test("a vector with an offset starts where the view does", offsetViews),
+  test("arguments that the body leaves unused do no harm", unusedArguments),
+  test("one lease may be read through two arguments", oneLeaseReadTwice),
+  test("each recorded dispatch keeps its own scalars", ownScalarsPerDispatch),
+  test("dispatches on one buffer run in order", floatArithmetic),
+  test("a body calls functions of its preamble", functionsInPreamble),
+  test("buffers that kernels only read or only write work as declared", kernelOnlyUsages),
+  test("a kernel takes eight vectors", eightVectors),
+  test("doubles are exact, or Unsupported", doubles)
+]

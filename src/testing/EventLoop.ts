@@ -1,0 +1,82 @@
+/**
+ * Waiting for a device never keeps the event loop from its other work. Counted in turns of the loop, not in time.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("event loop")
+
+const nextTurn: (task: () => void) => unknown =
+  (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
+    ((task) => setTimeout(task, 0))
+
+/** How many turns the event loop takes while the effect waits. */
+const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
+  Effect.suspend(() => {
+    let turns = 0
+    let running = true
+    const count = () => {
+      turns += 1
+      if (running) nextTurn(count)
+    }
+    nextTurn(count)
+    const stop = Effect.sync(() => {
+      running = false
+    })
+    return Effect.map(Effect.ensuring(effect, stop), () => turns)
+  })
+
+/** A wait that blocks takes one turn or two, however much there is to do. */
+const enoughTurns = 4
+
+/**
+ * Gives the device more and more to do until waiting for it lets the loop turn often enough. A fast device needs more work
+ * than a slow one; one that blocks the loop never gets there.
+ */
+const turnsWhile = (
+  what: string,
+  bytes: number,
+  work: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>,
+  wait: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
+): Effect.Effect<void, unknown, TestServices> =>
+  Effect.gen(function*() {
+    const lease = yield* BufferPool.allocate(yield* scaled(bytes, 2 ** 16))
+    yield* CommandQueue.fill(lease, 0)
+    yield* CommandQueue.finish
+    let turns = 0
+    for (let repeats = 1; turns < enoughTurns && repeats <= 64; repeats *= 2) {
+      for (let repeat = 0; repeat < repeats; repeat++) yield* work(lease)
+      turns = yield* turnsDuring(wait(lease))
+    }
+    Expect.isTrue(`the event loop took ${turns} turns while ${what}`, turns >= enoughTurns)
+  })
+
+const fill = (lease: PooledBuffer) => CommandQueue.fill(lease, 0x01020304)
+const compute = (y: PooledBuffer) => CommandQueue.dispatch(Kernels.busy, { y }, Math.floor(y.size / 4))
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test(
+    "the loop turns while a finish waits for fills",
+    turnsWhile("waiting for fills", 32 * 2 ** 20, fill, () => CommandQueue.finish),
+    { heavy: true }
+  ),
+  test(
+    "the loop turns while a finish waits for a kernel",
+    turnsWhile("waiting for a kernel", 4 * 2 ** 20, compute, () => CommandQueue.finish),
+    { heavy: true }
+  ),
+  test(
+    "the loop turns while a read waits for a kernel",
+    turnsWhile("reading", 4 * 2 ** 20, compute, (lease) => CommandQueue.read(lease, Uint32Array, { length: 16 })),
+    { heavy: true }
+  )
+]

@@ -1,0 +1,94 @@
+/**
+ * What a conformance test expects, without a test framework: the suite also runs in a page.
+ *
+ * @internal
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type { GpuError, Reason } from "../domain/GpuError.ts"
+
+/**
+ * Something is not as the contract of a backend says. A test dies with it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class Mismatch extends Data.TaggedError("ConformanceMismatch")<{ readonly message: string }> {}
+
+const show = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value)
+  if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : String(value)
+  return JSON.stringify(value)
+}
+
+/** @internal */
+export const fail = (message: string): never => {
+  throw new Mismatch({ message })
+}
+
+/** @internal */
+export const isTrue = (what: string, condition: boolean): void => {
+  if (!condition) fail(what)
+}
+
+/** The same value, as `Object.is` has it. @internal */
+export const equal = <A extends string | number | boolean | undefined>(what: string, actual: A, expected: A): void => {
+  if (!Object.is(actual, expected)) fail(`${what}: expected ${show(expected)}, got ${show(actual)}`)
+}
+
+/** Plain data that is the same as JSON. @internal */
+export const same = (what: string, actual: unknown, expected: unknown): void => {
+  if (show(actual) !== show(expected)) fail(`${what}: expected ${show(expected)}, got ${show(actual)}`)
+}
+
+type Numbers = Uint8Array | Uint16Array | Int32Array | Uint32Array | Float32Array | Float64Array
+
+/** The same numbers; says where the first difference is and how many there are. @internal */
+export const numbers = (what: string, actual: Numbers, expected: Numbers | ReadonlyArray<number>): void => {
+  if (actual.length !== expected.length) fail(`${what}: expected ${expected.length} elements, got ${actual.length}`)
+  let first = -1
+  let different = 0
+  for (let at = 0; at < actual.length; at++) {
+    if (Object.is(actual[at], expected[at])) continue
+    if (different++ === 0) first = at
+  }
+  if (different === 0) return
+  fail(
+    `${what}: ${different} of ${actual.length} elements differ, the first at ${first}: ` +
+      `expected ${show(expected[first])}, got ${show(actual[first])}`
+  )
+}
+
+/**
+ * The effect fails with this reason, and its message says what to do. A hint or a second sentence does; a DriverError
+ * carries the driver's own words instead.
+ *
+ * @internal
+ */
+export const failsWith = <A, E, R, Tag extends Reason["_tag"]>(
+  what: string,
+  effect: Effect.Effect<A, E, R>,
+  tag: Tag
+): Effect.Effect<Extract<Reason, { readonly _tag: Tag }>, never, R> =>
+  Effect.matchEffect(effect, {
+    onSuccess: (value) => Effect.sync(() => fail(`${what}: expected ${tag}, but it succeeded with ${String(value)}`)),
+    onFailure: (error) => Effect.sync(() => reasonOf(what, error, tag))
+  })
+
+/** The reason of an error that must have this one. @internal */
+export const reasonOf = <Tag extends Reason["_tag"]>(
+  what: string,
+  error: unknown,
+  tag: Tag
+): Extract<Reason, { readonly _tag: Tag }> => {
+  const reason = (error as Partial<GpuError> | null)?.reason
+  if (reason?._tag !== tag) fail(`${what}: expected ${tag}, got ${String(error)}`)
+  const found = reason as Extract<Reason, { readonly _tag: Tag }>
+  isTrue(`${what}: the message says what is wrong and what to do: ${found.message}`, isHelpful(found))
+  return found
+}
+
+const isHelpful = (reason: Reason): boolean => {
+  if ("hint" in reason && reason.hint.trim() === "") return false
+  return reason._tag === "DriverError" ? reason.log.trim() !== "" : /[.)] [A-Z]/.test(reason.message)
+}

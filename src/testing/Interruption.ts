@@ -1,0 +1,154 @@
+/**
+ * Interruption at every step of every operation: nothing is lost, and the queue stays usable.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { KernelCache } from "../services/KernelCache.ts"
+import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import { expectUsable } from "./BadRequests.ts"
+import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("interruption")
+
+/** Yields once, before the step with this number: there the interruption comes. */
+class YieldAt extends Scheduler.MixedScheduler {
+  #steps: number
+
+  constructor(step: number) {
+    super()
+    this.#steps = step
+  }
+
+  override shouldYield(): boolean {
+    return this.#steps-- === 0
+  }
+}
+
+/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. */
+const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
+  Effect.gen(function*() {
+    const fiber = yield* effect.pipe(
+      Effect.provideService(Scheduler.Scheduler, new YieldAt(step)),
+      Effect.forkChild({ startImmediately: true })
+    )
+    yield* Fiber.interrupt(fiber)
+    return yield* Fiber.await(fiber)
+  })
+
+/** An interrupted effect may have been done, or not have been; it does not fail. */
+const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
+  if (Exit.isSuccess(exit)) return
+  for (const reason of exit.cause.reasons) {
+    if (reason._tag !== "Interrupt") Expect.fail(`${what}: ${reason.toString()}`)
+  }
+}
+
+const stepwise = (
+  what: string,
+  steps: number,
+  make: (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
+): Effect.Effect<void, unknown, TestServices> =>
+  Effect.gen(function*() {
+    const x = yield* BufferPool.allocate(256)
+    const y = yield* BufferPool.allocate(256)
+    yield* CommandQueue.fill(x, 1)
+    yield* CommandQueue.fill(y, 2)
+    // a compilation outlives who asked for it, and this test
+    yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 64)
+    yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 0 }, 64)
+    for (let step = 0; step < steps; step++) {
+      expectNoFailure(`${what}, interrupted at step ${step}`, yield* interruptedAt(make(x, y), step))
+      expectInvariants(yield* BufferPool.stats)
+    }
+    yield* expectUsable
+  })
+
+const operations: ReadonlyArray<
+  readonly [name: string, make: (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>]
+> = [
+  ["a scoped allocation that hits", () => Effect.scoped(BufferPool.allocate(512))],
+  ["a loan and its work", () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4))],
+  [
+    "an extraction",
+    () => Effect.scoped(BufferPool.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)])))
+  ],
+  ["a write", (x) => CommandQueue.write(x, new Uint8Array(256))],
+  ["a copy", (x, y) => CommandQueue.copy(x, y)],
+  ["a dispatch", (_, y) => CommandQueue.dispatch(Kernels.iota, { y, start: 1 }, 64)],
+  ["a read", (x) => CommandQueue.read(x, Uint8Array)],
+  ["a read into an array", (x) => CommandQueue.readInto(x, new Uint8Array(256))],
+  ["a finish", (x) => Effect.andThen(CommandQueue.fill(x, 5), CommandQueue.finish)],
+  [
+    "a whole program",
+    (x) =>
+      Effect.scoped(Effect.gen(function*() {
+        const y = yield* BufferPool.allocate(256)
+        yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 64)
+        return yield* CommandQueue.read(y, Uint32Array)
+      }))
+  ]
+]
+
+const compilations = Effect.gen(function*() {
+  const cache = yield* KernelCache
+  const kernel = Kernels.constant(50)
+  for (let step = 0; step < 30; step++) {
+    expectNoFailure(`a compilation, interrupted at step ${step}`, yield* interruptedAt(cache.get(kernel), step))
+  }
+  const compiled = yield* cache.get(kernel)
+  Expect.isTrue("the kernel can be used", !compiled.released)
+  const y = yield* BufferPool.allocate(16)
+  yield* CommandQueue.dispatch(kernel, { y }, 4)
+  yield* expectUsable
+})
+
+/** Each size misses once: the driver is asked while the interruption comes. */
+const misses = Effect.gen(function*() {
+  for (let step = 0; step < 60; step++) {
+    const exit = yield* interruptedAt(Effect.scoped(BufferPool.allocate(4096 + 512 * step)), step)
+    expectNoFailure(`a miss, interrupted at step ${step}`, exit)
+    const stats = yield* BufferPool.stats
+    expectInvariants(stats)
+    Expect.equal("active blocks", stats.activeBlocks, 0)
+  }
+  yield* expectUsable
+  yield* BufferPool.freeHeld
+  const { managedBlocks, reservedBytes } = yield* BufferPool.stats
+  Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })
+})
+
+/** Many fibers wait for the queue when all are interrupted at once. */
+const crowd = Effect.gen(function*() {
+  const items = yield* scaled(200_000, 2000)
+  const y = yield* BufferPool.allocate(items * 4)
+  yield* CommandQueue.fill(y, 0)
+  yield* CommandQueue.dispatch(Kernels.busy, { y }, items)
+  const waits = Array.from(
+    { length: 30 },
+    (_, index) => index % 3 === 0 ? CommandQueue.finish : CommandQueue.read(y, Uint32Array, { length: 4 })
+  )
+  const fibers = yield* Effect.forEach(waits, (wait) => Effect.forkChild(wait, { startImmediately: true }))
+  yield* Fiber.interruptAll(fibers)
+  yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, items)
+  const found = yield* CommandQueue.read(y, Uint32Array)
+  Expect.numbers("work after the interruption", found, Uint32Array.from({ length: items }, (_, at) => at))
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...operations.map(([name, make]) =>
+    test(`${name} may be interrupted at every step`, stepwise(name, 50, make), { counting: true, interrupts: true })
+  ),
+  test("a miss may be interrupted at every step", misses, { counting: true, interrupts: true }),
+  test("a compilation may be interrupted at every step", compilations, { counting: true, interrupts: true }),
+  test("waiting fibers may all be interrupted", crowd, { heavy: true, interrupts: true })
+]

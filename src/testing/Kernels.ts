@@ -1,0 +1,260 @@
+/**
+ * The kernels of the conformance suite, with a body for every backend.
+ *
+ * @internal
+ */
+import * as Kernel from "../domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+
+/** y[i] = i + start. @internal */
+export const iota = Kernel.make({
+  name: "iota",
+  args: [VectorArg("u32", "y"), ScalarArg("u32", "start")],
+  body: {
+    wgsl: "y[i] = i + start;",
+    opencl: "y[i] = i + start;",
+    host: (from, to, { start, y }) => {
+      for (let i = from; i < to; i++) y[i] = i + start
+    }
+  }
+})
+
+/** Adds i + 1, so that an item which runs twice or never shows. @internal */
+export const visit = (workgroupSize: number) =>
+  Kernel.make({
+    name: `visit${workgroupSize}`,
+    args: [VectorArg("u32", "y")],
+    body: { wgsl: "y[i] = y[i] + i + 1u;", opencl: "y[i] = y[i] + i + 1u;", host: visitRange },
+    workgroupSize
+  })
+
+const visitRange = (from: number, to: number, { y }: { readonly y: Uint32Array }): void => {
+  for (let i = from; i < to; i++) y[i] = y[i]! + i + 1
+}
+
+/** x[i] = a * x[i]. @internal */
+export const scale = Kernel.make({
+  name: "scale",
+  args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
+  body: {
+    wgsl: "x[i] = a * x[i];",
+    opencl: "x[i] = a * x[i];",
+    host: (from, to, { a, x }) => {
+      for (let i = from; i < to; i++) x[i] = a * x[i]!
+    }
+  }
+})
+
+/** y[i] = x[i] + a, on whole numbers. @internal */
+export const addTo = Kernel.make({
+  name: "add_to",
+  args: [VectorArg("u32", "x", { access: "read" }), VectorArg("u32", "y"), ScalarArg("u32", "a")],
+  body: {
+    wgsl: "y[i] = x[i] + a;",
+    opencl: "y[i] = x[i] + a;",
+    host: (from, to, { a, x, y }) => {
+      for (let i = from; i < to; i++) y[i] = x[i]! + a
+    }
+  }
+})
+
+/** Sums two inputs that may be the same buffer. @internal */
+export const sum = Kernel.make({
+  name: "sum",
+  args: [
+    VectorArg("u32", "a", { access: "read" }),
+    VectorArg("u32", "b", { access: "read" }),
+    VectorArg("u32", "y", { access: "write" })
+  ],
+  body: {
+    wgsl: "y[i] = a[i] + b[i];",
+    opencl: "y[i] = a[i] + b[i];",
+    host: (from, to, { a, b, y }) => {
+      for (let i = from; i < to; i++) y[i] = a[i]! + b[i]!
+    }
+  }
+})
+
+/** Two writable vectors, for the rule against aliases. @internal */
+export const exchange = Kernel.make({
+  name: "exchange",
+  args: [VectorArg("u32", "x"), VectorArg("u32", "y")],
+  body: {
+    wgsl: "let kept = x[i]; x[i] = y[i]; y[i] = kept;",
+    opencl: "const uint kept = x[i]; x[i] = y[i]; y[i] = kept;",
+    host: (from, to, { x, y }) => {
+      for (let i = from; i < to; i++) {
+        const kept = x[i]!
+        x[i] = y[i]!
+        y[i] = kept
+      }
+    }
+  }
+})
+
+/** Scalars of each type between each other, to each output its own. @internal */
+export const scalars = Kernel.make({
+  name: "scalars",
+  args: [
+    ScalarArg("u32", "a"),
+    VectorArg("u32", "xs", { access: "write" }),
+    ScalarArg("f32", "b"),
+    VectorArg("f32", "ys", { access: "write" }),
+    ScalarArg("i32", "c"),
+    VectorArg("i32", "zs", { access: "write" }),
+    ScalarArg("u32", "d")
+  ],
+  body: {
+    wgsl: "xs[i] = a; ys[i] = b; zs[i] = c; if (i == 1u) { xs[i] = d; }",
+    opencl: "xs[i] = a; ys[i] = b; zs[i] = c; if (i == 1u) { xs[i] = d; }",
+    host: (from, to, { a, b, c, d, xs, ys, zs }) => {
+      for (let i = from; i < to; i++) {
+        xs[i] = i === 1 ? d : a
+        ys[i] = b
+        zs[i] = c
+      }
+    }
+  }
+})
+
+/** Writes what a body sees of its arguments besides the elements. @internal */
+export const lengths = Kernel.make({
+  name: "lengths",
+  args: [
+    VectorArg("f32", "x", { access: "read", withOffset: true }),
+    VectorArg("u32", "y", { access: "write" }),
+    VectorArg("i32", "z", { access: "read" })
+  ],
+  body: {
+    wgsl: "y[0] = x_length; y[1] = x_offset; y[2] = y_length; y[3] = z_length; y[4] = count; " +
+      "y[5] = u32(x[0]); y[6] = u32(z[0]);",
+    opencl: "y[0] = x_length; y[1] = x_offset; y[2] = y_length; y[3] = z_length; y[4] = count; " +
+      "y[5] = (uint) x[0]; y[6] = (uint) z[0];",
+    host: (_from, to, { x, x_offset, y, z }) => {
+      y.set([x.length, x_offset, y.length, z.length, to, x[0]!, z[0]!])
+    }
+  }
+})
+
+/** y[i] = x[i] as seen from an offset on. @internal */
+export const view = Kernel.make({
+  name: "view_of",
+  args: [VectorArg("u32", "x", { access: "read", withOffset: true }), VectorArg("u32", "y", { withOffset: true })],
+  body: {
+    wgsl: "y[y_offset + i] = x[x_offset + i];",
+    opencl: "y[y_offset + i] = x[x_offset + i];",
+    host: (from, to, { x, x_offset, y, y_offset }) => {
+      for (let i = from; i < to; i++) y[y_offset + i] = x[x_offset + i]!
+    }
+  }
+})
+
+/** Declares more than it uses. @internal */
+export const careless = Kernel.make({
+  name: "careless",
+  args: [
+    VectorArg("f32", "unread", { access: "read" }),
+    ScalarArg("f32", "ignored"),
+    VectorArg("u32", "y"),
+    VectorArg("i32", "unwritten"),
+    ScalarArg("i32", "forgotten")
+  ],
+  body: {
+    wgsl: "y[i] = 5u;",
+    opencl: "y[i] = 5u;",
+    host: (from, to, { y }) => {
+      y.fill(5, from, to)
+    }
+  }
+})
+
+/** Calls a function of its preamble. @internal */
+export const preamble = Kernel.make({
+  name: "squares",
+  args: [VectorArg("u32", "y")],
+  preamble: {
+    wgsl: "fn square(x: u32) -> u32 { return x * x; }",
+    opencl: "uint square(uint x) { return x * x; }"
+  },
+  body: {
+    wgsl: "y[i] = square(i);",
+    opencl: "y[i] = square(i);",
+    host: (from, to, { y }) => {
+      for (let i = from; i < to; i++) y[i] = i * i
+    }
+  }
+})
+
+/** The rounds of integer mixing that every item of {@link busy} does. */
+const rounds = 64
+
+/** Enough work per item that a device is busy for a while. @internal */
+export const busy = Kernel.make({
+  name: "busy",
+  args: [VectorArg("u32", "y")],
+  body: {
+    wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
+    opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
+    host: (from, to, { y }) => {
+      for (let i = from; i < to; i++) {
+        let x = y[i]! + i
+        for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
+        y[i] = x
+      }
+    }
+  }
+})
+
+/** No compiler takes it. The host has nothing to compile, and no body here. @internal */
+export const broken = Kernel.make({
+  name: "broken",
+  args: [VectorArg("u32", "y")],
+  body: { wgsl: "y[i] = no_such_name + 1u;", opencl: "y[i] = no_such_name + 1u;" }
+})
+
+/** Nothing for any backend. @internal */
+export const bodiless = Kernel.make({ name: "bodiless", args: [VectorArg("u32", "y")], body: {} })
+
+/** Doubles, where the device has them. @internal */
+export const halve = Kernel.make({
+  name: "halve",
+  args: [VectorArg("f64", "x"), ScalarArg("f64", "by")],
+  body: {
+    wgsl: "x[i] = x[i] / by;",
+    opencl: "x[i] = x[i] / by;",
+    host: (from, to, { by, x }) => {
+      for (let i = from; i < to; i++) x[i] = x[i]! / by
+    }
+  }
+})
+
+/** A kernel of as many vectors as asked for; the first gets the sum of the others. @internal */
+export const wide = (vectors: number): Kernel.Kernel => {
+  const names = Array.from({ length: vectors - 1 }, (_, index) => `x${index}`)
+  const code = `y[i] = ${names.map((name) => `${name}[i]`).join(" + ")};`
+  return Kernel.make({
+    name: `wide${vectors}`,
+    args: [VectorArg("u32", "y"), ...names.map((name) => VectorArg("u32", name, { access: "read" }))],
+    body: {
+      wgsl: code,
+      opencl: code,
+      host: (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
+        for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
+      }
+    }
+  })
+}
+
+/** Kernels that differ in nothing but a number in their source. @internal */
+export const constant = (value: number) =>
+  Kernel.make({
+    name: "constant",
+    args: [VectorArg("u32", "y")],
+    body: {
+      wgsl: `y[i] = ${value}u;`,
+      opencl: `y[i] = ${value}u;`,
+      host: (from, to, { y }) => {
+        y.fill(value, from, to)
+      }
+    }
+  })

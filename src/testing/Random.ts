@@ -1,0 +1,61 @@
+/**
+ * Random numbers from a seed, so that a failing run can be repeated. The suite names the seed when a test fails.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { Mismatch } from "./Expect.ts"
+
+/**
+ * The generator mulberry32: 32 bits of state, good enough to pick test cases.
+ *
+ * @internal
+ */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed | 0
+  }
+
+  /** A whole number from `least` to `most`, both included. */
+  integer(least: number, most: number): number {
+    return least + Math.floor(this.#next() * (most - least + 1))
+  }
+
+  pick<A>(choices: ReadonlyArray<A>): A {
+    return choices[this.integer(0, choices.length - 1)]!
+  }
+
+  bytes(length: number): Uint8Array<ArrayBuffer> {
+    return Uint8Array.from({ length }, () => this.integer(0, 255))
+  }
+
+  /** The low bits of a sum and product that mix the counter: from 0 up to, not including, 1. */
+  #next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Runs `body` with the generator of each seed; a failure names the seed. @internal */
+export const forSeeds = <E, R>(
+  seeds: ReadonlyArray<number>,
+  body: (random: Random) => Effect.Effect<void, E, R>,
+  options?: { readonly concurrency?: "unbounded" | undefined }
+): Effect.Effect<void, never, R> =>
+  Effect.forEach(
+    seeds,
+    (seed) =>
+      Effect.catchCause(
+        Effect.suspend(() => body(new Random(seed))),
+        (cause) => Effect.die(new Mismatch({ message: `seed ${seed}: ${Cause.pretty(cause)}` }))
+      ),
+    { ...options, discard: true }
+  )
+
+/** The seeds from 1 on. @internal */
+export const seeds = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index + 1)

@@ -1,0 +1,141 @@
+/**
+ * Random sequences of commands against plain byte arrays.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import * as PooledBuffer from "../services/PooledBuffer.ts"
+import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
+import { fillBytes } from "./CopiesAndFills.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+import { forSeeds, type Random, seeds } from "./Random.ts"
+
+const test = inGroup("random commands")
+
+/** A lease, and what it must contain. */
+interface Pair {
+  readonly lease: PooledBuffer.PooledBuffer
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+type Step = Effect.Effect<void, unknown, TestServices>
+
+/** A size of any residue, mostly small. */
+const anySize = (random: Random): number => random.integer(1, random.pick([8, 40, 200, 3000]))
+
+/** A new lease whose contents are known, since what a recycled block has is not. */
+const makePair = Effect.fnUntraced(function*(random: Random) {
+  const bytes = random.bytes(anySize(random))
+  const lease = yield* BufferPool.allocate(bytes.length)
+  yield* CommandQueue.write(lease, bytes)
+  return { lease, bytes }
+})
+
+/** A range that the portable rules allow on both sizes; one that ends at a size must end at both unless it is aligned. */
+const anyRange = (random: Random, size: number): { readonly offset: number; readonly length: number } => {
+  const offset = 4 * random.integer(0, Math.floor(size / 4))
+  const length = random.integer(0, 1) === 0 ? size - offset : 4 * random.integer(0, Math.floor((size - offset) / 4))
+  return { offset, length }
+}
+
+const write = (random: Random, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length)
+  const data = random.bytes(length)
+  bytes.set(data, offset)
+  return CommandQueue.write(lease, data, { offset })
+}
+
+const fill = (random: Random, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length)
+  const pattern = random.pick([0, 0xffffffff, random.integer(0, 0xffffffff)])
+  fillBytes(bytes, pattern, offset, length)
+  return CommandQueue.fill(lease, pattern, { offset, size: length })
+}
+
+const copy = (random: Random, source: Pair, target: Pair): Step => {
+  const least = Math.min(source.bytes.length, target.bytes.length)
+  const size = 4 * random.integer(0, Math.floor(least / 4))
+  const sourceOffset = 4 * random.integer(0, Math.floor((source.bytes.length - size) / 4))
+  const targetOffset = 4 * random.integer(0, Math.floor((target.bytes.length - size) / 4))
+  target.bytes.set(source.bytes.subarray(sourceOffset, sourceOffset + size), targetOffset)
+  return CommandQueue.copy(source.lease, target.lease, { sourceOffset, targetOffset, size })
+}
+
+/** Adds to the whole words that both have. */
+const dispatch = (random: Random, source: Pair, target: Pair): Step => {
+  const count = Math.floor(Math.min(source.bytes.length, target.bytes.length) / 4)
+  if (count === 0) return Effect.void
+  const a = random.integer(0, 0xffffffff)
+  const from = new DataView(source.bytes.buffer)
+  const to = new DataView(target.bytes.buffer)
+  for (let at = 0; at < count * 4; at += 4) to.setUint32(at, (from.getUint32(at, true) + a) >>> 0, true)
+  return CommandQueue.dispatch(Kernels.addTo, { x: source.lease, y: target.lease, a }, count)
+}
+
+const read = (random: Random, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length)
+  const expected = bytes.slice(offset, offset + length)
+  return Effect.map(
+    CommandQueue.read(lease, Uint8Array, { offset, length }),
+    (found) => Expect.numbers(`${length} of ${bytes.length} bytes at ${offset}`, found, expected)
+  )
+}
+
+/** Gives one back and takes a new one, which is likely to get its block. */
+const replace = (random: Random, pairs: Array<Pair>, at: number): Step =>
+  Effect.gen(function*() {
+    yield* PooledBuffer.release(pairs[at]!.lease)
+    pairs[at] = yield* makePair(random)
+  })
+
+const step = (random: Random, pairs: Array<Pair>): Step => {
+  const at = random.integer(0, pairs.length - 1)
+  const pair = pairs[at]!
+  const other = pairs[(at + random.integer(1, pairs.length - 1)) % pairs.length]!
+  switch (random.integer(0, 9)) {
+    case 0:
+    case 1:
+      return write(random, pair)
+    case 2:
+      return fill(random, pair)
+    case 3:
+    case 4:
+      return copy(random, pair, other)
+    case 5:
+    case 6:
+      return dispatch(random, pair, other)
+    case 7:
+      return read(random, pair)
+    case 8:
+      return replace(random, pairs, at)
+    default:
+      return random.integer(0, 3) === 0 ? CommandQueue.finish : CommandQueue.flush
+  }
+}
+
+const sequence = (steps: number) => (random: Random): Step =>
+  Effect.scoped(Effect.gen(function*() {
+    const pairs: Array<Pair> = []
+    for (let at = 0; at < 5; at++) pairs.push(yield* makePair(random))
+    for (let at = 0; at < steps; at++) yield* step(random, pairs)
+    for (const { bytes, lease } of pairs) {
+      Expect.numbers("the end", yield* CommandQueue.read(lease, Uint8Array), bytes)
+    }
+  }))
+
+const sequences = (steps: number) => Effect.flatMap(scaled(12, 3), (count) => forSeeds(seeds(count), sequence(steps)))
+
+const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40), { concurrency: "unbounded" })
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("any mix of commands leaves what plain arrays would have", sequences(120), { heavy: true }),
+  test("the same holds for a pool that frees at once", Effect.andThen(BufferPool.stopHolding, sequences(60)), {
+    heavy: true
+  }),
+  test("the same holds for a pool that clears", sequences(40), { heavy: true, pool: { clear: "acquire" } }),
+  test("programs on several fibers do not disturb each other", concurrentPrograms)
+]

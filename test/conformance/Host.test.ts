@@ -1,0 +1,17 @@
+import { afterAll, describe, it } from "@effect/vitest"
+import { Host } from "effect-gpu-pool/host"
+import { Conformance } from "effect-gpu-pool/testing"
+
+// a binding limit below the largest buffer, so that both limits can be told apart
+const layer = Host.layer({ maxBindingSize: 128 * 1024 * 1024 })
+
+describe("the host conforms", () => {
+  Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
+})
+
+/** Behaves as a device whose memory comes back late, whose blocks are multiples of 4 and whose kernels run in many turns. */
+const strict = Host.layer({ granularity: 4, lateFree: true, rangeItems: 100, maxBindingSize: 128 * 1024 * 1024 })
+
+describe("the host conforms with late memory and short ranges", () => {
+  Conformance.register({ describe, it, afterAll }, strict, Conformance.suite(strict))
+})

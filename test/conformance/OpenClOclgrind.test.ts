@@ -1,0 +1,17 @@
+import { afterAll, describe, it } from "@effect/vitest"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import { useOclgrind } from "../support/oclgrind.ts"
+import { describeWith } from "../support/required.ts"
+
+// the loader reads the environment when it is first used, and this file has a process of its own
+useOclgrind()
+
+const layer = OpenCl.layer({ platform: "oclgrind", kernelCacheCapacity: 4 })
+
+describeWith(["oclgrind"], "OpenCL conforms on a second platform", () => {
+  // Oclgrind runs commands inside clFlush, on the thread that calls it: whether a wait blocks is not in the library's hands
+  const suite = Conformance.suite(layer).filter(({ group }) => group !== "event loop")
+  // a simulator that checks every access of every item is a thousand times slower than a device
+  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.001 })
+})

@@ -1,0 +1,11 @@
+import { afterAll, describe, it } from "@effect/vitest"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import { describeWith } from "../support/required.ts"
+
+// a small cache, so that filling it does not take hundreds of compilations
+const layer = OpenCl.layer({ kernelCacheCapacity: 4 })
+
+describeWith(["opencl"], "OpenCL conforms", () => {
+  Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
+})

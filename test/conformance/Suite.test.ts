@@ -1,0 +1,174 @@
+/** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { CommandQueue, DeviceContext, KernelCache, type QueueDriver } from "effect-gpu-pool"
+import { Host } from "effect-gpu-pool/host"
+import { Conformance } from "effect-gpu-pool/testing"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+
+type Driver = QueueDriver.QueueDriver
+
+/** The host backend with a driver that does something wrong. */
+const broken = (change: (driver: Driver) => Partial<Driver>): Layer.Layer<Conformance.Device, unknown> =>
+  Layer.provideMerge(
+    Layer.effect(
+      CommandQueue.CommandQueue,
+      Effect.gen(function*() {
+        const { driver } = yield* CommandQueue.CommandQueue
+        const device = yield* DeviceContext.DeviceContext
+        const cache = yield* KernelCache.KernelCache
+        return CommandQueue.fromDriver({ driver: { ...driver, ...change(driver) }, device, cache })
+      })
+    ),
+    Host.layer()
+  )
+
+/** The host backend with a device that keeps every buffer. */
+const leaking = Layer.provideMerge(
+  Layer.effect(
+    DeviceContext.DeviceContext,
+    DeviceContext.DeviceContext.useSync((device) => ({ ...device, destroyBufferUnsafe: () => Exit.void }))
+  ),
+  Host.layer()
+)
+
+const faults: ReadonlyArray<
+  readonly [name: string, group: string, change: (driver: Driver) => Partial<Driver>]
+> = [
+  [
+    "forgets a write's offset",
+    "transfers",
+    ({ writeUnsafe }) => ({ writeUnsafe: (target, _, data) => writeUnsafe(target, 0, data) })
+  ],
+  [
+    "cuts a write to whole words",
+    "transfers",
+    ({ writeUnsafe }) => ({
+      writeUnsafe: (target, offset, data) =>
+        writeUnsafe(target, offset, data.subarray(0, data.length - data.length % 4))
+    })
+  ],
+  [
+    "keeps the caller's array",
+    "transfers",
+    ({ writeUnsafe }) => ({
+      writeUnsafe: (target, offset, data) => {
+        queueMicrotask(() => writeUnsafe(target, offset, data))
+        return Exit.void
+      }
+    })
+  ],
+  [
+    "turns a pattern's bytes round",
+    "copies and fills",
+    ({ fillUnsafe }) => ({
+      fillUnsafe: (target, offset, bytes, pattern) => {
+        const view = new DataView(new ArrayBuffer(4))
+        view.setUint32(0, pattern, true)
+        return fillUnsafe(target, offset, bytes, view.getUint32(0))
+      }
+    })
+  ],
+  [
+    "fills whole patterns only",
+    "copies and fills",
+    ({ fillUnsafe }) => ({
+      fillUnsafe: (target, offset, bytes, pattern) =>
+        bytes < 4 ? Exit.void : fillUnsafe(target, offset, bytes - bytes % 4, pattern)
+    })
+  ],
+  [
+    "copies to the source's offset",
+    "copies and fills",
+    ({ copyUnsafe }) => ({
+      copyUnsafe: (source, sourceOffset, target, _, bytes) =>
+        copyUnsafe(source, sourceOffset, target, Math.min(sourceOffset, target.size - bytes), bytes)
+    })
+  ],
+  [
+    "runs whole workgroups",
+    "kernels",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, count: Math.ceil(dispatch.count / 2) * 2 })
+    })
+  ],
+  [
+    "tells a body the block's length",
+    "kernels",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) =>
+        dispatchUnsafe({
+          ...dispatch,
+          vectors: dispatch.vectors.map((vector) => ({ ...vector, size: vector.buffer.size }))
+        })
+    })
+  ],
+  [
+    "ignores offsets of views",
+    "kernels",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) =>
+        dispatchUnsafe({ ...dispatch, vectors: dispatch.vectors.map((vector) => ({ ...vector, offset: 0 })) })
+    })
+  ],
+  [
+    "rounds scalars to 32-bit floats",
+    "kernels",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: dispatch.scalars.map(Math.fround) })
+    })
+  ],
+  ["does not submit before a destroy", "queue order", () => ({ flushUnsafe: () => Exit.void })],
+  [
+    "reads from the start",
+    "transfers",
+    ({ read }) => ({ read: (source, _, bytes) => read(source, 0, bytes) })
+  ],
+  ["never fails a finish", "failures", ({ finish }) => ({ finish: Effect.ignore(finish) })],
+  ["does not wait in a finish", "event loop", ({ flushUnsafe }) => ({ finish: Effect.suspend(() => flushUnsafe()) })]
+]
+
+const suite = Conformance.tests.filter((test) => !test.heavy || test.group === "event loop")
+
+const failuresOf = Effect.fnUntraced(function*(layer: Layer.Layer<Conformance.Device, unknown>) {
+  const outcomes = yield* Effect.provideService(Conformance.runAll(layer, suite), Conformance.workScale, 0.01)
+  return outcomes.filter(({ passed }) => !passed)
+})
+
+describe("the conformance suite", () => {
+  it.live.each(faults)("notices a queue that %s, among its tests of %s", ([, group, change]) =>
+    Effect.gen(function*() {
+      const failed = yield* failuresOf(broken(change))
+      assert.include(failed.map((outcome) => outcome.group), group)
+      for (const { problem } of failed) assert.isString(problem)
+    }))
+
+  it.live("notices buffers that are never given back, in every test that has one, and at the close", () =>
+    Effect.gen(function*() {
+      const failed = yield* failuresOf(leaking)
+      assert.include(failed.map(({ group }) => group), "transfers")
+      for (const { problem } of failed) assert.match(problem ?? "", /buffer/)
+    }))
+
+  it.live("passes on the host, without a framework", () =>
+    Effect.gen(function*() {
+      const layer = Host.layer()
+      const all = Conformance.suite(layer)
+      const outcomes = yield* Effect.provideService(Conformance.runAll(layer, all), Conformance.workScale, 0.01)
+      deepStrictEqual(outcomes.filter(({ passed }) => !passed), [])
+      strictEqual(outcomes.length, all.length + 1)
+    }))
+
+  it("has a name of its own for each test", () => {
+    const names = Conformance.suite(Host.layer()).map(({ group, name }) => `${group}: ${name}`)
+    deepStrictEqual(names.filter((name, at) => names.indexOf(name) !== at), [])
+  })
+
+  it("has a part that counts, and one that does not", () => {
+    const counting = Conformance.counting(Conformance.tests)
+    assert.isAbove(counting.length, 0)
+    assert.isBelow(counting.length, Conformance.tests.length)
+  })
+})
