@@ -1,0 +1,128 @@
+import { describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { outOfMemory } from "../../src/domain/GpuError.ts"
+import { Host } from "../../src/host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { KernelCache } from "../../src/services/KernelCache.ts"
+import type { QueueDriver } from "../../src/services/QueueDriver.ts"
+import { type HostServices, logsTo, tagOf } from "../support/hostPool.ts"
+
+const buffersOf = DeviceContext.useSync((device) => device.driverObjects.liveByKind["buffer"] ?? 0)
+
+const one = Effect.gen(function*() {
+  const { info } = yield* DeviceContext
+  const buffer = yield* Allocator.allocate(64)
+  strictEqual(buffer.owner, info)
+  return yield* buffersOf
+})
+
+const onTwo = (allocator: typeof Allocator.layerImmediate) => {
+  const onOne = one.pipe(Effect.scoped, Effect.provide(allocator.pipe(Layer.provideMerge(Host.layer()))))
+  return Effect.all([one, onOne]).pipe(
+    Effect.scoped,
+    Effect.provide(allocator.pipe(Layer.provideMerge(Host.layer())))
+  )
+}
+
+describe("Allocator layers", () => {
+  it.effect("belong to the device in their context, also when one device is opened inside another's program", () =>
+    Effect.gen(function*() {
+      deepStrictEqual(yield* onTwo(Allocator.layerImmediate), [1, 1])
+      deepStrictEqual(yield* onTwo(Allocator.layerDeferred), [1, 1])
+    }))
+
+  it.effect("so a pool takes its blocks from its own device", () =>
+    Effect.gen(function*() {
+      const lease = Effect.andThen(BufferPool.allocate(64), buffersOf)
+      const inner = lease.pipe(
+        Effect.scoped,
+        Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(Host.layer())))
+      )
+      const both = Effect.all([lease, inner]).pipe(
+        Effect.scoped,
+        Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(Host.layer())))
+      )
+      deepStrictEqual(yield* both, [1, 1])
+    }))
+})
+
+/** The host with a queue whose driver proves, or fails to prove, memory in its own way. */
+const proving = (touch: QueueDriver["touch"]) =>
+  Layer.effectContext(Effect.map(Effect.context<HostServices>(), (host) => {
+    const { driver } = Context.get(host, CommandQueue.CommandQueue)
+    const queue = CommandQueue.fromDriver({
+      device: Context.get(host, DeviceContext),
+      cache: Context.get(host, KernelCache),
+      driver: { ...driver, touch }
+    })
+    return Context.add(host, CommandQueue.CommandQueue, queue)
+  })).pipe(Layer.provide(Host.layer()))
+
+describe("an immediate allocation", () => {
+  const refused = proving((buffer) => Effect.fail(outOfMemory(buffer.size)))
+
+  it.effect("whose proof fails gives its buffer back", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* tagOf(Allocator.allocate(64)), "OutOfMemory")
+      strictEqual(yield* buffersOf, 0)
+    }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(refused)))))
+
+  it.effect("also when that fails too, which is logged", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const { faults } = yield* Host.Host
+      faults.failFrees()
+      strictEqual(yield* tagOf(Effect.provide(Allocator.allocate(64), logsTo(lines))), "OutOfMemory")
+      strictEqual(yield* buffersOf, 0)
+      strictEqual(lines.length, 1)
+    }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(refused)))))
+
+  it.effect("whose proof dies gives its buffer back", () =>
+    Effect.gen(function*() {
+      strictEqual((yield* Effect.exit(Allocator.allocate(64)))._tag, "Failure")
+      strictEqual(yield* buffersOf, 0)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(proving(() => Effect.die("broken")))))
+    ))
+
+  it.effect("is proven, a deferred one is not", () =>
+    Effect.gen(function*() {
+      strictEqual((yield* Allocator.allocate(64)).size, 64)
+    }).pipe(Effect.scoped, Effect.provide(Allocator.layerDeferred.pipe(Layer.provideMerge(refused)))))
+})
+
+describe("a buffer without a pool", () => {
+  it.effect("is given back with its scope, and an error then is logged", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const { faults } = yield* Host.Host
+      const used = Effect.scoped(Effect.flatMap(Allocator.allocate(64), (buffer) => CommandQueue.fill(buffer, 1)))
+      yield* used
+      faults.failFrees()
+      const exit = yield* Effect.exit(Effect.provide(used, logsTo(lines)))
+      deepStrictEqual([exit, lines.length, yield* buffersOf], [Exit.void, 1, 0])
+      yield* CommandQueue.finish
+    }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
+
+  const bad = [[-1, "InvalidRequest"], [0, "InvalidRequest"], [0.5, "InvalidRequest"], [65, "LimitExceeded"]] as const
+  it.effect.each(bad)(
+    "of %d bytes is refused before the driver is asked: %s",
+    ([bytes, tag]) =>
+      Effect.gen(function*() {
+        strictEqual(yield* tagOf(Allocator.allocate(bytes)), tag)
+        strictEqual(yield* tagOf(Allocator.allocate(4, { usage: 0 })), "InvalidRequest")
+        strictEqual((yield* Host.Host).faults.allocations, 0)
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ maxBufferSize: 64 }))))
+      )
+  )
+})

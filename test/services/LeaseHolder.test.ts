@@ -1,0 +1,162 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as LeaseHolder from "../../src/services/LeaseHolder.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { hasStats, layer, open, reasonOf, tagOf } from "../support/hostPool.ts"
+
+class Pair implements LeaseHolder.LeaseHolder {
+  readonly first: PooledBuffer.PooledBuffer
+  readonly second: PooledBuffer.PooledBuffer
+  constructor(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
+    this.first = first
+    this.second = second
+  }
+  *[LeaseHolder.LeaseHolder]() {
+    yield this.first
+    yield this.second
+  }
+}
+
+const two = Effect.all([BufferPool.allocate(1), BufferPool.allocate(2)])
+
+describe("leases", () => {
+  it.effect("finds them in leases, tuples, records and holders, each once", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* two
+      const prototypeless: Record<string, unknown> = Object.create(null)
+      prototypeless["a"] = a
+      const values: ReadonlyArray<readonly [unknown, ReadonlyArray<PooledBuffer.PooledBuffer>]> = [
+        [a, [a]],
+        [[a, b, a], [a, b]],
+        [{ a, n: 1, deep: { list: [[b]] } }, [a, b]],
+        [new Pair(a, b), [a, b]],
+        [[new Pair(a, b), new Pair(b, a), a], [a, b]],
+        [prototypeless, [a]],
+        [[undefined, null, 1, "x", () => a, Symbol.iterator], []],
+        [undefined, []],
+        [new Map([["a", a]]), []],
+        [Option.some(a), []]
+      ]
+      for (const [value, expected] of values) {
+        deepStrictEqual([...LeaseHolder.leases(value)].sort((x, y) => x.size - y.size), [...expected])
+      }
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it("ends on cycles, and does not care for depth", () => {
+    const cycle: Array<unknown> = []
+    cycle.push(cycle, { cycle })
+    strictEqual(LeaseHolder.leases(cycle).size, 0)
+    let deep: unknown = 1
+    for (let i = 0; i < 100_000; i++) deep = [deep]
+    strictEqual(LeaseHolder.leases(deep).size, 0)
+  })
+})
+
+describe("extract", () => {
+  it.effect("moves what the result holds and gives the rest back at once", () =>
+    Effect.gen(function*() {
+      const kept = yield* BufferPool.extract(Effect.gen(function*() {
+        yield* BufferPool.allocate(100)
+        const [a, b] = yield* two
+        return { pair: new Pair(a, b), name: "pair" }
+      }))
+      strictEqual(kept.name, "pair")
+      yield* hasStats({ activeBytes: 3, heldBytes: 100 })
+      assert.isTrue(PooledBuffer.isLive(kept.pair.first) && PooledBuffer.isLive(kept.pair.second))
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("leaves leases of other scopes where they are", () =>
+    Effect.gen(function*() {
+      const [outer, third] = [yield* Scope.make(), yield* Scope.make()]
+      const theirs = yield* Scope.provide(BufferPool.allocate(1), third)
+      yield* Scope.provide(BufferPool.extract(Effect.succeed([theirs])), outer)
+      yield* Scope.close(outer, Exit.void)
+      assert.isTrue(PooledBuffer.isLive(theirs))
+      yield* Scope.close(third, Exit.void)
+      assert.isFalse(PooledBuffer.isLive(theirs))
+    }).pipe(Effect.provide(layer())))
+
+  it.effect("leaves a loan to its use", () =>
+    Effect.gen(function*() {
+      const loan = yield* BufferPool.use(1, (lease) => BufferPool.extract(Effect.succeed([lease])))
+      assert.isFalse(PooledBuffer.isLive(loan[0]!))
+      yield* hasStats({ activeBlocks: 0 })
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("takes ended leases as they are", () =>
+    Effect.gen(function*() {
+      const ended = yield* BufferPool.extract(Effect.tap(BufferPool.allocate(1), PooledBuffer.release))
+      assert.isFalse(PooledBuffer.isLive(ended))
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("into a closed scope releases everything and says so", () =>
+    Effect.gen(function*() {
+      const closed = yield* Scope.make()
+      yield* Scope.close(closed, Exit.void)
+      const seen: Array<PooledBuffer.PooledBuffer> = []
+      const reason = yield* reasonOf(Scope.provide(
+        BufferPool.extract(Effect.tap(two, (leases) => Effect.sync(() => seen.push(...leases)))),
+        closed
+      ))
+      assert(reason._tag === "BufferReleased", reason._tag)
+      strictEqual(reason.why, "scopeClosed")
+      deepStrictEqual(seen.map(PooledBuffer.isLive), [false, false])
+      yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
+    }).pipe(Effect.provide(layer())))
+
+  it.effect("gives everything back when its effect fails, dies or is interrupted", () =>
+    Effect.gen(function*() {
+      for (const end of [Effect.fail("failed"), Effect.die("died"), Effect.interrupt]) {
+        const exit = yield* Effect.exit(BufferPool.extract(Effect.andThen(two, end)))
+        assert.isTrue(Exit.isFailure(exit))
+        yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
+      }
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("gives everything back when a holder throws", () =>
+    Effect.gen(function*() {
+      const broken = {
+        [LeaseHolder.LeaseHolder](): Iterable<PooledBuffer.PooledBuffer> {
+          throw new Error("broken holder")
+        }
+      }
+      const exit = yield* Effect.exit(BufferPool.extract(Effect.map(two, (leases) => [leases, broken])))
+      assert(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("moves the leases of several pools at once", () =>
+    Effect.gen(function*() {
+      const [one, other] = [yield* open(), yield* open()]
+      const scope = yield* Scope.make()
+      const leases = yield* Scope.provide(
+        BufferPool.extract(Effect.all([one.pool.allocate(1), other.pool.allocate(2), one.pool.allocate(3)])),
+        scope
+      )
+      deepStrictEqual(leases.map(PooledBuffer.isLive), [true, true, true])
+      yield* Scope.close(scope, Exit.void)
+      deepStrictEqual(leases.map(PooledBuffer.isLive), [false, false, false])
+      for (const opened of [one, other]) {
+        yield* opened.closePool
+        yield* opened.closeHost
+        strictEqual(opened.driverObjects.live, 0)
+      }
+    }))
+
+  it.effect("with the pool closed inside, answers what the leases became", () =>
+    Effect.gen(function*() {
+      const opened = yield* open()
+      const lease = yield* BufferPool.extract(Effect.tap(opened.pool.allocate(1), () => opened.closePool))
+      const reason = yield* reasonOf(PooledBuffer.release(lease))
+      assert(reason._tag === "BufferReleased")
+      strictEqual(reason.why, "poolClosed")
+      strictEqual(yield* tagOf(BufferPool.extract(opened.pool.allocate(1))), "BufferReleased")
+      yield* opened.closeHost
+    }).pipe(Effect.scoped))
+})

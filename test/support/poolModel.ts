@@ -1,0 +1,425 @@
+/**
+ * What a buffer pool on the host should do, said as plainly as possible: arrays, linear scans and BigInt bytes. It knows
+ * nothing of effects, fibers or lists; a driver that has to be awaited is a generator that stops there.
+ */
+import type { BufferReleased, Rung } from "../../src/domain/GpuError.ts"
+import type { PoolStats } from "../../src/domain/PoolStats.ts"
+
+export interface ModelPolicy {
+  readonly blockSize: (request: bigint) => bigint
+  /** How far a request borrows, in halves of its block. */
+  readonly borrowHalves: bigint
+}
+
+export interface ModelOptions {
+  readonly policy: ModelPolicy
+  readonly granularity: bigint
+  readonly maxBufferSize: bigint
+  readonly maxBytes: bigint | undefined
+  readonly capacityBytes: bigint
+  readonly lateFree: boolean
+}
+
+export type Ended = BufferReleased["why"] | undefined
+
+export class ModelScope {
+  open = true
+  readonly children: Array<ModelScope> = []
+}
+
+export interface ModelBlock {
+  readonly family: number
+  readonly capacity: bigint
+  readonly binned: boolean
+  active: boolean
+}
+
+export interface ModelLease {
+  readonly size: bigint
+  block: ModelBlock | undefined
+  /** Undefined for a loan of `use`. */
+  scope: ModelScope | undefined
+  ended: Ended
+}
+
+export type Failure =
+  | { readonly tag: "OutOfMemory"; readonly evidence: Readonly<Record<string, unknown>> }
+  | { readonly tag: "BufferReleased"; readonly why: Ended }
+  | { readonly tag: "LimitExceeded" | "DriverError" | "DeviceLost" }
+
+export type Outcome = { readonly lease: ModelLease } | { readonly failure: Failure }
+
+interface Request {
+  readonly size: bigint
+  readonly family: number
+  readonly scope: ModelScope | undefined
+}
+
+/** A request that waits for the driver. */
+export interface Pending {
+  readonly steps: Generator<void, Outcome>
+  readonly asked: { readonly capacity: bigint; readonly exact: boolean; readonly family: number }
+  /** Nobody waits any more. */
+  abandoned: boolean
+  outcome: Outcome | undefined
+}
+
+/** Calls of one kind, and which of them are to fail. */
+export class Plan<A> {
+  count = 0
+  readonly #windows: Array<{ readonly first: number; readonly last: number; readonly fault: A }> = []
+
+  fail(nth: number, times: number, fault: A): void {
+    this.#windows.push({ first: this.count + nth, last: this.count + nth + times - 1, fault })
+  }
+
+  next(): A | undefined {
+    const call = ++this.count
+    return this.#windows.find(({ first, last }) => first <= call && call <= last)?.fault
+  }
+}
+
+const sum = (blocks: ReadonlyArray<ModelBlock>): bigint => blocks.reduce((total, block) => total + block.capacity, 0n)
+const isOpen = (scope: ModelScope | undefined): boolean => scope === undefined || scope.open
+const max = (a: bigint, b: bigint): bigint => a > b ? a : b
+
+export class PoolModel {
+  /** The managed ones. */
+  blocks: Array<ModelBlock> = []
+  readonly leases: Array<ModelLease> = []
+  readonly scopes: Array<ModelScope> = []
+  readonly pending: Array<Pending> = []
+  readonly allocations = new Plan<"OutOfMemory" | "DriverError">()
+  readonly frees = new Plan<true>()
+  holding = true
+  closed = false
+  lost = false
+  /** What the driver was asked for last. */
+  #asked: Pending["asked"] | undefined = undefined
+  #late = 0n
+  #reserved = 0n
+  readonly #counters = {
+    peakActiveBytes: 0n,
+    peakActiveBlocks: 0n,
+    peakManagedBytes: 0n,
+    peakManagedBlocks: 0n,
+    hits: 0n,
+    borrows: 0n,
+    misses: 0n,
+    driverAllocations: 0n,
+    driverFrees: 0n,
+    releaseFailures: 0n
+  }
+  readonly #options: ModelOptions
+
+  constructor(options: ModelOptions) {
+    this.#options = options
+  }
+
+  get held(): ReadonlyArray<ModelBlock> {
+    return this.blocks.filter((block) => !block.active)
+  }
+
+  get live(): ReadonlyArray<ModelLease> {
+    return this.leases.filter((lease) => lease.ended === undefined)
+  }
+
+  /** What counts against the device's capacity. */
+  get used(): bigint {
+    return sum(this.blocks) + this.#late
+  }
+
+  get stats(): Readonly<Record<keyof PoolStats, bigint>> {
+    const active = this.blocks.filter((block) => block.active)
+    return {
+      heldBlocks: BigInt(this.held.length),
+      activeBlocks: BigInt(active.length),
+      managedBlocks: BigInt(this.blocks.length),
+      heldBytes: sum(this.held),
+      activeBytes: this.#activeBytes,
+      managedBytes: sum(this.blocks),
+      reservedBytes: this.#reserved,
+      ...this.#counters
+    }
+  }
+
+  get #activeBytes(): bigint {
+    return this.live.reduce((total, lease) => total + lease.size, 0n)
+  }
+
+  /** Runs a request to its end with a driver that answers at once. */
+  allocate(size: number, family: number, scope: ModelScope | undefined): Outcome {
+    const steps = this.#request(size, family, scope)
+    let step = steps.next()
+    while (step.done !== true) step = steps.next()
+    return step.value
+  }
+
+  /** Starts a request on a driver that answers when `answer` is called; later ones are answered at once. */
+  start(size: number, family: number, scope: ModelScope | undefined): Pending | Outcome {
+    const steps = this.#request(size, family, scope)
+    const step = steps.next()
+    if (step.done === true) return step.value
+    const pending: Pending = { steps, asked: this.#asked!, abandoned: false, outcome: undefined }
+    this.pending.push(pending)
+    return pending
+  }
+
+  /** The driver answers everything that was asked of it. */
+  answer(): void {
+    for (const pending of this.pending.splice(0)) {
+      if (pending.abandoned) this.#answerNobody(pending)
+      else pending.outcome = this.#finish(pending.steps)
+    }
+  }
+
+  /** A loan to nobody's body ends as soon as it is granted. */
+  #finish(steps: Pending["steps"]): Outcome {
+    let step = steps.next()
+    while (step.done !== true) step = steps.next()
+    const outcome = step.value
+    if ("lease" in outcome && outcome.lease.scope === undefined) this.end(outcome.lease, "scopeClosed")
+    return outcome
+  }
+
+  end(lease: ModelLease, why: NonNullable<Ended>): void {
+    if (lease.ended !== undefined) return
+    lease.ended = why
+    const block = lease.block
+    lease.block = undefined
+    if (block === undefined) return
+    block.active = false
+    if (!this.holding || !block.binned) this.#free(block)
+  }
+
+  closeScope(scope: ModelScope): void {
+    if (!scope.open) return
+    scope.open = false
+    for (const child of scope.children) this.closeScope(child)
+    for (const lease of this.live) if (lease.scope === scope) this.end(lease, "scopeClosed")
+  }
+
+  transfer(lease: ModelLease, scope: ModelScope): Failure | undefined {
+    if (lease.ended === undefined && scope.open) lease.scope = scope
+    else this.end(lease, "scopeClosed")
+    return lease.ended === undefined ? undefined : { tag: "BufferReleased", why: lease.ended }
+  }
+
+  freeHeld(): Failure | undefined {
+    for (const block of this.held) this.#free(block)
+    if (this.lost) return { tag: "DeviceLost" }
+    this.#late = 0n
+    return undefined
+  }
+
+  stopHolding(): Failure | undefined {
+    this.holding = false
+    return this.freeHeld()
+  }
+
+  close(): void {
+    this.closed = true
+    this.holding = false
+    for (const lease of this.live) this.end(lease, "poolClosed")
+    for (const block of this.held) this.#free(block)
+    this.#failPending({ tag: "BufferReleased", why: "poolClosed" })
+  }
+
+  lose(): void {
+    this.lost = true
+    this.holding = false
+    for (const block of this.held) this.#free(block)
+    this.#failPending({ tag: "DeviceLost" })
+  }
+
+  #failPending(failure: Failure): void {
+    for (const pending of this.pending.splice(0)) {
+      this.#reserved -= pending.asked.capacity
+      if (!pending.abandoned) pending.outcome = { failure }
+    }
+  }
+
+  *#request(size: number, family: number, scope: ModelScope | undefined): Generator<void, Outcome> {
+    const request = { size: BigInt(size), family, scope }
+    if (this.closed) return { failure: { tag: "BufferReleased", why: "poolClosed" } }
+    if (this.lost) return { failure: { tag: "DeviceLost" } }
+    if (this.#tooLarge(request.size)) return { failure: { tag: "LimitExceeded" } }
+    if (!isOpen(scope)) return { failure: { tag: "BufferReleased", why: "scopeClosed" } }
+    if (size === 0) return { lease: this.#grant(request, undefined) }
+    const found = this.#search(request)
+    if (found !== undefined) return { lease: found }
+    if (this.#tooLarge(this.#exactSize(request))) return { failure: { tag: "LimitExceeded" } }
+    return yield* this.#climb(request)
+  }
+
+  *#climb(request: Request): Generator<void, Outcome> {
+    const rungs = new Set<Rung>(["bin", "borrow"])
+    const exactSize = this.#exactSize(request)
+    let capacity = this.#blockSize(request)
+    let refused = false
+    let reclaimedAt: bigint | undefined
+    const shrink = () => {
+      if (capacity === exactSize) return false
+      capacity = exactSize
+      refused = false
+      rungs.add("exact")
+      return true
+    }
+    while (true) {
+      if (this.lost) return { failure: { tag: "DeviceLost" } }
+      if (this.closed) return { failure: { tag: "BufferReleased", why: "poolClosed" } }
+      if (!isOpen(request.scope)) return { failure: { tag: "BufferReleased", why: "scopeClosed" } }
+      const found = this.#search(request)
+      if (found !== undefined) return { lease: found }
+      if (refused && reclaimedAt !== this.#counters.driverFrees) {
+        rungs.add("reclaim")
+        reclaimedAt = this.#counters.driverFrees
+        refused = false
+        this.#late = 0n
+      } else if (refused) {
+        const largest = this.#largestHeld()
+        const helps = sum(this.blocks) - sum(this.held) + capacity <= this.#options.capacityBytes
+        if (largest !== undefined && helps) {
+          rungs.add("evict")
+          this.#free(largest)
+        } else if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
+      } else if (this.#deficit(capacity) > sum(this.held)) {
+        if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
+      } else {
+        while (this.#deficit(capacity) > 0n) {
+          rungs.add("evict")
+          this.#free(this.#covering(this.#deficit(capacity)))
+        }
+        rungs.add("driver")
+        const exact = capacity !== this.#blockSize(request)
+        this.#reserved += capacity
+        this.#asked = { capacity, exact, family: request.family }
+        yield
+        this.#reserved -= capacity
+        const refusal = this.#driver(capacity)
+        if (refusal === "DriverError") return { failure: { tag: "DriverError" } }
+        if (refusal === "OutOfMemory") refused = true
+        else {
+          const block = this.#add(request.family, capacity, !exact)
+          if (isOpen(request.scope)) {
+            this.#counters.misses += 1n
+            return { lease: this.#grant(request, block) }
+          }
+          if (exact || !this.holding) this.#free(block)
+        }
+      }
+    }
+  }
+
+  #answerNobody({ asked }: Pending): void {
+    this.#reserved -= asked.capacity
+    if (this.#driver(asked.capacity) !== undefined) return
+    const block = this.#add(asked.family, asked.capacity, !asked.exact)
+    if (asked.exact || !this.holding) this.#free(block)
+  }
+
+  #driver(capacity: bigint): "OutOfMemory" | "DriverError" | undefined {
+    return this.allocations.next() ?? (this.used + capacity > this.#options.capacityBytes ? "OutOfMemory" : undefined)
+  }
+
+  #search(request: Request): ModelLease | undefined {
+    const own = this.#blockSize(request)
+    const reach = own + own * this.#options.policy.borrowHalves / 2n
+    const fitting = this.held.filter(({ capacity, family }) =>
+      family === request.family && capacity >= own && capacity <= reach
+    )
+    const block = fitting.find(({ capacity }) => fitting.every((other) => capacity <= other.capacity))
+    if (block === undefined) return undefined
+    this.#counters.hits += 1n
+    if (block.capacity !== own) this.#counters.borrows += 1n
+    return this.#grant(request, block)
+  }
+
+  #grant(request: Request, block: ModelBlock | undefined): ModelLease {
+    if (block !== undefined) block.active = true
+    const lease: ModelLease = { size: request.size, block, scope: request.scope, ended: undefined }
+    this.leases.push(lease)
+    this.#notePeaks()
+    return lease
+  }
+
+  #add(family: number, capacity: bigint, binned: boolean): ModelBlock {
+    const block = { family, capacity, binned, active: false }
+    this.blocks.push(block)
+    this.#counters.driverAllocations += 1n
+    this.#notePeaks()
+    return block
+  }
+
+  #free(block: ModelBlock): void {
+    this.blocks = this.blocks.filter((other) => other !== block)
+    this.#counters.driverFrees += 1n
+    if (this.#options.lateFree) this.#late += block.capacity
+    if (this.frees.next() === true) this.#counters.releaseFailures += 1n
+  }
+
+  #notePeaks(): void {
+    const counters = this.#counters
+    counters.peakActiveBytes = max(counters.peakActiveBytes, this.#activeBytes)
+    counters.peakActiveBlocks = max(counters.peakActiveBlocks, BigInt(this.blocks.length - this.held.length))
+    counters.peakManagedBytes = max(counters.peakManagedBytes, sum(this.blocks))
+    counters.peakManagedBlocks = max(counters.peakManagedBlocks, BigInt(this.blocks.length))
+  }
+
+  #largestHeld(): ModelBlock | undefined {
+    return this.held.find(({ capacity }) => this.held.every((other) => capacity >= other.capacity))
+  }
+
+  #covering(deficit: bigint): ModelBlock {
+    const enough = this.held.filter(({ capacity }) => capacity >= deficit)
+    return enough.find(({ capacity }) => enough.every((other) => capacity <= other.capacity)) ?? this.#largestHeld()!
+  }
+
+  #deficit(capacity: bigint): bigint {
+    const { maxBytes } = this.#options
+    return maxBytes === undefined ? 0n : max(capacity + sum(this.blocks) + this.#reserved - maxBytes, 0n)
+  }
+
+  #tooLarge(size: bigint): boolean {
+    return size > this.#largestBlock
+  }
+
+  get #largestBlock(): bigint {
+    const { maxBufferSize, maxBytes } = this.#options
+    return maxBytes === undefined || maxBufferSize < maxBytes ? maxBufferSize : maxBytes
+  }
+
+  #rounded(size: bigint): bigint {
+    const { granularity } = this.#options
+    return (size + granularity - 1n) / granularity * granularity
+  }
+
+  #exactSize({ size }: Request): bigint {
+    return this.#rounded(size)
+  }
+
+  #blockSize({ size }: Request): bigint {
+    const block = this.#rounded(this.#options.policy.blockSize(size))
+    return block > this.#largestBlock ? this.#rounded(size) : block
+  }
+
+  #outOfMemory(request: Request, rungs: ReadonlySet<Rung>): Failure {
+    const { activeBytes, heldBytes, managedBytes, reservedBytes } = this.stats
+    return {
+      tag: "OutOfMemory",
+      evidence: {
+        requested: request.size,
+        blockSize: this.#blockSize(request),
+        limit: this.#options.maxBytes,
+        activeBytes,
+        heldBytes,
+        managedBytes,
+        reservedBytes,
+        largestHeldBytes: this.#largestHeld()?.capacity ?? 0n,
+        rungs: [...rungs],
+        holders: this.live.filter(({ block }) => block !== undefined).map(({ size }) => size)
+          .sort((a, b) => Number(b - a)).slice(0, 3)
+      }
+    }
+  }
+}
