@@ -10,23 +10,17 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as BufferRequest from "../domain/BufferRequest.ts"
-import * as BufferUsage from "../domain/BufferUsage.ts"
+import type * as BufferUsage from "../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
-import { type PoolBlock, PoolCore } from "../domain/PoolCore.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
-import * as SizePolicy from "../domain/SizePolicy.ts"
+import type * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "./Allocator.ts"
 import { CommandQueue } from "./CommandQueue.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
-import { climb, type LadderPool, type LeaseRequest, unavailable } from "./Ladder.ts"
 import * as LeaseHolder from "./LeaseHolder.ts"
-import type { LeaseList } from "./LeaseList.ts"
-import { LeasePool } from "./LeasePool.ts"
+import { PoolRequests } from "./leasing/PoolRequests.ts"
 import { type PooledBuffer, transfer } from "./PooledBuffer.ts"
 
 /**
@@ -48,7 +42,7 @@ export interface BufferPoolOptions {
    * hands memory out as it is; `"acquire"` fills the whole block with zeros, in queue order, before each lease.
    */
   readonly clear?: "never" | "acquire" | undefined
-  /** The pool's name in messages and labels of its blocks. */
+  /** What errors call buffers of leases without a label of their own. */
   readonly label?: string | undefined
 }
 
@@ -88,8 +82,6 @@ export class BufferPool extends Context.Service<BufferPool, {
   readonly stopHolding: Effect.Effect<void, GpuError>
 }>()("effect-gpu-pool/BufferPool") {}
 
-const operation = "BufferPool.allocate"
-
 const optionsProblem = (options: BufferPoolOptions): GpuError | undefined => {
   const { clear, maxBytes } = options
   if (maxBytes !== undefined && maxBytes !== Infinity && !(Number.isSafeInteger(maxBytes) && maxBytes >= 0)) {
@@ -125,7 +117,7 @@ export const make = (
     const device = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
     const { driver } = yield* CommandQueue
-    const pool = new Pool(options, device, allocator, driver)
+    const pool = new PoolRequests(options, device, allocator, driver)
     if (!allocator.immediate) {
       yield* Effect.logWarning(
         "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
@@ -137,199 +129,17 @@ export const make = (
       run(pool.drop())
     })
     yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), pool.close))
-    return pool.service
-  })
-
-/** The pool's side of the effects: requests, and the ladder's footing. */
-class Pool implements LadderPool {
-  readonly leases: LeasePool
-  readonly allocator: Allocator.Allocator["Service"]
-  readonly status: DeviceContext["Service"]["status"]
-  readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
-  readonly #driver: CommandQueue["Service"]["driver"]
-  readonly #clear: boolean
-  readonly #maxBufferSize: number
-  readonly #policy: SizePolicy.SizePolicy
-  readonly #sizeOf: (request: number) => number
-  readonly #exactSizeOf: (request: number) => number
-
-  constructor(
-    options: BufferPoolOptions,
-    device: DeviceContext["Service"],
-    allocator: Allocator.Allocator["Service"],
-    driver: CommandQueue["Service"]["driver"]
-  ) {
-    const { defaultMaxBytes, granularity, maxBufferSize } = device.info.limits
-    const maxBytes = options.maxBytes ?? defaultMaxBytes ?? Infinity
-    const sizes = { granularity, maxBlockBytes: Math.min(maxBufferSize, maxBytes) }
-    this.allocator = allocator
-    this.status = device.status
-    this.leases = new LeasePool(device.info, new PoolCore({ maxBytes }), allocator)
-    this.#driver = driver
-    this.#clear = options.clear === "acquire"
-    this.#maxBufferSize = maxBufferSize
-    this.#policy = options.sizePolicy ?? SizePolicy.defaultPolicy
-    this.#sizeOf = SizePolicy.forDevice(this.#policy, sizes)
-    this.#exactSizeOf = SizePolicy.forDevice(SizePolicy.exact, sizes)
-  }
-
-  get service(): BufferPool["Service"] {
     return BufferPool.of({
-      allocate: (size, options) => this.allocate(size, options),
-      use: (size, f, options) => this.use(size, f, options),
-      stats: Effect.sync(() => this.leases.core.stats()),
-      freeHeld: Effect.suspend(() => this.freeHeld()),
+      allocate: (size, options) => pool.allocate(size, options),
+      use: (size, f, options) => pool.use(size, f, options),
+      stats: Effect.sync(() => pool.leases.core.stats()),
+      freeHeld: Effect.suspend(() => pool.freeHeld()),
       stopHolding: Effect.suspend(() => {
-        this.leases.core.stopHolding()
-        return this.freeHeld()
+        pool.leases.core.stopHolding()
+        return pool.freeHeld()
       })
     })
-  }
-
-  allocate(size: number, options: AllocateOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
-    const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label
-    const acquire = (list: LeaseList): Effect.Effect<PooledBuffer, GpuError> => {
-      if (list.closed) return unavailable({ size, label }, "scopeClosed")
-      const hit = this.#hit(list, size, usage, label)
-      return hit === undefined ? this.#miss(this.#request(list, size, usage, label)) : Exit.succeed(hit)
-    }
-    return Effect.withFiber((fiber) =>
-      this.#problem(size, usage, label) ??
-        this.leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), acquire)
-    )
-  }
-
-  use<A, E, R>(
-    size: number,
-    f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-    options: AllocateOptions | undefined
-  ): Effect.Effect<A, E | GpuError, R> {
-    const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label
-    return Effect.suspend(() => {
-      const problem = this.#problem(size, usage, label)
-      if (problem !== undefined) return problem
-      let hit: PooledBuffer | undefined
-      let request: LeaseRequest | undefined
-      // The block is taken inside, when the finalizer is on the fiber's stack already: no interruption can lose it.
-      return Effect.onExitPrimitive(
-        Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
-          hit = this.#hit(this.leases.loans, size, usage, label)
-          if (hit !== undefined) return f(hit)
-          request = this.#request(this.leases.loans, size, usage, label)
-          return Effect.flatMap(this.#miss(request), f)
-        }),
-        () => this.#endLoan(hit ?? request?.granted)
-      )
-    })
-  }
-
-  blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return this.#clear ? usage | BufferUsage.copyDst : usage
-  }
-
-  search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const block = this.#takeHeld(request.size, request.blockSize, request.usage)
-    return block === undefined ? undefined : this.handOut(request, block)
-  }
-
-  handOut(
-    request: LeaseRequest,
-    block: PoolBlock<DeviceBuffer>
-  ): Effect.Effect<PooledBuffer, GpuError> {
-    if (this.#clear) {
-      const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
-      if (Exit.isFailure(cleared)) {
-        block.value.recyclable = false
-        return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
-      }
-    }
-    const lease = this.leases.grant(request.list, block, request.size, request.usage, request.label)
-    request.granted = lease
-    return Exit.succeed(lease)
-  }
-
-  freeHeld(): Effect.Effect<void, GpuError> {
-    return Effect.andThen(this.leases.freeHeld(), this.allocator.reclaim)
-  }
-
-  /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
-  drop(): Effect.Effect<void> {
-    this.leases.core.stopHolding()
-    for (const running of this.inFlight) running.interruptUnsafe()
-    return this.leases.freeHeld()
-  }
-
-  readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(this.leases.close(), Fiber.interruptAll(this.inFlight))
-  )
-
-  /** Kept short for the requests that are in order, which are nearly all. */
-  #problem(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
-    return !this.leases.closed && this.status.error === undefined &&
-        Number.isInteger(size) && size >= 0 && size <= this.#maxBufferSize && size <= this.leases.core.maxBytes &&
-        usage === BufferUsage.defaultUsage
-      ? undefined
-      : this.#reason(size, usage, label)
-  }
-
-  #reason(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
-    if (this.leases.closed) return unavailable({ size, label }, "poolClosed")
-    return this.status.error ??
-      BufferRequest.sizeProblem(operation, size) ??
-      BufferRequest.usageProblem(operation, usage) ??
-      this.#limitProblem(size)
-  }
-
-  #limitProblem(size: number): GpuError | undefined {
-    return BufferRequest.limitProblem(operation, size, "maxBufferSize", this.#maxBufferSize) ??
-      BufferRequest.limitProblem(operation, size, "maxBytes", this.leases.core.maxBytes)
-  }
-
-  #takeHeld(size: number, blockSize: number, usage: BufferUsage.BufferUsage): PoolBlock<DeviceBuffer> | undefined {
-    return this.leases.core.acquire(
-      this.blockUsage(usage),
-      blockSize,
-      size,
-      SizePolicy.borrowLimit(this.#policy, blockSize)
-    )
-  }
-
-  /** The whole of a hit, in one step: nothing but the lease is made. A pool that clears goes the longer way. */
-  #hit(
-    list: LeaseList,
-    size: number,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined
-  ): PooledBuffer | undefined {
-    if (size === 0) return this.leases.grant(list, undefined, 0, usage, label)
-    if (this.#clear) return undefined
-    const block = this.#takeHeld(size, this.#sizeOf(size), usage)
-    return block === undefined ? undefined : this.leases.grant(list, block, size, usage, label)
-  }
-
-  #request(
-    list: LeaseList,
-    size: number,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined
-  ): LeaseRequest {
-    const blockSize = this.#sizeOf(size)
-    return { size, usage, label, blockSize, exactSize: this.#exactSizeOf(size), list, granted: undefined }
-  }
-
-  #miss(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    return this.#limitProblem(request.exactSize) ?? this.search(request) ?? climb(this, request)
-  }
-
-  /** Unless it was transferred meanwhile. */
-  #endLoan(lease: PooledBuffer | undefined): Effect.Effect<void> | undefined {
-    return lease === undefined || lease.list !== this.leases.loans
-      ? undefined
-      : this.leases.endUnsafe(lease, "scopeClosed")
-  }
-}
+  })
 
 /**
  * A pool over whatever Allocator is in context, such as a decorated or a deferred one.

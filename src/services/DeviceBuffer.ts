@@ -21,7 +21,8 @@ export abstract class DeviceBuffer {
   /** Bytes that can be addressed. */
   readonly size: number
   readonly usage: BufferUsage
-  readonly label: string | undefined
+  /** What errors call it: the label of its present lease, or the one that it was allocated with. */
+  label: string | undefined
   /** Set by the backend when it gives the memory back. */
   destroyed = false
   /** False once a command on it could not even be recorded: its memory may not exist, so no pool leases it again. */

@@ -11,7 +11,7 @@ import { BufferReleased, type GpuError, make as makeError } from "../domain/GpuE
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
-import type { LeaseList } from "./LeaseList.ts"
+import type { LeaseList } from "./leasing/LeaseList.ts"
 
 /**
  * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each acquire

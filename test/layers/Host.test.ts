@@ -294,7 +294,7 @@ describe("Faults", () => {
       yield* CommandQueue.fill(buffer, 3, { offset: 4 })
       const { reason } = yield* Effect.flip(CommandQueue.finish)
       assert(reason._tag === "DriverError")
-      deepStrictEqual(reason.commands, ["fill 4 B x"])
+      deepStrictEqual(reason.commands, ["fill 4 B -> x"])
       deepStrictEqual([...(yield* CommandQueue.read(buffer, Uint32Array))], [1, 3])
       faults.failCommands()
       yield* CommandQueue.write(buffer, Uint32Array.of(4, 4))

@@ -145,7 +145,7 @@ describe("submitting", () => {
       const error = yield* driverErrorOf(CommandQueue.finish)
       strictEqual(error.call, "submit")
       assert.include(error.log, "gone")
-      deepStrictEqual(error.commands, ["fill 4 B kept", "copy 4 B gone -> kept"])
+      deepStrictEqual(error.commands, ["fill 4 B -> kept", "copy 4 B gone -> kept"])
       yield* CommandQueue.finish
       deepStrictEqual([...(yield* CommandQueue.read(kept, Uint32Array))], [3])
     }).pipe(Effect.provide(Host.layer())))

@@ -411,7 +411,7 @@ describe("WebGpu queue", () => {
         yield* CommandQueue.write(b, new Uint8Array(8))
         const error = yield* Effect.flip(CommandQueue.read(a, Uint8Array))
         if (error.reason._tag !== "DriverError") throw error
-        deepStrictEqual(error.reason.commands, ["write 8 B b"])
+        deepStrictEqual(error.reason.commands, ["write 8 B -> b"])
         yield* CommandQueue.read(a, Uint8Array)
       })))
 
@@ -427,7 +427,7 @@ describe("WebGpu queue", () => {
         const a = yield* held(256, "a")
         ;(yield* WebGpu.handle(a)).destroy()
         yield* CommandQueue.fill(a, 0)
-        assert.include((yield* Effect.flip(CommandQueue.finish)).message, "fill 256 B a")
+        assert.include((yield* Effect.flip(CommandQueue.finish)).message, "fill 256 B -> a")
       }))
   })
 

@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
+import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { bodyArguments, type HostKernel } from "./HostKernel.ts"
-import { type HostBuffer, name } from "./HostMemory.ts"
+import type { HostBuffer } from "./HostMemory.ts"
 
 /**
  * A recorded command.
@@ -52,16 +53,18 @@ export class WriteCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #offset: number
   readonly #data: Uint8Array<ArrayBuffer>
+  readonly #name: string | undefined
 
   /** Keeps `data`: pass a copy of the caller's. */
   constructor(target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>) {
     this.buffers = [target]
     this.#offset = offset
     this.#data = data
+    this.#name = target.label
   }
 
   get label(): string {
-    return `write ${this.#data.byteLength} B -> ${name(this.buffers[0])}`
+    return CommandLabel.write(this.#data.byteLength, this.#name)
   }
 
   pieces(): Generator<number, void> {
@@ -76,16 +79,18 @@ export class CopyCommand implements HostCommand {
   readonly #sourceOffset: number
   readonly #targetOffset: number
   readonly #bytes: number
+  readonly #names: readonly [source: string | undefined, target: string | undefined]
 
   constructor(source: HostBuffer, sourceOffset: number, target: HostBuffer, targetOffset: number, bytes: number) {
     this.buffers = [source, target]
     this.#sourceOffset = sourceOffset
     this.#targetOffset = targetOffset
     this.#bytes = bytes
+    this.#names = [source.label, target.label]
   }
 
   get label(): string {
-    return `copy ${this.#bytes} B ${name(this.buffers[0])} -> ${name(this.buffers[1])}`
+    return CommandLabel.copy(this.#bytes, ...this.#names)
   }
 
   pieces(): Generator<number, void> {
@@ -100,16 +105,18 @@ export class FillCommand implements HostCommand {
   readonly #offset: number
   readonly #bytes: number
   readonly #pattern: number
+  readonly #name: string | undefined
 
   constructor(target: HostBuffer, offset: number, bytes: number, pattern: number) {
     this.buffers = [target]
     this.#offset = offset
     this.#bytes = bytes
     this.#pattern = pattern
+    this.#name = target.label
   }
 
   get label(): string {
-    return `fill ${this.#bytes} B ${name(this.buffers[0])}`
+    return CommandLabel.fill(this.#bytes, this.#name)
   }
 
   *pieces(): Generator<number, void> {
@@ -141,7 +148,7 @@ export class DispatchCommand implements HostCommand {
   }
 
   get label(): string {
-    return `dispatch ${this.#kernel.kernel.name} (${this.#dispatch.count} items)`
+    return CommandLabel.dispatch(this.#kernel.kernel.name, this.#dispatch.count)
   }
 
   *pieces(): Generator<number, void> {

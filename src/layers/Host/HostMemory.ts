@@ -28,7 +28,9 @@ export class HostBuffer extends DeviceBuffer {
 
   /** The bytes. Work on a buffer whose memory is gone is a fault of the library, never another owner's memory. */
   get memory(): ArrayBuffer {
-    if (this.#memory === undefined) throw new Error(`the memory of ${name(this)} was given back before its use`)
+    if (this.#memory === undefined) {
+      throw new Error(`the memory of ${this.label ?? "a buffer"} was given back before its use`)
+    }
     return this.#memory
   }
 
@@ -38,13 +40,6 @@ export class HostBuffer extends DeviceBuffer {
     this.#memory = undefined
   }
 }
-
-/**
- * The buffer as labels of commands name it.
- *
- * @internal
- */
-export const name = (buffer: DeviceBuffer): string => buffer.label ?? "(no label)"
 
 /** `transfer` came with ES2024; where it is missing the memory goes when its last view is collected. */
 const detach = (memory: ArrayBuffer): void => {

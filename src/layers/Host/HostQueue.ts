@@ -11,7 +11,7 @@ import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
 import { CopyCommand, copyPieces, DispatchCommand, FillCommand, type HostCommand, WriteCommand } from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import { HostKernel } from "./HostKernel.ts"
-import { allocate, type HostBuffer, name } from "./HostMemory.ts"
+import { allocate, type HostBuffer } from "./HostMemory.ts"
 import { immediate, type Job } from "./HostWorker.ts"
 
 /** As many as the other backends collect before they submit. */
@@ -183,7 +183,9 @@ export class HostQueue implements QueueDriver {
   /** A submit that names a destroyed buffer fails as a whole, in its place in the queue, as WebGPU's does. */
   #refuse(batch: ReadonlyArray<Recorded>): void {
     const destroyed = new Set(batch.flatMap(({ command }) => command.buffers.filter((buffer) => buffer.destroyed)))
-    const log = `destroyed before the submit of commands that use it: ${[...destroyed].map(name).join(", ")}`
+    const log = `destroyed before the submit of commands that use it: ${
+      [...destroyed].map(({ label }) => label ?? "(no label)").join(", ")
+    }`
     const fail = () => this.#fail("submit", log, batch.map(({ command }) => command.label))
     this.#device.worker.enqueue(immediate(fail))
   }

@@ -51,10 +51,3 @@ export const memoryFlags = (usage: BufferUsage.BufferUsage): number =>
  * @internal
  */
 export const memoryOf = (buffer: DeviceBuffer): bigint => (buffer as OpenClBuffer).memory
-
-/**
- * The buffer as messages name it.
- *
- * @internal
- */
-export const format = (buffer: DeviceBuffer): string => buffer.label ?? "(no label)"

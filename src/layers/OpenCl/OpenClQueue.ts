@@ -9,11 +9,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
+import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
 import type { Pointer } from "./OpenClApi.ts"
-import { format, memoryOf } from "./OpenClBuffer.ts"
+import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
 import { onDevice, onMemory } from "./OpenClError.ts"
@@ -71,7 +72,7 @@ export class OpenClQueue implements QueueDriver {
     const memory = hostMemory(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
-    return this.#write(target, offset, memory, data.byteLength, "write")
+    return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
   }
 
   readonly copyUnsafe = (
@@ -80,13 +81,10 @@ export class OpenClQueue implements QueueDriver {
     target: DeviceBuffer,
     targetOffset: number,
     bytes: number
-  ): Exit.Exit<void, GpuError> =>
-    this.record(
-      {
-        call: "clEnqueueCopyBuffer",
-        bytes,
-        label: () => `copy ${bytes} B ${format(source)} -> ${format(target)}`
-      },
+  ): Exit.Exit<void, GpuError> => {
+    const [from, to] = [source.label, target.label]
+    return this.record(
+      { call: "clEnqueueCopyBuffer", bytes, label: () => CommandLabel.copy(bytes, from, to) },
       (queue, event) =>
         this.#device.api.clEnqueueCopyBuffer(
           queue,
@@ -100,6 +98,7 @@ export class OpenClQueue implements QueueDriver {
           event
         )
     )
+  }
 
   readonly fillUnsafe = (
     target: DeviceBuffer,
@@ -112,13 +111,13 @@ export class OpenClQueue implements QueueDriver {
     const whole = bytes - tail
     const filled = whole === 0 ? Exit.void : this.#fillWords(target, offset, whole, pattern)
     if (tail === 0 || Exit.isFailure(filled)) return filled
-    return this.#write(target, offset + whole, patternMemory(4, pattern), tail, "fill")
+    return this.#write(target, offset + whole, patternMemory(4, pattern), tail, CommandLabel.fill)
   }
 
   readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, status } = this.#device
-    const label = () => `dispatch ${kernel.kernel.name} (${dispatch.count} items)`
+    const label = () => CommandLabel.dispatch(kernel.kernel.name, dispatch.count)
     if (status.error !== undefined) return Exit.fail(status.error)
     const set = setArguments(api, kernel, dispatch)
     if (set !== OpenClCode.success) {
@@ -157,8 +156,9 @@ export class OpenClQueue implements QueueDriver {
     Effect.suspend(() => {
       const memory = hostMemory(bytes)
       if (memory === undefined) return outOfMemory(bytes)
+      const name = source.label
       const recorded = this.record(
-        { call: "clEnqueueReadBuffer", bytes, label: () => `read ${bytes} B ${format(source)}`, memory },
+        { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), memory },
         (queue, event) =>
           this.#device.api.clEnqueueReadBuffer(
             queue,
@@ -243,10 +243,11 @@ export class OpenClQueue implements QueueDriver {
     offset: number,
     memory: ArrayBuffer,
     bytes: number,
-    what: "write" | "fill" | "touch"
+    label: (bytes: number, name: string | undefined) => string
   ): Exit.Exit<void, GpuError> {
+    const name = target.label
     return this.record(
-      { call: "clEnqueueWriteBuffer", bytes, label: () => `${what} ${bytes} B -> ${format(target)}`, memory },
+      { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory },
       (queue, event) =>
         this.#device.api.clEnqueueWriteBuffer(
           queue,
@@ -264,8 +265,9 @@ export class OpenClQueue implements QueueDriver {
 
   #fillWords(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
     this.#pattern[0] = pattern
+    const name = target.label
     return this.record(
-      { call: "clEnqueueFillBuffer", bytes, label: () => `fill ${bytes} B -> ${format(target)}` },
+      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name) },
       (queue, event) =>
         this.#device.api.clEnqueueFillBuffer(
           queue,
@@ -285,7 +287,13 @@ export class OpenClQueue implements QueueDriver {
   #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
     const memory = patternMemory(Math.min(Math.ceil(bytes / 4) * 4, patternBytes), pattern)
     for (let done = 0; done < bytes; done += memory.byteLength) {
-      const exit = this.#write(target, offset + done, memory, Math.min(memory.byteLength, bytes - done), "fill")
+      const exit = this.#write(
+        target,
+        offset + done,
+        memory,
+        Math.min(memory.byteLength, bytes - done),
+        CommandLabel.fill
+      )
       if (Exit.isFailure(exit)) return exit
     }
     return Exit.void
@@ -293,8 +301,9 @@ export class OpenClQueue implements QueueDriver {
 
   #migrate(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
     this.#memory[0] = memoryOf(buffer)
+    const name = buffer.label
     return this.record(
-      { call: "clEnqueueMigrateMemObjects", bytes: buffer.size, label: () => `touch ${format(buffer)}` },
+      { call: "clEnqueueMigrateMemObjects", bytes: buffer.size, label: () => CommandLabel.touch(name) },
       (queue, event) =>
         this.#device.api.clEnqueueMigrateMemObjects(
           queue,
@@ -310,7 +319,7 @@ export class OpenClQueue implements QueueDriver {
 
   #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
     const bytes = Math.min(buffer.size, 4)
-    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, "touch")
+    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, (_, name) => CommandLabel.touch(name))
   }
 
   /** So that work starts although nobody asks for it. */

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
@@ -13,8 +14,10 @@ import type { WebGpuKernel } from "./WebGpuKernel.ts"
 export interface CopyCommand {
   readonly _tag: "copy"
   readonly source: DeviceBuffer
+  readonly sourceName: string | undefined
   readonly sourceOffset: number
   readonly target: DeviceBuffer
+  readonly targetName: string | undefined
   readonly targetOffset: number
   readonly bytes: number
 }
@@ -23,6 +26,7 @@ export interface CopyCommand {
 export interface FillCommand {
   readonly _tag: "fill"
   readonly target: DeviceBuffer
+  readonly targetName: string | undefined
   readonly offset: number
   readonly bytes: number
   /** A buffer full of the pattern, to copy from; none for zero. */
@@ -90,8 +94,6 @@ const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target
   }
 }
 
-const nameOf = (buffer: DeviceBuffer): string => buffer.label ?? "(no label)"
-
 /**
  * A command as errors name it.
  *
@@ -100,16 +102,10 @@ const nameOf = (buffer: DeviceBuffer): string => buffer.label ?? "(no label)"
 export const label = (command: Command): string => {
   switch (command._tag) {
     case "copy":
-      return `copy ${command.bytes} B ${nameOf(command.source)} -> ${nameOf(command.target)}`
+      return CommandLabel.copy(command.bytes, command.sourceName, command.targetName)
     case "fill":
-      return `fill ${command.bytes} B ${nameOf(command.target)}`
+      return CommandLabel.fill(command.bytes, command.targetName)
     case "dispatch":
-      return `dispatch ${command.kernel.kernel.name} (${command.dispatch.count} items)`
+      return CommandLabel.dispatch(command.kernel.kernel.name, command.dispatch.count)
   }
 }
-
-/** @internal */
-export const writeLabel = (target: DeviceBuffer, bytes: number): string => `write ${bytes} B ${nameOf(target)}`
-
-/** @internal */
-export const readLabel = (source: DeviceBuffer, bytes: number): string => `read ${bytes} B ${nameOf(source)}`

@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
-import { readLabel } from "./Commands.ts"
 import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuOf, roundUp4, usageBits } from "./WebGpuBuffer.ts"
@@ -53,6 +53,7 @@ export const read = (
   bytes: number
 ): Effect.Effect<ArrayBuffer, GpuError> =>
   Effect.suspend(() => {
+    const label = CommandLabel.read(bytes, source.label)
     let staging: Staging | undefined
     return awaitDevice<ArrayBuffer>({
       status: opened.status,
@@ -68,7 +69,7 @@ export const read = (
           if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
             return Exit.succeed(staging.gpu.getMappedRange().slice(0, bytes))
           }
-          return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], source, bytes))
+          return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
         } finally {
           staging?.destroy()
         }
@@ -89,7 +90,7 @@ const request = (
   return staging.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
 }
 
-const failure = (failures: ReadonlyArray<ScopedFailure>, source: DeviceBuffer, bytes: number): GpuError =>
+const failure = (failures: ReadonlyArray<ScopedFailure>, label: string, bytes: number): GpuError =>
   isOutOfMemory(failures)
     ? outOfMemory(bytes)
-    : driverError("GPUBuffer.mapAsync", failures, [readLabel(source, bytes)])
+    : driverError("GPUBuffer.mapAsync", failures, [label])

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
@@ -32,7 +33,7 @@ export const make = (opened: OpenDevice): Effect.Effect<QueueDriver, never, Scop
     (queue): QueueDriver => ({
       writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
       copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
-        queue.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes }),
+        queue.copy(source, sourceOffset, target, targetOffset, bytes),
       fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, pattern),
       dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
       flushUnsafe: () => queue.flush(),
@@ -76,12 +77,25 @@ class WebGpuQueue {
         this.#device.queue.writeBuffer(buffer, offset + whole, last)
       }
     })
-    this.#opened.failures.follow("GPUQueue.writeBuffer", scopes, () => [Commands.writeLabel(target, data.byteLength)])
+    const [bytes, name] = [data.byteLength, target.label]
+    this.#opened.failures.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.write(bytes, name)])
     return Exit.void
   }
 
+  copy(
+    source: DeviceBuffer,
+    sourceOffset: number,
+    target: DeviceBuffer,
+    targetOffset: number,
+    bytes: number
+  ): Exit.Exit<void, GpuError> {
+    const names = { sourceName: source.label, targetName: target.label }
+    return this.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes, ...names })
+  }
+
   fill(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
-    if (pattern === 0) return this.record({ _tag: "fill", target, offset, bytes, pattern: undefined })
+    const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
+    if (pattern === 0) return this.record({ ...fill, pattern: undefined })
     if (this.#pattern.known(pattern, bytes) === undefined) {
       const flushed = this.flush()
       if (Exit.isFailure(flushed)) return flushed
@@ -91,7 +105,7 @@ class WebGpuQueue {
         return ["the pattern of a fill"]
       })
     }
-    return this.record({ _tag: "fill", target, offset, bytes, pattern: this.#pattern.known(pattern, bytes) })
+    return this.record({ ...fill, pattern: this.#pattern.known(pattern, bytes) })
   }
 
   dispatch(dispatch: Dispatch): Exit.Exit<void, GpuError> {

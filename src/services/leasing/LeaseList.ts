@@ -7,9 +7,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { BufferReleased } from "../domain/GpuError.ts"
+import type { BufferReleased } from "../../domain/GpuError.ts"
+import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeasePool } from "./LeasePool.ts"
-import type { PooledBuffer } from "./PooledBuffer.ts"
 
 /** @internal */
 export class LeaseList {

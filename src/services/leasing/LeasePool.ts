@@ -8,14 +8,14 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import type { BufferUsage } from "../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../domain/DeviceInfo.ts"
-import type { BufferReleased, GpuError, Holder } from "../domain/GpuError.ts"
-import type { PoolBlock, PoolCore } from "../domain/PoolCore.ts"
-import type { Allocator } from "./Allocator.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { BufferReleased, GpuError, Holder } from "../../domain/GpuError.ts"
+import type { PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
+import type { Allocator } from "../Allocator.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { PooledBuffer } from "../PooledBuffer.ts"
 import { LeaseList } from "./LeaseList.ts"
-import { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
  * What is left to do after several steps: mostly nothing.
@@ -30,6 +30,8 @@ export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): 
 /** @internal */
 export class LeasePool {
   readonly info: DeviceInfo
+  /** What leases without a label are called. */
+  readonly label: string | undefined
   readonly core: PoolCore<DeviceBuffer, BufferUsage>
   readonly #allocator: Allocator["Service"]
   closed = false
@@ -42,8 +44,14 @@ export class LeasePool {
   /** The other lists, by scope. */
   readonly #lists = new Map<LeaseList["scope"], LeaseList>()
 
-  constructor(info: DeviceInfo, core: PoolCore<DeviceBuffer, BufferUsage>, allocator: Allocator["Service"]) {
+  constructor(
+    info: DeviceInfo,
+    core: PoolCore<DeviceBuffer, BufferUsage>,
+    allocator: Allocator["Service"],
+    label: string | undefined
+  ) {
     this.info = info
+    this.label = label
     this.core = core
     this.#allocator = allocator
   }
@@ -56,6 +64,7 @@ export class LeasePool {
     usage: BufferUsage,
     label: string | undefined
   ): PooledBuffer {
+    if (block !== undefined) block.value.label = label ?? this.label
     const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
     list.add(lease)
     return lease
