@@ -220,20 +220,23 @@ export class PoolCore<A, F = number> {
    * larger than `borrowLimit`. It becomes active; a borrowed block still returns to its own bin.
    */
   acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
-    const last = this.lastIndex
-    const index = last !== undefined && family === this.lastFamily ? last : this.lookUp(family)
-    if (index === undefined) return undefined
-    let bin = index.get(blockSize)
-    if (bin === undefined || bin.top === undefined) {
-      if (borrowLimit <= blockSize) return undefined
-      bin = this.smallestHeld(index, blockSize + 1)
-      if (bin === undefined || bin.size > borrowLimit) return undefined
-      this.borrows++
-    }
-    this.hits++
-    const block = this.pop(bin)
-    this.activate(block, request)
-    return block
+    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
+  }
+
+  /** The first half of {@link PoolCore.acquire}: the request's own bin. */
+  acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
+    const bin = this.indexOf(family)?.get(blockSize)
+    return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
+  }
+
+  /** The second half of {@link PoolCore.acquire}: a larger bin of the family. */
+  borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    const index = this.indexOf(family)
+    if (index === undefined || borrowLimit <= blockSize) return undefined
+    const bin = this.smallestHeld(index, blockSize + 1)
+    if (bin === undefined || bin.size > borrowLimit) return undefined
+    this.borrows++
+    return this.hit(bin, request)
   }
 
   /** Reserves bytes for a driver allocation, if the limit allows them. */
@@ -491,7 +494,16 @@ export class PoolCore<A, F = number> {
     return row.first !== undefined
   }
 
-  private lookUp(family: F): SizeIndex<Bin<A, F>> | undefined {
+  private hit(bin: Bin<A, F>, request: number): Block<A, F> {
+    this.hits++
+    const block = this.pop(bin)
+    this.activate(block, request)
+    return block
+  }
+
+  /** A program mostly stays with one family for a while. */
+  private indexOf(family: F): SizeIndex<Bin<A, F>> | undefined {
+    if (this.lastIndex !== undefined && family === this.lastFamily) return this.lastIndex
     this.lastFamily = family
     this.lastIndex = this.families.get(family)
     return this.lastIndex

@@ -64,7 +64,8 @@ export class LeasePool {
     usage: BufferUsage,
     label: string | undefined
   ): PooledBuffer {
-    if (block !== undefined) block.value.label = label ?? this.label
+    // Mostly the same lease comes again: a comparison is cheaper than a write.
+    if (block !== undefined && block.value.label !== (label ?? this.label)) block.value.label = label ?? this.label
     const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
     list.add(lease)
     return lease

@@ -119,7 +119,7 @@ export class PoolRequests implements LadderPool {
   }
 
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const block = this.#takeHeld(request.size, request.blockSize, request.usage)
+    const block = this.#takeHeld(request.size, request.blockSize, this.blockUsage(request.usage))
     return block === undefined ? undefined : this.handOut(request, block)
   }
 
@@ -177,12 +177,9 @@ export class PoolRequests implements LadderPool {
   }
 
   #takeHeld(size: number, blockSize: number, usage: BufferUsage.BufferUsage): PoolBlock<DeviceBuffer> | undefined {
-    return this.leases.core.acquire(
-      this.blockUsage(usage),
-      blockSize,
-      size,
-      SizePolicy.borrowLimit(this.#policy, blockSize)
-    )
+    const { core } = this.leases
+    return core.acquireOwn(usage, blockSize, size) ??
+      core.borrow(usage, blockSize, size, SizePolicy.borrowLimit(this.#policy, blockSize))
   }
 
   /** The whole of a hit, in one step: nothing but the lease is made. A pool that clears goes the longer way. */
