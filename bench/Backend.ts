@@ -1,0 +1,18 @@
+/** The backends by name. */
+import { type Layer, Schema } from "effect"
+import type { CommandQueue, DeviceContext, GpuError } from "effect-gpu-pool"
+import { Host } from "effect-gpu-pool/host"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+
+export const Name = Schema.Literals(["host", "webgpu", "opencl"])
+
+export type Name = typeof Name.Type
+
+type Services = DeviceContext.DeviceContext | CommandQueue.CommandQueue
+
+export const layers: { readonly [N in Name]: Layer.Layer<Services, GpuError.GpuError> } = {
+  host: Host.layer(),
+  webgpu: WebGpu.layer(),
+  opencl: OpenCl.layer()
+}

@@ -1,0 +1,17 @@
+/** PyOpenCL, where a Python on this machine has it. */
+import { Effect, Schema } from "effect"
+import { join } from "node:path"
+import { python } from "../scripts/backends.ts"
+import * as ChildProgram from "./ChildProgram.ts"
+
+const script = join(import.meta.dirname, "contenders/pyopencl_pool.py")
+
+/** Nanoseconds per allocate and release, by round: of a pool's hit, or of an allocator without a pool. */
+export const run = (request: { readonly what: "hit" | "immediate" | "deferred"; readonly size: number }) =>
+  Effect.suspend(() => {
+    const interpreter = python()
+    const json = JSON.stringify(request)
+    return interpreter === undefined
+      ? new ChildProgram.Missing({ why: "PyOpenCL: no python3" })
+      : ChildProgram.run(`pyopencl_pool.py ${json}`, interpreter, [script, json], Schema.Array(Schema.Finite))
+  })

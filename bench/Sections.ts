@@ -1,0 +1,16 @@
+/** All sections, in the order in which they run. */
+import * as Allocation from "./sections/Allocation.ts"
+import * as Clear from "./sections/Clear.ts"
+import * as Core from "./sections/Core.ts"
+import * as Lease from "./sections/Lease.ts"
+import * as Memory from "./sections/Memory.ts"
+import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
+
+export const all = [
+  Core.section,
+  Lease.section,
+  TouchedWorkload.section,
+  Allocation.section,
+  Memory.section,
+  Clear.section
+]

@@ -1,0 +1,85 @@
+/** `npm run bench`, with sections and options after `--`: `npm run bench -- --help`. */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Data, Effect, FileSystem, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as os from "node:os"
+import * as Comparison from "./Comparison.ts"
+import * as Report from "./Report.ts"
+import type { Section } from "./Section.ts"
+import * as Sections from "./Sections.ts"
+
+const Json = Schema.fromJsonString(Report.Report, { space: 2 })
+
+const machine = (): Report.Report["machine"] => {
+  const processors = os.cpus()
+  return {
+    platform: `${os.platform()} ${os.arch()}`,
+    processor: processors[0]?.model.trim() ?? "unknown processor",
+    processors: processors.length,
+    node: process.versions.node
+  }
+}
+
+/** Something could not be measured; everything else was. */
+class BenchFailed extends Data.TaggedError("BenchFailed")<{ readonly failures: ReadonlyArray<string> }> {
+  override get message(): string {
+    return this.failures.join("\n")
+  }
+}
+
+const measure = Effect.fn("bench.measure")(function*(section: Section) {
+  yield* Console.error(`measuring ${section.name} ...`)
+  const found: Report.Section = { name: section.name, title: section.title, ...yield* section.run }
+  yield* Console.log(Report.sectionText(found))
+  return found
+})
+
+const bench = Effect.fn("bench")(function*(names: ReadonlyArray<string>, json: Option.Option<string>) {
+  const about = machine()
+  yield* Console.log(`${Report.machineText(about)}\n`)
+  const chosen = Sections.all.filter(({ name }) => names.length === 0 || names.includes(name))
+  const sections = yield* Effect.forEach(chosen, measure)
+  if (Option.isSome(json)) {
+    const fs = yield* FileSystem.FileSystem
+    yield* fs.writeFileString(json.value, yield* Schema.encodeEffect(Json)({ machine: about, sections }))
+  }
+  const failures = sections.flatMap(({ failures }) => failures)
+  if (failures.length > 0) return yield* new BenchFailed({ failures })
+})
+
+class NotAReport extends Data.TaggedError("NotAReport")<{ readonly file: string; readonly cause: unknown }> {
+  override get message(): string {
+    return `${this.file} is no report of this version: ${String(this.cause)}. Write it anew with --json.`
+  }
+}
+
+const readReport = Effect.fn("bench.readReport")(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* Schema.decodeEffect(Json)(yield* fs.readFileString(file))
+}, (effect, file) => Effect.mapError(effect, (cause) => new NotAReport({ file, cause })))
+
+const compare = Command.make(
+  "compare",
+  { before: Argument.File("before", { mustExist: true }), after: Argument.File("after", { mustExist: true }) },
+  ({ after, before }) =>
+    Effect.all([readReport(before), readReport(after)]).pipe(
+      Effect.flatMap(([was, is]) => Console.log(Comparison.text(was, is)))
+    )
+).pipe(Command.withDescription("Compares two reports that --json wrote"))
+
+const command = Command.make(
+  "bench",
+  {
+    sections: Argument.Literals("section", Sections.all.map(({ name }) => name)).pipe(
+      Argument.variadic(),
+      Argument.withDescription("Only these sections; all without one")
+    ),
+    json: Flag.File("json").pipe(Flag.optional, Flag.withDescription("Writes the figures to this file as well"))
+  },
+  ({ json, sections }) => bench(sections, json)
+).pipe(
+  Command.withDescription("What leases, pools and allocators cost on this machine, and what they save"),
+  Command.withSubcommands([compare])
+)
+
+Command.run(command, { version: "1.0.0" }).pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)
