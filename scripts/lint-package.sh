@@ -47,7 +47,7 @@ if [ -n "$errors" ]; then
   printf 'a program that uses the package does not compile:\n%s\n' "$errors" >&2
   exit 1
 fi
-for entry in "" /webgpu /opencl /host; do
+for entry in "" /webgpu /opencl /host /testing; do
   node --input-type=module -e "await import('effect-gpu-pool$entry')"
 done
 echo "package: an installed copy compiles and loads"

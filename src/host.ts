@@ -3,4 +3,11 @@
  *
  * @since 0.1.0
  */
+
+/**
+ * Layers that open a device in process memory, its planned faults, and a look at its memory.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
 export * as Host from "./layers/Host/Host.ts"

@@ -3,26 +3,187 @@
  *
  * @since 0.1.0
  */
+
+/**
+ * What a buffer may be used for, as flags.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
 export * as BufferUsage from "./domain/BufferUsage.ts"
+
+/**
+ * What is known of an open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
 export * as DeviceInfo from "./domain/DeviceInfo.ts"
+
+/**
+ * Whether a device is alive or lost.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
 export * as DeviceStatus from "./domain/DeviceStatus.ts"
+
+/**
+ * Counts of what a driver has given and got back.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
 export * as DriverObjects from "./domain/DriverObjects.ts"
+
+/**
+ * The element types of kernels.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
 export * as DType from "./domain/DType.ts"
+
+/**
+ * The one error, and its reasons.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export * as GpuError from "./domain/GpuError.ts"
+
+/**
+ * Data of the host program on its way to a device.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
 export * as HostData from "./domain/HostData.ts"
+
+/**
+ * Kernel definitions: arguments, and a body per language.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
 export * as Kernel from "./domain/Kernel.ts"
+
+/**
+ * The arguments of kernels.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
 export * as KernelArgument from "./domain/KernelArgument.ts"
+
+/**
+ * Free lists and the byte ledger behind every pool, synchronous.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
 export * as PoolCore from "./domain/PoolCore.ts"
+
+/**
+ * A pool's counters, and what follows from them.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
 export * as PoolStats from "./domain/PoolStats.ts"
+
+/**
+ * From the bytes of a request to those of its block.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
 export * as SizePolicy from "./domain/SizePolicy.ts"
+
+/**
+ * Where a pool gets device memory from; buffers without a pool.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
 export * as Allocator from "./services/Allocator.ts"
+
+/**
+ * A lease or a device buffer.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
 export * as BufferLike from "./services/BufferLike.ts"
+
+/**
+ * The pool: scoped leases on memory that is kept and reused.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
 export * as BufferPool from "./services/BufferPool.ts"
+
+/**
+ * Ordered work on a device: writes, reads, copies, fills, kernels.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
 export * as CommandQueue from "./services/CommandQueue.ts"
+
+/**
+ * One device allocation, as a backend makes it.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
 export * as DeviceBuffer from "./services/DeviceBuffer.ts"
+
+/**
+ * One open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
 export * as DeviceContext from "./services/DeviceContext.ts"
+
+/**
+ * The arguments of one dispatch.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
 export * as DispatchArguments from "./services/DispatchArguments.ts"
+
+/**
+ * Compiled kernels of a device.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
 export * as KernelCache from "./services/KernelCache.ts"
+
+/**
+ * Values that hold leases and move with them.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
 export * as LeaseHolder from "./services/LeaseHolder.ts"
+
+/**
+ * The lease, and how to end or move it.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
 export * as PooledBuffer from "./services/PooledBuffer.ts"
+
+/**
+ * What a backend gives so that a queue can be built on it.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
 export * as QueueDriver from "./services/QueueDriver.ts"

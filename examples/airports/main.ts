@@ -40,7 +40,7 @@ const command = Command.make("airports", flags, Demo.run).pipe(
 )
 
 // Ctrl-C interrupts the program, which closes its scopes: every buffer and device goes back to its driver.
-Command.run(command, { version: "1.0.0" }).pipe(
+Command.run(command, { version: "0.1.0" }).pipe(
   Effect.provide(Layer.merge(NodeServices.layer, Progress.layer)),
   NodeRuntime.runMain
 )

@@ -1,16 +1,16 @@
 /**
  * The rules for a request for memory, checked before anything is tried.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as BufferUsage from "./BufferUsage.ts"
+import type { DeviceLimits } from "./DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make } from "./GpuError.ts"
 
 /**
  * Why `size` is no byte count that could be asked for, or `undefined`. Zero is one.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
@@ -22,8 +22,7 @@ export const sizeProblem = (operation: string, size: number): GpuError | undefin
 /**
  * Why a driver cannot be asked for no bytes at all, or `undefined`.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const emptyProblem = (operation: string, size: number): GpuError | undefined =>
   size > 0
@@ -37,8 +36,7 @@ export const emptyProblem = (operation: string, size: number): GpuError | undefi
 /**
  * Why no buffer can have this usage, or `undefined`.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const usageProblem = (operation: string, usage: number): GpuError | undefined => {
   const problem = BufferUsage.problem(usage)
@@ -50,8 +48,7 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 /**
  * LimitExceeded when `bytes` are over a limit, else `undefined`.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const limitProblem = (
   operation: string,
@@ -60,3 +57,16 @@ export const limitProblem = (
   limit: number
 ): GpuError | undefined =>
   bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit }))
+
+/**
+ * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.
+ *
+ * @internal
+ */
+export const deviceProblem = (
+  operation: string,
+  bytes: number,
+  { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
+): GpuError | undefined =>
+  limitProblem(operation, bytes, "maxBufferSize", maxBufferSize) ??
+    limitProblem(operation, bytes, "memoryBytes", memoryBytes)

@@ -1,8 +1,8 @@
 /**
  * What a buffer may be used for, as bit flags that every backend understands.
  *
- * WebGPU takes them as they are meant there; OpenCL and the host ignore what they have no use for, but an operation checks
- * the usage that it needs on every backend alike, so that a program that works on one works on all.
+ * WebGPU takes them as they are meant there; OpenCL and the host ignore what they have no use for, but an operation
+ * checks the usage that it needs on every backend alike, so that a program that works on one works on all.
  *
  * @since 0.1.0
  */
@@ -26,12 +26,28 @@ export type BufferUsage = number
 /**
  * Kernels read and write it.
  *
+ * **Example** (Memory that only kernels see)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const scratch = BufferPool.allocate(4096, { usage: BufferUsage.storage })
+ * ```
+ *
  * @category flags
  * @since 0.1.0
  */
 export const storage = 1
 /**
  * Kernels read it as a uniform block.
+ *
+ * **Example** (Parameters of a shader of your own)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const parameters = BufferPool.allocate(256, { usage: BufferUsage.uniform | BufferUsage.copyDst })
+ * ```
  *
  * @category flags
  * @since 0.1.0
@@ -40,12 +56,28 @@ export const uniform = 2
 /**
  * Copies and reads take data from it.
  *
+ * **Example** (A result to read)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const result = BufferPool.allocate(4096, { usage: BufferUsage.storage | BufferUsage.copySrc })
+ * ```
+ *
  * @category flags
  * @since 0.1.0
  */
 export const copySrc = 4
 /**
  * Copies, writes and fills put data into it.
+ *
+ * **Example** (An input to write)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const input = BufferPool.allocate(4096, { usage: BufferUsage.storage | BufferUsage.copyDst })
+ * ```
  *
  * @category flags
  * @since 0.1.0
@@ -54,12 +86,28 @@ export const copyDst = 8
 /**
  * Draw calls take indices from it (WebGPU).
  *
+ * **Example** (The triangles of a mesh)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const triangles = BufferPool.allocate(6144, { usage: BufferUsage.index | BufferUsage.copyDst })
+ * ```
+ *
  * @category flags
  * @since 0.1.0
  */
 export const index = 16
 /**
  * Draw calls take vertices from it (WebGPU).
+ *
+ * **Example** (Particles that a kernel moves and a render pass draws)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const particles = BufferPool.allocate(65536, { usage: BufferUsage.vertex | BufferUsage.storage })
+ * ```
  *
  * @category flags
  * @since 0.1.0
@@ -68,12 +116,29 @@ export const vertex = 32
 /**
  * Indirect draws and dispatches take their counts from it (WebGPU).
  *
+ * **Example** (A kernel that decides how much is drawn)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const counts = BufferPool.allocate(16, { usage: BufferUsage.indirect | BufferUsage.storage })
+ * ```
+ *
  * @category flags
  * @since 0.1.0
  */
 export const indirect = 64
 /**
  * Kernels only read it: CL_MEM_READ_ONLY. Binding it writable is InvalidRequest on every backend.
+ *
+ * **Example** (A table that no kernel may change)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.storage | BufferUsage.copyDst | BufferUsage.kernelReadOnly
+ * const table = BufferPool.allocate(1024, { usage })
+ * ```
  *
  * @category flags
  * @since 0.1.0
@@ -82,12 +147,30 @@ export const kernelReadOnly = 128
 /**
  * Kernels only write it: CL_MEM_WRITE_ONLY. Binding it readable is InvalidRequest on every backend.
  *
+ * **Example** (An output that no kernel reads back)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.kernelWriteOnly
+ * const image = BufferPool.allocate(1024, { usage })
+ * ```
+ *
  * @category flags
  * @since 0.1.0
  */
 export const kernelWriteOnly = 256
 /**
  * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR.
+ *
+ * **Example** (Memory that an OpenCL driver can share with the host)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.defaultUsage | BufferUsage.hostMemory
+ * const shared = BufferPool.allocate(1024, { usage })
+ * ```
  *
  * @category flags
  * @since 0.1.0
@@ -96,6 +179,14 @@ export const hostMemory = 512
 
 /**
  * The usage of an `allocate` that names none: storage, copySrc and copyDst.
+ *
+ * **Example** (The default, with one flag more)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const particles = BufferPool.allocate(65536, { usage: BufferUsage.defaultUsage | BufferUsage.vertex })
+ * ```
  *
  * @category constants
  * @since 0.1.0
@@ -156,8 +247,7 @@ export const format = (usage: BufferUsage): string => {
  * What is wrong with a usage, or `undefined` for a good one: it needs a known flag that gives the buffer a purpose, and
  * nothing unknown or contradictory.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const problem = (usage: BufferUsage): string | undefined => {
   // The flags fill the bits up to `all`; beyond 2^32 a mask would see nothing of a number.

@@ -36,7 +36,9 @@ export interface DeviceLimits {
  */
 export interface DeviceInfo {
   readonly backend: "webgpu" | "opencl" | "host"
+  /** The driver's name for it. */
   readonly name: string
+  /** Who made it, as the driver says; may be empty. */
   readonly vendor: string
   /** The driver or platform and its version. */
   readonly driver: string
@@ -47,6 +49,15 @@ export interface DeviceInfo {
 
 /**
  * The device as messages name it.
+ *
+ * **Example** (Naming the device in a log)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext, DeviceInfo } from "effect-gpu-pool"
+ *
+ * const announce = Effect.flatMap(DeviceContext.info, (info) => Effect.log(`Running on ${DeviceInfo.format(info)}`))
+ * ```
  *
  * @category formatting
  * @since 0.1.0

@@ -8,6 +8,18 @@ import { DeviceLost, type GpuError, make } from "./GpuError.ts"
 /**
  * The state of one device: alive, or lost with the error that says why. Synchronous, so that hot paths can ask.
  *
+ * **Example** (Listening for the loss of a device)
+ *
+ * ```ts
+ * import { DeviceStatus } from "effect-gpu-pool"
+ *
+ * const status = new DeviceStatus.DeviceStatus("mine")
+ * const losses: Array<string> = []
+ * status.onLost((error) => losses.push(error.reason._tag))
+ * status.lose("unplugged")
+ * losses // => ["DeviceLost"]
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */

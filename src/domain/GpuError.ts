@@ -39,7 +39,23 @@ export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact"
 /**
  * The memory does not exist now, but could after a release. Retryable while other bytes are active or reserved.
  *
- * All sizes are bytes. The evidence fields are zero when the error comes from an allocator without a pool.
+ * All sizes are bytes. Only a pool knows the evidence, from `limit` to `holders`: without one the byte counts are zero,
+ * and the message leaves them out.
+ *
+ * **Example** (Saying who holds the memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const image = BufferPool.allocate(1 << 28, { label: "image" }).pipe(
+ *   Effect.tapError(({ reason }) =>
+ *     reason._tag === "OutOfMemory"
+ *       ? Effect.logWarning(reason.holders.map(({ label, size }) => `${label ?? "?"}: ${size} bytes`))
+ *       : Effect.void
+ *   )
+ * )
+ * ```
  *
  * @category errors
  * @since 0.1.0
@@ -49,11 +65,17 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly requested: number
   /** The block that the size policy made of it. */
   readonly blockSize: number
+  /** Whether a pool raised it; else a driver or the process did, asked by itself. */
+  readonly pooled: boolean
   /** The pool's byte limit, `Infinity` when there is none. */
   readonly limit: number
+  /** What active leases asked for, together. */
   readonly activeBytes: number
+  /** Capacity of the blocks that the pool keeps for reuse. */
   readonly heldBytes: number
+  /** Capacity of the active and held blocks. */
   readonly managedBytes: number
+  /** Bytes of driver allocations under way. */
   readonly reservedBytes: number
   /** Capacity of the largest block that the pool still holds. */
   readonly largestHeldBytes: number
@@ -66,6 +88,11 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     return this.activeBytes > 0 || this.reservedBytes > 0
   }
   get message(): string {
+    return this.pooled
+      ? this.pooledMessage
+      : `Out of memory: ${this.requested} bytes could not be had. Ask for less, or give other buffers back first.`
+  }
+  private get pooledMessage(): string {
     const limit = this.limit === Infinity ? "no byte limit" : `limit ${this.limit}`
     const holders = this.holders.map((h) => `${h.label ?? "(no label)"} ${h.size} B, ${h.age} leases ago`).join("; ")
     return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize}), ${limit}, ` +
@@ -80,6 +107,17 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
 
 /**
  * The request can never fit: it is over `maxBytes` or over a limit of the device. All sizes are bytes.
+ *
+ * **Example** (Falling back to the largest that fits)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const asMuchAsPossible = BufferPool.allocate(2 ** 40).pipe(
+ *   Effect.catchReason("GpuError", "LimitExceeded", ({ limit }) => BufferPool.allocate(limit))
+ * )
+ * ```
  *
  * @category errors
  * @since 0.1.0
@@ -103,6 +141,22 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
 
 /**
  * The call is ill-formed: nothing was sent to the device.
+ *
+ * **Example** (What a wrong call answers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.scoped(BufferPool.allocate(-1)).pipe(
+ *   Effect.flip,
+ *   Effect.map(({ reason }) => reason._tag),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => "InvalidRequest"
+ * ```
  *
  * @category errors
  * @since 0.1.0
@@ -129,13 +183,30 @@ export class InvalidRequest extends Data.TaggedClass("InvalidRequest")<{
  * @since 0.1.0
  */
 export interface TriedDevice {
+  /** `"webgpu"`, `"opencl"` or `"host"`. */
   readonly backend: string
+  /** Its name as far as it is known, else the part that is missing, as `loader`. */
   readonly device: string
+  /** Why it could not be opened, or was left out. */
   readonly why: string
 }
 
 /**
  * No device could be opened.
+ *
+ * **Example** (Going on in process memory)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import type { GpuError } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const onHost = (error: GpuError.GpuError) =>
+ *   error.reason._tag === "DeviceUnavailable" ? Host.layer() : Layer.effectDiscard(Effect.fail(error))
+ * const gpu = BufferPool.layer().pipe(Layer.provide(OpenCl.layer().pipe(Layer.catch(onHost))))
+ * ```
  *
  * @category errors
  * @since 0.1.0
@@ -157,6 +228,20 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
 /**
  * The device is gone, and everything on it. Open it again by building the layer anew.
  *
+ * **Example** (Doing the job again on a fresh device)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = BufferPool.use(64, (x) => Effect.andThen(CommandQueue.fill(x, 0), CommandQueue.finish))
+ * const robust = job.pipe(
+ *   Effect.provide(Layer.fresh(BufferPool.layer().pipe(Layer.provideMerge(Host.layer())))),
+ *   Effect.retry({ while: ({ reason }) => reason._tag === "DeviceLost", times: 2 })
+ * )
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -176,6 +261,23 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
 
 /**
  * A lease or buffer was used after it was released, or asked for in a scope or pool that is closed.
+ *
+ * **Example** (Using a lease after its scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.scoped(BufferPool.allocate(64)).pipe(
+ *   Effect.flatMap((ended) => CommandQueue.fill(ended, 0)),
+ *   Effect.flip,
+ *   Effect.map(({ reason }) => reason._tag),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => "BufferReleased"
+ * ```
  *
  * @category errors
  * @since 0.1.0
@@ -208,6 +310,25 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
 /**
  * A buffer of one device was given to another device, or of one backend to another.
  *
+ * **Example** (Bringing data over from another device)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const copyOver = (
+ *   there: CommandQueue.CommandQueue["Service"],
+ *   source: PooledBuffer.PooledBuffer,
+ *   target: PooledBuffer.PooledBuffer
+ * ) =>
+ *   CommandQueue.copy(source, target).pipe(
+ *     Effect.catchReason("GpuError", "ForeignBuffer", () =>
+ *       Effect.flatMap(there.read(source, Uint8Array), (bytes) =>
+ *         CommandQueue.write(target, bytes)))
+ *   )
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -233,6 +354,21 @@ export class ForeignBuffer extends Data.TaggedClass("ForeignBuffer")<{
 /**
  * The backend or device has no such ability.
  *
+ * **Example** (Falling back to single precision)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { Kernel, PooledBuffer } from "effect-gpu-pool"
+ *
+ * type Sum = Kernel.Kernel<readonly []>
+ *
+ * const sum = (inDouble: Sum, inSingle: Sum, x: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.dispatch(inDouble, {}, x.size).pipe(
+ *     Effect.catchReason("GpuError", "Unsupported", () => CommandQueue.dispatch(inSingle, {}, x.size))
+ *   )
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -254,6 +390,19 @@ export class Unsupported extends Data.TaggedClass("Unsupported")<{
 /**
  * A driver call failed for another reason than the ones above, a kernel did not compile, or recorded work failed.
  *
+ * **Example** (Showing the compiler's log)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ *
+ * const compile = (kernel: Kernel.Kernel) =>
+ *   KernelCache.KernelCache.use((cache) => cache.get(kernel)).pipe(
+ *     Effect.tapError(({ reason }) => reason._tag === "DriverError" ? Effect.logError(reason.log) : Effect.void)
+ *   )
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -268,6 +417,8 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
   readonly log: string
   /** Labels of the recorded commands among which the failure happened. */
   readonly commands: ReadonlyArray<string>
+  /** What to do next. */
+  readonly hint: string
 }> {
   get isRetryable(): boolean {
     return false
@@ -277,8 +428,13 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
       ? ""
       : ` (${[this.codeName, this.code].filter((part) => part !== undefined).join(" ")})`
     const commands = this.commands.length === 0 ? "" : ` Commands: ${this.commands.join(", ")}.`
-    return `${this.backend}: ${this.call} failed${code}: ${this.log}.${commands}`
+    return `${this.backend}: ${this.call} failed${code}: ${asSentence(this.log)}${commands} ${this.hint}`
   }
+}
+
+const asSentence = (log: string): string => {
+  const text = log.trimEnd()
+  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /**
@@ -365,6 +521,15 @@ export const make = (reason: Reason): GpuError => new GpuError({ reason })
 /**
  * An {@link InvalidRequest} as an error.
  *
+ * **Example** (Refusing an argument)
+ *
+ * ```ts
+ * import { GpuError } from "effect-gpu-pool"
+ *
+ * const error = GpuError.invalidRequest("resize", "the width 0 is not positive", "Pass at least 1.")
+ * error.message // => "resize: the width 0 is not positive. Pass at least 1."
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -374,6 +539,15 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
 /**
  * An {@link OutOfMemory} as an allocator raises it, which knows nothing of a pool.
  *
+ * **Example** (An allocator whose driver has no memory left)
+ *
+ * ```ts
+ * import { GpuError } from "effect-gpu-pool"
+ *
+ * const error = GpuError.outOfMemory(4096)
+ * error.isRetryable // => false
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -382,6 +556,7 @@ export const outOfMemory = (bytes: number): GpuError =>
     new OutOfMemory({
       requested: bytes,
       blockSize: bytes,
+      pooled: false,
       limit: Infinity,
       activeBytes: 0,
       heldBytes: 0,

@@ -8,6 +8,17 @@ import { GpuError, invalidRequest } from "./GpuError.ts"
 /**
  * Data that `CommandQueue.write` takes: an ArrayBuffer, or a typed array or DataView over one.
  *
+ * **Example** (A function that uploads whatever it is given)
+ *
+ * ```ts
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import type { HostData } from "effect-gpu-pool"
+ * import { Effect } from "effect"
+ *
+ * const upload = (data: HostData.HostData) =>
+ *   Effect.tap(BufferPool.allocate(data.byteLength), (lease) => CommandQueue.write(lease, data))
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -19,8 +30,7 @@ const isDetached = (buffer: ArrayBuffer): boolean => (buffer as { readonly detac
 /**
  * The bytes of `data`, without a copy; InvalidRequest for shared or detached memory, or something else altogether.
  *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer> | GpuError => {
   const view:
@@ -50,10 +60,23 @@ export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer
 }
 
 /**
+ * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
+ *
+ * @internal
+ */
+export const allocate = (bytes: number): ArrayBuffer | undefined => {
+  try {
+    return new ArrayBuffer(bytes)
+  } catch (cause) {
+    if (cause instanceof RangeError) return undefined
+    throw cause
+  }
+}
+
+/**
  * Copies `source` into `target`; InvalidRequest when the target is shared, detached, or of another length.
  *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const copyInto = (operation: string, source: ArrayBuffer, target: HostData): GpuError | undefined => {
   const view = bytes(operation, target)

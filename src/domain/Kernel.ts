@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
-import type { DType, TypedArrayOf } from "./DType.ts"
+import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
-import type { KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import type { Access, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { isReserved } from "./ReservedWords.ts"
 
 /**
@@ -36,8 +36,8 @@ export type HostBody<Args extends ReadonlyArray<KernelArgument>> = (
 ) => void
 
 /**
- * One body per language. WGSL and OpenCL C bodies are statements for one item: they see the item's index `i`, the number
- * of items `count` (both unsigned 32-bit) and the arguments by name.
+ * One body per language. WGSL and OpenCL C bodies are statements for one item: they see the item's index `i`, the
+ * number of items `count` (both unsigned 32-bit) and the arguments by name.
  *
  * @category models
  * @since 0.1.0
@@ -111,7 +111,11 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   buildOptions: options.buildOptions ?? ""
 })
 
+const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
+
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
+
+const operation = "Kernel.make"
 
 const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
   argument._tag === "ScalarArg"
@@ -121,31 +125,75 @@ const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
 /**
  * What is wrong with a kernel definition, or `undefined` for a good one.
  *
- * @category predicates
- * @since 0.1.0
+ * @internal
  */
 export const check = (kernel: Kernel): GpuError | undefined => {
+  // Programs without types can pass anything, also an object that Kernel.make did not make.
+  if (typeof kernel?.body !== "object" || kernel.body === null || !Array.isArray(kernel.args)) {
+    return invalidRequest(operation, "the value given for a kernel is none", "Pass what Kernel.make returned.")
+  }
+  return argumentProblem(kernel) ?? nameProblem(kernel) ?? workgroupProblem(kernel)
+}
+
+/** What the types of VectorArg and ScalarArg forbid. */
+const argumentProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const argument of kernel.args) {
+    if (argument?._tag !== "VectorArg" && argument?._tag !== "ScalarArg") {
+      return invalidRequest(
+        operation,
+        `kernel "${kernel.name}" has an argument that is neither a vector nor a scalar`,
+        "Declare it with KernelArgument.VectorArg or KernelArgument.ScalarArg."
+      )
+    }
+    if (!isDType(argument.dtype)) {
+      return invalidRequest(
+        operation,
+        `the element type "${
+          String(argument.dtype)
+        }" of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
+        "Use f32, i32 or u32, or f64 where the device has it."
+      )
+    }
+    if (argument._tag === "VectorArg" && !accesses.has(argument.access)) {
+      return invalidRequest(
+        operation,
+        `the access "${String(argument.access)}" of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
+        `Use "read", "write" or "readwrite".`
+      )
+    }
+  }
+  return undefined
+}
+
+const nameProblem = (kernel: Kernel): GpuError | undefined => {
   const seen = new Set(["i", "count"])
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
-    if (!identifier.test(name) || name.includes("__") || (name !== kernel.name && isReserved(name))) {
+    if (
+      typeof name !== "string" || !identifier.test(name) || name.includes("__") ||
+      (name !== kernel.name && isReserved(name))
+    ) {
       return invalidRequest(
-        "Kernel",
+        operation,
         `"${name}" in kernel "${kernel.name}" is no name that every language accepts`,
         "Use letters, digits and single underscores, a letter first, and no word that WGSL or OpenCL C reserves."
       )
     }
     if (seen.has(name)) {
       return invalidRequest(
-        "Kernel",
+        operation,
         `the name "${name}" is taken in kernel "${kernel.name}"`,
         "Give every argument a name of its own, other than i, count and the kernel's name."
       )
     }
     seen.add(name)
   }
+  return undefined
+}
+
+const workgroupProblem = (kernel: Kernel): GpuError | undefined => {
   if (!Number.isInteger(kernel.workgroupSize) || kernel.workgroupSize < 1) {
     return invalidRequest(
-      "Kernel",
+      operation,
       `workgroupSize ${kernel.workgroupSize} of kernel "${kernel.name}" is no positive integer`,
       "Leave it out, or use a power of two such as 64."
     )

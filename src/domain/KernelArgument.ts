@@ -1,5 +1,6 @@
 /**
- * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a number.
+ * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a
+ * number.
  *
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
@@ -15,7 +16,8 @@ import type { DType } from "./DType.ts"
 export type Access = "read" | "write" | "readwrite"
 
 /**
- * A buffer argument. In a body its name is the array; `<name>_length` is its number of whole elements, and with
+ * A buffer argument. In a body its name is the array; in WGSL and OpenCL C `<name>_length` is its number of whole
+ * elements (a host body's typed array has a `length`), and with
  * `withOffset` the first element of the view is at `<name>_offset`.
  *
  * @category models
@@ -86,7 +88,8 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   dtype,
   name,
   access: options?.access ?? "readwrite",
-  // Inside a kernel's list of arguments a plain type parameter for it would be inferred as boolean, from the list's type.
+  // Inside a kernel's list of arguments a plain type parameter for it would be inferred as boolean, from the list's
+  // type.
   withOffset: (options?.withOffset ?? false) as Options extends { readonly withOffset: infer Offset extends boolean } ?
     Offset :
     false

@@ -1,18 +1,18 @@
 /**
  * The free lists and the byte ledger of a pool, as one synchronous state machine.
  *
- * It stands behind every kind of pool: it knows sizes and blocks, and nothing of devices, effects or leases. A bin is the
- * set of interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size. The
- * owner asks the driver, frees what the core hands back, and tells the core about both.
+ * It stands behind every kind of pool: it knows sizes and blocks, and nothing of devices, effects or leases. A bin is
+ * the set of interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size.
+ * The owner asks the driver, frees what the core hands back, and tells the core about both.
  *
- * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest evicted
- * first), with borrowing, a limit, reservations and eviction by need added.
+ * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest
+ * evicted first), with borrowing, a limit, reservations and eviction by need added.
  *
  * @since 0.1.0
  */
+import { type Bin, PoolBins } from "./PoolBins.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
-import { SizeIndex, SizeLeaf } from "./SizeIndex.ts"
 
 /**
  * Where a block is: leased (`active`), kept for reuse (`held`), handed to the owner to be freed (`detached`), or given
@@ -65,42 +65,15 @@ export interface PoolCoreOptions {
   readonly maxBytes?: number | undefined
 }
 
-class Row<A, F> extends SizeLeaf {
-  bins = 0
-  first: Bin<A, F> | undefined = undefined
-}
-
-class Bin<A, F> extends SizeLeaf implements PoolBin<F> {
-  readonly family: F
-  readonly index: SizeIndex<Bin<A, F>>
-  readonly row: Row<A, F>
-  blocks = 0
-  top: Block<A, F> | undefined = undefined
-  /**
-   * Whether it is marked in the indices and chained to its row. A bin that a hit empties stays marked, since it is mostly
-   * filled again by the next release; a search that comes by unmarks it.
-   */
-  marked = false
-  previous: Bin<A, F> | undefined = undefined
-  next: Bin<A, F> | undefined = undefined
-
-  constructor(family: F, size: number, index: SizeIndex<Bin<A, F>>, row: Row<A, F>) {
-    super(size)
-    this.family = family
-    this.index = index
-    this.row = row
-  }
-}
-
 class Block<A, F> implements PoolBlock<A, F> {
   readonly value: A
   readonly capacity: number
-  readonly bin: Bin<A, F> | undefined
+  readonly bin: Bin<Block<A, F>, F> | undefined
   request = 0
   state: BlockState = "detached"
   below: Block<A, F> | undefined = undefined
 
-  constructor(value: A, capacity: number, bin: Bin<A, F> | undefined) {
+  constructor(value: A, capacity: number, bin: Bin<Block<A, F>, F> | undefined) {
     this.value = value
     this.capacity = capacity
     this.bin = bin
@@ -125,8 +98,8 @@ class Block<A, F> implements PoolBlock<A, F> {
  *
  * The counters are plain fields: read them, and leave writing to the core (`releaseFailures` and `maxBytes` are the
  * owner's to write). Releasing a block that is not active, or reporting one as freed that is not detached, throws an
- * `Error`: telling stale leases apart is the owner's job. Byte counts are integers from 1 to 2^53−1; they are not checked
- * again here.
+ * `Error`: telling stale leases apart is the owner's job. Byte counts are integers from 1 to 2^53−1; they are not
+ * checked again here.
  *
  * **Example** (Missing once, then hitting)
  *
@@ -186,10 +159,7 @@ export class PoolCore<A, F = number> {
   releaseFailures = 0
 
   private isHolding = true
-  private lastFamily: F | undefined = undefined
-  private lastIndex: SizeIndex<Bin<A, F>> | undefined = undefined
-  private readonly families = new Map<F, SizeIndex<Bin<A, F>>>()
-  private readonly rows = new SizeIndex<Row<A, F>>()
+  private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
     this.maxBytes = options?.maxBytes ?? Infinity
@@ -202,10 +172,12 @@ export class PoolCore<A, F = number> {
 
   /** The capacity of the largest held block in bytes, 0 when none is held. */
   get largestHeld(): number {
-    return this.largestRow()?.size ?? 0
+    return this.bins.largest()?.size ?? 0
   }
 
-  /** From now on released blocks are handed back to be freed. What is held stays held: see {@link PoolCore.evictAll}. */
+  /**
+   * From now on released blocks are handed back to be freed. What is held stays held: see {@link PoolCore.evictAll}.
+   */
   stopHolding(): void {
     this.isHolding = false
   }
@@ -225,15 +197,14 @@ export class PoolCore<A, F = number> {
 
   /** The first half of {@link PoolCore.acquire}: the request's own bin. */
   acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
-    const bin = this.indexOf(family)?.get(blockSize)
+    const bin = this.bins.find(family, blockSize)
     return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
   }
 
   /** The second half of {@link PoolCore.acquire}: a larger bin of the family. */
   borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
-    const index = this.indexOf(family)
-    if (index === undefined || borrowLimit <= blockSize) return undefined
-    const bin = this.smallestHeld(index, blockSize + 1)
+    if (borrowLimit <= blockSize) return undefined
+    const bin = this.bins.smallestOfFamily(family, blockSize + 1)
     if (bin === undefined || bin.size > borrowLimit) return undefined
     this.borrows++
     return this.hit(bin, request)
@@ -262,7 +233,7 @@ export class PoolCore<A, F = number> {
   /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
     this.unreserve(blockSize)
-    return this.addMiss(blockSize, this.binFor(family, blockSize), value, request)
+    return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
   }
 
   /** The same for a block that belongs to no bin: it is handed back to be freed when it is released. */
@@ -277,7 +248,7 @@ export class PoolCore<A, F = number> {
    */
   addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
     this.unreserve(blockSize)
-    const block = this.add(blockSize, this.binFor(family, blockSize), value)
+    const block = this.add(blockSize, this.bins.findOrMake(family, blockSize), value)
     if (this.isHolding) this.hold(block)
     return block
   }
@@ -309,16 +280,16 @@ export class PoolCore<A, F = number> {
 
   /** Detaches the largest held block of all families; the caller must free it now. */
   evictLargest(): PoolBlock<A, F> | undefined {
-    return this.evict(this.largestRow())
+    return this.evict(this.bins.largest())
   }
 
   /**
-   * Detaches the smallest held block of all families that covers a deficit, or else the largest one; the caller must free
-   * it now.
+   * Detaches the smallest held block of all families that covers a deficit, or else the largest one; the caller must
+   * free it now.
    */
   evictCovering(deficit: number): PoolBlock<A, F> | undefined {
-    const covering = deficit > largestByteCount ? undefined : this.smallestRow(Math.max(deficit, 1))
-    return this.evict(covering ?? this.largestRow())
+    const covering = deficit > largestByteCount ? undefined : this.bins.smallest(Math.max(deficit, 1))
+    return this.evict(covering ?? this.bins.largest())
   }
 
   /** Detaches the held blocks one after the other, largest first; the caller must free each. */
@@ -340,7 +311,7 @@ export class PoolCore<A, F = number> {
     this.managedBlocks--
     this.managedBytes -= own.capacity
     this.driverFrees++
-    if (own.bin !== undefined) this.leaveBin(own.bin)
+    if (own.bin !== undefined) this.bins.leave(own.bin)
   }
 
   /** A snapshot of the counters. */
@@ -371,14 +342,14 @@ export class PoolCore<A, F = number> {
     return Math.min(this.maxBytes, largestByteCount) - this.managedBytes - this.reservedBytes
   }
 
-  private addMiss(capacity: number, bin: Bin<A, F> | undefined, value: A, request: number): Block<A, F> {
+  private addMiss(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A, request: number): Block<A, F> {
     const block = this.add(capacity, bin, value)
     this.misses++
     this.activate(block, request)
     return block
   }
 
-  private add(capacity: number, bin: Bin<A, F> | undefined, value: A): Block<A, F> {
+  private add(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A): Block<A, F> {
     if (bin !== undefined) bin.blocks++
     this.managedBlocks++
     this.managedBytes += capacity
@@ -413,13 +384,13 @@ export class PoolCore<A, F = number> {
     const bin = block.bin!
     block.state = "held"
     block.below = bin.top
-    if (bin.top === undefined) this.becomeNonEmpty(bin)
+    if (bin.top === undefined) this.bins.fill(bin)
     bin.top = block
     this.heldBlocks++
     this.heldBytes += bin.size
   }
 
-  private pop(bin: Bin<A, F>): Block<A, F> {
+  private pop(bin: Bin<Block<A, F>, F>): Block<A, F> {
     const block = bin.top!
     bin.top = block.below
     block.below = undefined
@@ -428,126 +399,17 @@ export class PoolCore<A, F = number> {
     return block
   }
 
-  private evict(row: Row<A, F> | undefined): Block<A, F> | undefined {
-    if (row === undefined) return undefined
-    const block = this.pop(row.first!)
+  private evict(bin: Bin<Block<A, F>, F> | undefined): Block<A, F> | undefined {
+    if (bin === undefined) return undefined
+    const block = this.pop(bin)
     block.state = "detached"
     return block
   }
 
-  /** The bin that was filled last comes first among those of its size. */
-  private becomeNonEmpty(bin: Bin<A, F>): void {
-    const row = bin.row
-    if (row.first === bin) return
-    if (bin.marked) {
-      this.unchain(bin)
-    } else {
-      bin.marked = true
-      bin.index.mark(bin)
-      if (row.first === undefined) this.rows.mark(row)
-    }
-    bin.next = row.first
-    if (row.first !== undefined) row.first.previous = bin
-    row.first = bin
-  }
-
-  private unmark(bin: Bin<A, F>): void {
-    this.unchain(bin)
-    bin.marked = false
-    bin.index.unmark(bin)
-    if (bin.row.first === undefined) this.rows.unmark(bin.row)
-  }
-
-  private unchain(bin: Bin<A, F>): void {
-    const { next, previous, row } = bin
-    if (next !== undefined) next.previous = previous
-    if (previous === undefined) row.first = next
-    else previous.next = next
-    bin.next = undefined
-    bin.previous = undefined
-  }
-
-  private smallestHeld(index: SizeIndex<Bin<A, F>>, size: number): Bin<A, F> | undefined {
-    let bin = index.atLeast(size)
-    while (bin !== undefined && bin.top === undefined) {
-      this.unmark(bin)
-      bin = index.atLeast(size)
-    }
-    return bin
-  }
-
-  private largestRow(): Row<A, F> | undefined {
-    let row = this.rows.largest()
-    while (row !== undefined && !this.holds(row)) row = this.rows.largest()
-    return row
-  }
-
-  private smallestRow(size: number): Row<A, F> | undefined {
-    let row = this.rows.atLeast(size)
-    while (row !== undefined && !this.holds(row)) row = this.rows.atLeast(size)
-    return row
-  }
-
-  /** Whether a bin of the row holds a block; it is then the first one. Empty bins on the way are unmarked. */
-  private holds(row: Row<A, F>): boolean {
-    while (row.first !== undefined && row.first.top === undefined) this.unmark(row.first)
-    return row.first !== undefined
-  }
-
-  private hit(bin: Bin<A, F>, request: number): Block<A, F> {
+  private hit(bin: Bin<Block<A, F>, F>, request: number): Block<A, F> {
     this.hits++
     const block = this.pop(bin)
     this.activate(block, request)
     return block
-  }
-
-  /** A program mostly stays with one family for a while. */
-  private indexOf(family: F): SizeIndex<Bin<A, F>> | undefined {
-    if (this.lastIndex !== undefined && family === this.lastFamily) return this.lastIndex
-    this.lastFamily = family
-    this.lastIndex = this.families.get(family)
-    return this.lastIndex
-  }
-
-  private dropFamily(family: F): void {
-    this.families.delete(family)
-    this.lastIndex = undefined
-  }
-
-  private binFor(family: F, size: number): Bin<A, F> {
-    const index = this.indexFor(family)
-    return index.get(size) ?? this.makeBin(family, size, index)
-  }
-
-  private indexFor(family: F): SizeIndex<Bin<A, F>> {
-    const known = this.families.get(family)
-    if (known !== undefined) return known
-    const index = new SizeIndex<Bin<A, F>>()
-    this.families.set(family, index)
-    return index
-  }
-
-  private makeBin(family: F, size: number, index: SizeIndex<Bin<A, F>>): Bin<A, F> {
-    const row = this.rows.get(size) ?? this.makeRow(size)
-    const bin = new Bin(family, size, index, row)
-    index.insert(bin)
-    row.bins++
-    return bin
-  }
-
-  private makeRow(size: number): Row<A, F> {
-    const row = new Row<A, F>(size)
-    this.rows.insert(row)
-    return row
-  }
-
-  private leaveBin(bin: Bin<A, F>): void {
-    bin.blocks--
-    if (bin.blocks > 0) return
-    if (bin.marked) this.unmark(bin)
-    bin.index.remove(bin)
-    if (bin.index.isEmpty) this.dropFamily(bin.family)
-    bin.row.bins--
-    if (bin.row.bins === 0) this.rows.remove(bin.row)
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Binary exponents of byte counts, exact up to 2^53−1.
  *
- * JavaScript's bit operators see 32 bits and `Math.log2` rounds (it puts 2^49−1 at 49), so the exponent is read from the
- * two 32-bit words of the number, and scaling uses exact powers of two.
+ * JavaScript's bit operators see 32 bits and `Math.log2` rounds (it puts 2^49−1 at 49), so the exponent is read from
+ * the two 32-bit words of the number, and scaling uses exact powers of two.
  *
  * @internal
  */

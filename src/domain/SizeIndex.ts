@@ -1,11 +1,11 @@
 /**
  * Bins in the order of their sizes, with a bitmap of the non-empty ones.
  *
- * A radix tree of 32-way nodes over the binary exponent and the mantissa of the size: five bits a level, most significant
- * first, so the order of the slots is the order of the sizes. A leaf sits at the first node where its slot is its alone:
- * two levels down for up to 16 sizes per power of two, at most twelve for any sizes. Each node has one bit per slot that
- * says whether something below is marked. So finding, marking, and the nearest marked size cost a few steps, however
- * many sizes there are; marking touches one word unless a node becomes empty or stops being so.
+ * A radix tree of 32-way nodes over the binary exponent and the mantissa of the size: five bits a level, most
+ * significant first, so the order of the slots is the order of the sizes. A leaf sits at the first node where its slot
+ * is its alone: two levels down for up to 16 sizes per power of two, at most twelve for any sizes. Each node has one
+ * bit per slot that says whether something below is marked. So finding, marking, and the nearest marked size cost a few
+ * steps, however many sizes there are; marking touches one word unless a node becomes empty or stops being so.
  *
  * @internal
  */
@@ -167,8 +167,8 @@ const lowestBit = (bits: number): number => 31 - Math.clz32(bits & -bits)
 
 const highestBit = (bits: number): number => 31 - Math.clz32(bits)
 
-// The order of sizes is the order of these 60 bits: the exponent (6 bits), the mantissa below the leading one (52 bits),
-// and two zeros. They are cut in two halves of six digits; the second half is seldom needed.
+// The order of sizes is the order of these 60 bits: the exponent (6 bits), the mantissa below the leading one (52
+// bits), and two zeros. They are cut in two halves of six digits; the second half is seldom needed.
 const digitAt = (size: number, high: number, depth: number): number =>
   depth < 6 ? (high >>> (25 - 5 * depth)) & 31 : (lowDigits(size) >>> (55 - 5 * depth)) & 31
 
@@ -177,7 +177,8 @@ const highDigits = (size: number): number => {
   return (exponent << 24) | (leadingDigits(size, exponent) & 0xff_ffff)
 }
 
-// 24 bits below the leading one. Small sizes, which are most, take the integer instructions: they halve the cost of a hit.
+// 24 bits below the leading one. Small sizes, which are most, take the integer instructions: they halve the cost of a
+// hit.
 const leadingDigits = (size: number, exponent: number): number => {
   if (exponent <= 24) return size << (24 - exponent)
   return exponent < 31 ? size >> (exponent - 24) : Math.floor(size * powerOfTwo(24 - exponent))

@@ -1,8 +1,8 @@
 /**
  * Size policies: from the bytes that a caller asks for to the bytes of the block that serves them.
  *
- * A policy is a plain value, and its arithmetic is exact for every request from 1 to 2^53−1 bytes. Requests that share a
- * block size share a bin of the pool, so coarse policies reuse more and waste more.
+ * A policy is a plain value, and its arithmetic is exact for every request from 1 to 2^53−1 bytes. Requests that share
+ * a block size share a bin of the pool, so coarse policies reuse more and waste more.
  *
  * @since 0.1.0
  */
@@ -114,7 +114,8 @@ const checkedBorrow = (options: BorrowOptions | undefined): number => {
 const borrowSuffix = (borrow: number): string => borrow === 0 ? "" : `, borrow ${borrow}`
 
 /**
- * Every distinct size has a bin of its own: no waste, and reuse only by requests of the very same size. Borrows nothing.
+ * Every distinct size has a bin of its own: no waste, and reuse only by requests of the very same size. Borrows
+ * nothing.
  *
  * **Example** (Keeping sizes as they are)
  *
@@ -165,7 +166,8 @@ export const leadingBits = (bits: number = 4): SizePolicy => {
  *
  * **Details**
  *
- * The block size of `s` is `leadingBits(bits).blockSize(s − 1) + 1`; of 1, 1; and where that would be above 2^53−1, `s`.
+ * The block size of `s` is `leadingBits(bits).blockSize(s − 1) + 1`; of 1, 1; and where that would be above 2^53−1,
+ * `s`.
  *
  * Throws a `RangeError` when `bits` is not an integer from 0 to 52, or `borrow` is not a finite number ≥ 0.
  *
@@ -228,8 +230,17 @@ export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePol
 }
 
 /**
- * The pool's default, `sizeClasses(4, { borrow: 1 })`: 16 bins per power of two, waste below 6.25 % of the request for a
- * block of its own, and held blocks of up to twice that size are used before the driver is asked.
+ * The pool's default, `sizeClasses(4, { borrow: 1 })`: 16 bins per power of two, waste below 6.25 % of the request for
+ * a block of its own, and held blocks of up to twice that size are used before the driver is asked.
+ *
+ * **Example** (What it makes of some requests)
+ *
+ * ```ts
+ * import { SizePolicy } from "effect-gpu-pool"
+ *
+ * const sizes = [100, 1000, 1024, 1025].map(SizePolicy.defaultPolicy.blockSize)
+ * sizes // => [100, 1024, 1024, 1088]
+ * ```
  *
  * @category constructors
  * @since 0.1.0
@@ -237,15 +248,17 @@ export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePol
 export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
 
 /**
- * A policy's block sizes on a device: rounded up to its granularity, and where that is above `maxBlockBytes`, the request
- * itself rounded up to the granularity. So is a request for which the policy breaks its contract and answers less, or NaN.
+ * A policy's block sizes on a device: rounded up to its granularity, and where that is above `maxBlockBytes`, the
+ * request itself rounded up to the granularity. So is a request for which the policy breaks its contract and answers
+ * less, or NaN.
  *
  * **Gotchas**
  *
  * The rounded request may be above `maxBlockBytes` too (such a request can never be served), and even above 2^53−1:
  * compare the answer before using it.
  *
- * Throws a `RangeError` when the granularity is not an integer from 1 to 2^53−1, or `maxBlockBytes` is not a number ≥ 0.
+ * Throws a `RangeError` when the granularity is not an integer from 1 to 2^53−1, or `maxBlockBytes` is not a number ≥
+ * 0.
  *
  * **Example** (Rounding for WebGPU)
  *

@@ -16,7 +16,37 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 
 /**
+ * What one `allocate` may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AllocateOptions {
+  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** Shows in errors, and in a pool's lists of the largest holders. */
+  readonly label?: string | undefined
+}
+
+/**
  * The service. Decorators are layers from Allocator to Allocator.
+ *
+ * **Example** (Logging what the driver is asked for)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ *
+ * const logged = Layer.effect(
+ *   Allocator.Allocator,
+ *   Effect.map(Allocator.Allocator, (inner) =>
+ *     Allocator.Allocator.of({
+ *       ...inner,
+ *       allocate: (bytes, options) =>
+ *         Effect.andThen(Effect.logDebug(`${bytes} bytes`), inner.allocate(bytes, options))
+ *     }))
+ * ).pipe(Layer.provide(Allocator.layerImmediate))
+ * ```
  *
  * @see pyopencl.tools.AllocatorBase
  * @category services
@@ -27,14 +57,10 @@ export class Allocator extends Context.Service<Allocator, {
    * A device buffer of `bytes` bytes (at least 1). Fails with OutOfMemory, LimitExceeded, InvalidRequest, DeviceLost or
    * DriverError. Uninterruptible: the caller owns the buffer and sees to its `freeUnsafe`.
    */
-  readonly allocate: (
-    bytes: number,
-    usage?: BufferUsage.BufferUsage,
-    label?: string | undefined
-  ) => Effect.Effect<DeviceBuffer, GpuError>
+  readonly allocate: (bytes: number, options?: AllocateOptions) => Effect.Effect<DeviceBuffer, GpuError>
   /**
-   * Gives a buffer back when called, in queue order: what was recorded with it is submitted first. The answer is an Exit,
-   * so that finalizers and pools can act on it in the same step.
+   * Gives a buffer back when called, in queue order: what was recorded with it is submitted first. The answer is an
+   * Exit, so that finalizers and pools can act on it in the same step.
    */
   readonly freeUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
   /** Waits until the driver has really given back what was freed. */
@@ -79,8 +105,8 @@ const make = (immediate: boolean) =>
 
     return Allocator.of({
       // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
-      allocate: (bytes, usage = BufferUsage.defaultUsage, label) => {
-        const created = create(bytes, usage, label)
+      allocate: (bytes, options) => {
+        const created = create(bytes, options?.usage ?? BufferUsage.defaultUsage, options?.label)
         return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
       },
       freeUnsafe,
@@ -120,6 +146,24 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Comma
  * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
  * {@link layerImmediate}, and the wrong base for a pool, which then cannot answer OutOfMemory.
  *
+ * A pool never leases a block again whose first use failed. On OpenCL a failure may be seen only after the command was
+ * recorded, by a `finish` or `read`: a block given back before that was reused as any other. So `finish` once before a
+ * fresh block goes back.
+ *
+ * **Example** (A buffer that costs nothing until it is used)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.map(Allocator.Allocator, (allocator) => allocator.immediate).pipe(
+ *   Effect.provide(Allocator.layerDeferred),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => false
+ * ```
+ *
  * @see pyopencl.tools.DeferredAllocator
  * @category layers
  * @since 0.1.0
@@ -127,7 +171,8 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Comma
 export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = layer(false)
 
 /**
- * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is logged.
+ * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is
+ * logged.
  *
  * **Example** (A buffer that no pool keeps)
  *
@@ -146,10 +191,27 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | Comman
  */
 export const allocate = (
   bytes: number,
-  options?: { readonly usage?: BufferUsage.BufferUsage | undefined; readonly label?: string | undefined }
+  options?: AllocateOptions
 ): Effect.Effect<DeviceBuffer, GpuError, Allocator | Scope.Scope> =>
   Effect.flatMap(Allocator, (allocator) =>
     Effect.acquireRelease(
-      allocator.allocate(bytes, options?.usage, options?.label),
+      allocator.allocate(bytes, options),
       (buffer) => giveBack(allocator.freeUnsafe, buffer)
     ))
+
+/**
+ * Waits until the driver has really given back what was freed.
+ *
+ * **Example** (Measuring what is free once a large buffer is gone)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ *
+ * const gone = Effect.scoped(Allocator.allocate(1 << 20)).pipe(Effect.andThen(Allocator.reclaim))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const reclaim: Effect.Effect<void, GpuError, Allocator> = Allocator.use((allocator) => allocator.reclaim)

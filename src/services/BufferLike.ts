@@ -12,6 +12,15 @@ import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 /**
  * A lease or a device buffer.
  *
+ * **Example** (A step that works with and without a pool)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { BufferLike } from "effect-gpu-pool"
+ *
+ * const clear = (buffer: BufferLike.BufferLike) => CommandQueue.fill(buffer, 0)
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -19,6 +28,24 @@ export type BufferLike = PooledBuffer | DeviceBuffer
 
 /**
  * Why `buffer` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
+ *
+ * **Example** (The raw handles of a backend of your own)
+ *
+ * ```ts
+ * import { Effect, Exit } from "effect"
+ * import { BufferLike, GpuError } from "effect-gpu-pool"
+ * import type { DeviceBuffer, DeviceInfo } from "effect-gpu-pool"
+ *
+ * const rawBuffer = (buffer: BufferLike.BufferLike, info: DeviceInfo.DeviceInfo) =>
+ *   Effect.suspend((): Exit.Exit<DeviceBuffer.DeviceBuffer, GpuError.GpuError> => {
+ *     const problem = BufferLike.problem("MyBackend.handle", buffer, info)
+ *     if (problem !== undefined) return Exit.fail(problem)
+ *     const memory = BufferLike.deviceBuffer(buffer)
+ *     return memory === undefined
+ *       ? Exit.fail(GpuError.invalidRequest("MyBackend.handle", "the lease has no bytes", "Allocate at least one byte."))
+ *       : Exit.succeed(memory)
+ *   })
+ * ```
  *
  * @category predicates
  * @since 0.1.0
@@ -56,6 +83,14 @@ const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expec
 
 /**
  * The device memory of a buffer that has no {@link problem}; `undefined` for a zero-byte lease, which has none.
+ *
+ * **Example** (Whether a lease has memory at all)
+ *
+ * ```ts
+ * import { BufferLike } from "effect-gpu-pool"
+ *
+ * const isEmpty = (buffer: BufferLike.BufferLike) => BufferLike.deviceBuffer(buffer) === undefined
+ * ```
  *
  * @category getters
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * The buffer pool: scoped leases on device memory that is kept and reused.
  *
- * A hit is synchronous and cheap; a miss asks the allocator; when memory runs short the pool searches, reclaims and evicts
- * before it fails. What it hands out is a {@link PooledBuffer} that belongs to the caller's scope.
+ * A hit is synchronous and cheap; a miss asks the allocator; when memory runs short the pool searches, reclaims and
+ * evicts before it fails. What it hands out is a {@link PooledBuffer} that belongs to the caller's scope.
  *
  * @see pyopencl.tools.MemoryPool, cupy.cuda.MemoryPool
  * @since 0.1.0
@@ -12,67 +12,48 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import type * as BufferUsage from "../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import type { GpuError } from "../domain/GpuError.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
-import type * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "./Allocator.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 import * as LeaseHolder from "./LeaseHolder.ts"
 import { PoolRequests } from "./leasing/PoolRequests.ts"
 import { type PooledBuffer, transfer } from "./PooledBuffer.ts"
+import { type BufferPoolOptions, optionsProblem } from "./PoolOptions.ts"
 
-/**
- * How a pool behaves.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BufferPoolOptions {
-  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-  /**
-   * The most bytes that the pool may manage and reserve together. Without it the device's own default: OpenCL's global
-   * memory size, no limit elsewhere.
-   */
-  readonly maxBytes?: number | undefined
-  /**
-   * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the default)
-   * hands memory out as it is; `"acquire"` fills the whole block with zeros, in queue order, before each lease.
-   */
-  readonly clear?: "never" | "acquire" | undefined
-  /** What errors call buffers of leases without a label of their own. */
-  readonly label?: string | undefined
-}
-
-/**
- * What one `allocate` may say.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AllocateOptions {
-  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it. */
-  readonly usage?: BufferUsage.BufferUsage | undefined
-  /** Shows in errors, and in lists of the largest holders. */
-  readonly label?: string | undefined
-}
+export type { AllocateOptions } from "./Allocator.ts"
+export type { BufferPoolOptions } from "./PoolOptions.ts"
 
 /**
  * The service.
+ *
+ * **Example** (Looking the service up once for many leases)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const rows = Effect.gen(function*() {
+ *   const pool = yield* BufferPool.BufferPool
+ *   return yield* Effect.forEach([256, 512, 1024], (bytes) => pool.allocate(bytes))
+ * })
+ * ```
  *
  * @category services
  * @since 0.1.0
  */
 export class BufferPool extends Context.Service<BufferPool, {
   /** A lease of `size` bytes until the caller's scope closes. See {@link allocate}. */
-  readonly allocate: (size: number, options?: AllocateOptions) => Effect.Effect<PooledBuffer, GpuError, Scope.Scope>
+  readonly allocate: (
+    size: number,
+    options?: Allocator.AllocateOptions
+  ) => Effect.Effect<PooledBuffer, GpuError, Scope.Scope>
   /** Lends a lease of `size` bytes to `f`, without a scope. See {@link use}. */
   readonly use: <A, E, R>(
     size: number,
     f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-    options?: AllocateOptions
+    options?: Allocator.AllocateOptions
   ) => Effect.Effect<A, E | GpuError, R>
   /** The pool's counters now. */
   readonly stats: Effect.Effect<PoolStats>
@@ -82,24 +63,24 @@ export class BufferPool extends Context.Service<BufferPool, {
   readonly stopHolding: Effect.Effect<void, GpuError>
 }>()("effect-gpu-pool/BufferPool") {}
 
-const optionsProblem = (options: BufferPoolOptions): GpuError | undefined => {
-  const { clear, maxBytes } = options
-  if (maxBytes !== undefined && maxBytes !== Infinity && !(Number.isSafeInteger(maxBytes) && maxBytes >= 0)) {
-    return invalidRequest(
-      "BufferPool.layer",
-      `maxBytes ${maxBytes} is no whole number of bytes from 0 to 2^53 - 1`,
-      "Leave it out for the device's default, or pass Infinity for no limit."
-    )
-  }
-  if (clear !== undefined && clear !== "never" && clear !== "acquire") {
-    return invalidRequest("BufferPool.layer", `clear "${String(clear)}" is unknown`, `Pass "never" or "acquire".`)
-  }
-  return undefined
-}
-
 /**
- * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become BufferReleased
- * and every block goes back.
+ * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become
+ * BufferReleased and every block goes back. Fails with InvalidRequest for options that make no sense.
+ *
+ * **Example** (A second pool, for one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = Effect.gen(function*() {
+ *   const pool = yield* BufferPool.make({ maxBytes: 1 << 20, label: "job" })
+ *   const lease = yield* pool.allocate(1000)
+ *   return lease.capacity
+ * }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate), Effect.provide(Host.layer()))
+ * await Effect.runPromise(job) // => 1024
+ * ```
  *
  * @category constructors
  * @since 0.1.0
@@ -143,6 +124,20 @@ export const make = (
 
 /**
  * A pool over whatever Allocator is in context, such as a decorated or a deferred one.
+ * Building it fails with InvalidRequest for options that make no sense.
+ *
+ * **Example** (A pool over the deferred allocator)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const gpu = BufferPool.layerNoDeps({ maxBytes: 1 << 30 }).pipe(
+ *   Layer.provide(Allocator.layerDeferred),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * ```
  *
  * @category layers
  * @since 0.1.0
@@ -162,9 +157,10 @@ export const layerNoDeps = (
  * import { BufferPool, CommandQueue, SizePolicy } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const Gpu = BufferPool.layer({ maxBytes: 256 * 1024 * 1024, sizePolicy: SizePolicy.sizeClasses(4, { borrow: 1 }) }).pipe(
- *   Layer.provideMerge(Host.layer())
- * )
+ * const Gpu = BufferPool.layer({
+ *   maxBytes: 256 * 1024 * 1024,
+ *   sizePolicy: SizePolicy.sizeClasses(4, { borrow: 1 })
+ * }).pipe(Layer.provideMerge(Host.layer()))
  *
  * const program = Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(4096)
@@ -187,8 +183,8 @@ export const layer = (
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.
  *
  * Fails with InvalidRequest (a size that is negative, fractional, NaN or above 2^53 - 1; an impossible usage),
- * LimitExceeded (over `maxBytes` or the device's largest buffer), OutOfMemory (after the whole ladder; see `isRetryable`),
- * BufferReleased (the scope or the pool is closed), DeviceLost or DriverError.
+ * LimitExceeded (over `maxBytes`, the device's largest buffer or its memory), OutOfMemory (after the whole ladder; see
+ * `isRetryable`), BufferReleased (the scope or the pool is closed), DeviceLost or DriverError.
  *
  * **Example** (Retrying while others hold the memory)
  *
@@ -207,13 +203,13 @@ export const layer = (
  */
 export const allocate = (
   size: number,
-  options?: AllocateOptions
+  options?: Allocator.AllocateOptions
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | Scope.Scope> =>
   BufferPool.use((pool) => pool.allocate(size, options))
 
 /**
- * Lends a lease of `size` bytes to `f` and takes it back when `f` has ended, however it ends. Cheaper than a scope of its
- * own around {@link allocate}.
+ * Lends a lease of `size` bytes to `f` and takes it back when `f` has ended, however it ends. Cheaper than a scope of
+ * its own around {@link allocate}.
  *
  * **Example** (Scratch memory for one step)
  *
@@ -229,7 +225,7 @@ export const allocate = (
 export const use = <A, E, R>(
   size: number,
   f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-  options?: AllocateOptions
+  options?: Allocator.AllocateOptions
 ): Effect.Effect<A, E | GpuError, R | BufferPool> => BufferPool.use((pool) => pool.use(size, f, options))
 
 /**
@@ -250,7 +246,26 @@ export const use = <A, E, R>(
 export const stats: Effect.Effect<PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
 
 /**
- * Gives all held blocks back, and waits until the driver has. Active leases stay.
+ * Gives all held blocks back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,
+ * DeviceLost or DriverError. A block that the driver does not take back fails nothing: it is counted in
+ * `stats.releaseFailures`.
+ *
+ * **Example** (Giving memory back between two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const heldAfter = Effect.scoped(BufferPool.allocate(4096)).pipe(
+ *   Effect.andThen(BufferPool.freeHeld),
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map((stats) => stats.heldBytes),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(heldAfter) // => 0
+ * ```
  *
  * @see pyopencl.tools.MemoryPool.free_held
  * @category accessors
@@ -260,6 +275,24 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
 
 /**
  * From now on released blocks go straight back to the driver; frees the held ones.
+ * Errors as {@link freeHeld}.
+ *
+ * **Example** (A pool that keeps nothing any more)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const heldAfter = BufferPool.stopHolding.pipe(
+ *   Effect.andThen(Effect.scoped(BufferPool.allocate(4096))),
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map((stats) => stats.heldBytes),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(heldAfter) // => 0
+ * ```
  *
  * @see pyopencl.tools.MemoryPool.stop_holding
  * @category accessors
@@ -268,10 +301,10 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
 export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.stopHolding)
 
 /**
- * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything else
- * that it acquired is given back at once. Results are searched through tuples, arrays and records for `LeaseHolder`s;
- * leases that the inner scope does not own stay where they are. Into a closed scope they are released, and the answer is
- * BufferReleased.
+ * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything
+ * else that it acquired is given back at once. Results are searched through tuples, arrays and records for
+ * `LeaseHolder`s; leases that the inner scope does not own stay where they are. Into a closed scope they are released,
+ * and the answer is BufferReleased.
  *
  * **Example** (Keeping the result, dropping the intermediates)
  *

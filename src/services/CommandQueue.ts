@@ -1,25 +1,22 @@
 /**
  * Ordered work on one device: writes, reads, copies, fills and kernels, in queue order.
  *
- * Every rule is checked here, once for all backends, before a driver sees anything: the right device, live buffers, usage,
+ * Every rule is checked once for all backends, before a driver sees anything: the right device, live buffers, usage,
  * bounds, alignment, aliasing. They are the portable rules: what passes on the host passes on WebGPU and OpenCL.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as BufferRange from "../domain/BufferRange.ts"
-import * as BufferUsage from "../domain/BufferUsage.ts"
-import { GpuError, invalidRequest } from "../domain/GpuError.ts"
-import * as HostData from "../domain/HostData.ts"
+import type * as Effect from "effect/Effect"
+import type { GpuError } from "../domain/GpuError.ts"
+import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
-import * as BufferLike from "./BufferLike.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type * as BufferLike from "./BufferLike.ts"
+import { CheckedQueue } from "./CheckedQueue.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
-import * as DispatchArguments from "./DispatchArguments.ts"
-import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
+import type * as DispatchArguments from "./DispatchArguments.ts"
+import type { KernelCache } from "./KernelCache.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
 /**
@@ -74,7 +71,9 @@ export interface FillOptions extends OffsetOptions {
  * @since 0.1.0
  */
 export interface CopyOptions {
+  /** Where to start in the source, in bytes; a multiple of 4, 0 without it. */
   readonly sourceOffset?: number | undefined
+  /** Where to start in the target, in bytes; a multiple of 4, 0 without it. */
   readonly targetOffset?: number | undefined
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
@@ -84,8 +83,21 @@ export interface CopyOptions {
  * The service: one queue on one device. Each backend's layer provides it.
  *
  * Operations that return at once only record work; its failures (DriverError with the labels of the commands) are told
- * by the next `finish` or `read`. Every operation fails with BufferReleased, ForeignBuffer, InvalidRequest, LimitExceeded
- * or DeviceLost before anything is sent.
+ * by the next `finish` or `read`. Every operation fails with BufferReleased, ForeignBuffer, InvalidRequest,
+ * LimitExceeded or DeviceLost before anything is sent.
+ *
+ * **Example** (Looking the service up once for many commands)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ *   const queue = yield* CommandQueue.CommandQueue
+ *   for (const lease of leases) yield* queue.fill(lease, 0)
+ * })
+ * ```
  *
  * @category services
  * @since 0.1.0
@@ -138,6 +150,19 @@ export class CommandQueue extends Context.Service<CommandQueue, {
 /**
  * Builds the queue that programs use from a backend's driver.
  *
+ * **Example** (The queue of a backend of your own)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { DeviceContext, KernelCache, QueueDriver } from "effect-gpu-pool"
+ *
+ * const queueOf = (
+ *   driver: QueueDriver.QueueDriver,
+ *   device: DeviceContext.DeviceContext["Service"],
+ *   cache: KernelCache.KernelCache["Service"]
+ * ) => CommandQueue.fromDriver({ driver, device, cache })
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -145,177 +170,7 @@ export const fromDriver = (options: {
   readonly driver: QueueDriver
   readonly device: DeviceContext["Service"]
   readonly cache: KernelCache["Service"]
-}): CommandQueue["Service"] => {
-  const { cache, device, driver } = options
-
-  const usable = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
-    const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
-    if (problem !== undefined || BufferUsage.has(buffer.usage, usage)) return problem
-    return invalidRequest(
-      operation,
-      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage)}`,
-      "Name that flag in the usage when you allocate."
-    )
-  }
-
-  const write: CommandQueue["Service"]["write"] = (target, data, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.write"
-      const unusable = usable(operation, target, BufferUsage.copyDst)
-      if (unusable !== undefined) return unusable
-      const bytes = HostData.bytes(operation, data)
-      if (bytes instanceof GpuError) return bytes
-      const offset = options?.offset ?? 0
-      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength)
-      if (problem !== undefined) return problem
-      const memory = BufferLike.deviceBuffer(target)
-      if (memory === undefined || bytes.byteLength === 0) return Exit.void
-      return proven(driver.writeUnsafe(memory, offset, bytes), memory)
-    })
-
-  /** The source must be usable. */
-  const readBytes = (
-    operation: string,
-    source: BufferLike.BufferLike,
-    offset: number,
-    bytes: number
-  ): Effect.Effect<ArrayBuffer, GpuError> => {
-    const problem = BufferRange.problem(operation, source.size, offset, bytes)
-    if (problem !== undefined) return problem
-    const memory = BufferLike.deviceBuffer(source)
-    return memory === undefined || bytes === 0
-      ? Effect.succeed(new ArrayBuffer(0))
-      : driver.read(memory, offset, bytes)
-  }
-
-  const read: CommandQueue["Service"]["read"] = (source, type, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.read"
-      const problem = usable(operation, source, BufferUsage.copySrc)
-      if (problem !== undefined) return problem
-      const offset = options?.offset ?? 0
-      const bytes = options?.length === undefined ? source.size - offset : options.length * type.BYTES_PER_ELEMENT
-      if (bytes % type.BYTES_PER_ELEMENT !== 0) {
-        return invalidRequest(
-          operation,
-          `${bytes} bytes are no whole number of ${type.name} elements`,
-          "Pass length, in elements, or read a Uint8Array."
-        )
-      }
-      return Effect.map(readBytes(operation, source, offset, bytes), (buffer) => new type(buffer))
-    })
-
-  const readInto: CommandQueue["Service"]["readInto"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.readInto"
-      const problem = usable(operation, source, BufferUsage.copySrc)
-      if (problem !== undefined) return problem
-      const view = HostData.bytes(operation, target)
-      if (view instanceof GpuError) return view
-      return Effect.flatMap(
-        readBytes(operation, source, options?.offset ?? 0, view.byteLength),
-        (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void
-      )
-    })
-
-  const copy: CommandQueue["Service"]["copy"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.copy"
-      const unusable = usable(operation, source, BufferUsage.copySrc) ?? usable(operation, target, BufferUsage.copyDst)
-      if (unusable !== undefined) return unusable
-      const sourceOffset = options?.sourceOffset ?? 0
-      const targetOffset = options?.targetOffset ?? 0
-      const bytes = options?.size ?? source.size - sourceOffset
-      const problem = BufferRange.problem(operation, source.size, sourceOffset, bytes) ??
-        BufferRange.problem(operation, target.size, targetOffset, bytes)
-      if (problem !== undefined) return problem
-      const from = BufferLike.deviceBuffer(source)
-      const to = BufferLike.deviceBuffer(target)
-      if (from === undefined || to === undefined) return Exit.void
-      if (from === to) {
-        return invalidRequest(
-          operation,
-          "source and target are the same buffer",
-          "WebGPU forbids a copy within one buffer: go through a second one."
-        )
-      }
-      return bytes === 0
-        ? Exit.void
-        : proven(driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
-    })
-
-  const fill: CommandQueue["Service"]["fill"] = (target, pattern, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.fill"
-      const unusable = usable(operation, target, BufferUsage.copyDst)
-      if (unusable !== undefined) return unusable
-      const offset = options?.offset ?? 0
-      const bytes = options?.size ?? target.size - offset
-      const problem = BufferRange.problem(operation, target.size, offset, bytes)
-      if (problem !== undefined) return problem
-      if (!Number.isInteger(pattern) || pattern < 0 || pattern > 0xffffffff) {
-        return invalidRequest(
-          operation,
-          `the pattern ${pattern} is no unsigned 32-bit number`,
-          "Pass the 4 bytes as one number, as 0xff00ff00."
-        )
-      }
-      const memory = BufferLike.deviceBuffer(target)
-      return memory === undefined || bytes === 0
-        ? Exit.void
-        : proven(driver.fillUnsafe(memory, offset, bytes, pattern), memory)
-    })
-
-  const dispatch: CommandQueue["Service"]["dispatch"] = (kernel, args, count) =>
-    Effect.suspend(() => {
-      const compiled = cache.getUnsafe(kernel)
-      return compiled === undefined
-        ? Effect.flatMap(device.status.error ?? cache.get(kernel), (compiled) => record(compiled, kernel, args, count))
-        : record(compiled, kernel, args, count)
-    })
-
-  /** A kernel can have left the cache since it was compiled for this dispatch; then it is compiled again. */
-  const record = (
-    compiled: CompiledKernel,
-    kernel: Kernel,
-    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
-    count: number
-  ): Effect.Effect<void, GpuError> => {
-    if (compiled.released) {
-      return Effect.flatMap(device.status.error ?? cache.get(kernel), (again) => record(again, kernel, args, count))
-    }
-    const bound = DispatchArguments.bind(kernel, args, count, device.info, usable)
-    if (bound instanceof GpuError) return bound
-    if (count === 0) return Exit.void
-    const exit = driver.dispatchUnsafe({ compiled, vectors: bound.vectors, scalars: bound.scalars, count })
-    return proven(exit, ...bound.vectors.map((vector) => vector.buffer))
-  }
-
-  return CommandQueue.of({
-    write,
-    read,
-    readInto,
-    copy,
-    fill,
-    dispatch,
-    flush: Effect.suspend(() => device.status.error ?? driver.flushUnsafe()),
-    finish: Effect.suspend(() => device.status.error ?? driver.finish),
-    driver
-  })
-}
-
-/**
- * A deferred block shows only at its first use that its memory does not exist; it must never be leased again.
- *
- * @see pyopencl.tools.DeferredAllocator
- */
-const proven = (
-  exit: Exit.Exit<void, GpuError>,
-  ...buffers: ReadonlyArray<DeviceBuffer>
-): Exit.Exit<void, GpuError> => {
-  if (Exit.isFailure(exit)) { for (const buffer of buffers) buffer.recyclable = false }
-  return exit
-}
+}): CommandQueue["Service"] => CommandQueue.of(new CheckedQueue(options))
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes.
@@ -466,7 +321,18 @@ export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
 ): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.dispatch(kernel, args, count))
 
 /**
- * Submits what was recorded, without waiting for it.
+ * Submits what was recorded, without waiting for it. Fails with DeviceLost, or with the DriverError of a submit that
+ * the driver refuses; the work's own failures are told by `finish` and `read`.
+ *
+ * **Example** (Letting the device begin while the program goes on)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const begin = (x: PooledBuffer.PooledBuffer) => Effect.andThen(CommandQueue.fill(x, 0), CommandQueue.flush)
+ * ```
  *
  * @category accessors
  * @since 0.1.0
@@ -475,6 +341,18 @@ export const flush: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.u
 
 /**
  * Waits until everything recorded before has run, without blocking the event loop, and fails with its errors.
+ * They are a DriverError with the labels of the commands, told once, or DeviceLost.
+ *
+ * **Example** (Waiting for the device, and hearing of failures)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ *
+ * const settled = CommandQueue.finish.pipe(
+ *   Effect.catchReason("GpuError", "DriverError", ({ commands, log }) => Effect.logError(log, commands))
+ * )
+ * ```
  *
  * @category accessors
  * @since 0.1.0

@@ -12,6 +12,21 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
  *
  * Each backend has a subclass of its own and unwraps only that.
  *
+ * **Example** (The buffers of a backend of your own)
+ *
+ * ```ts
+ * import { BufferUsage, DeviceBuffer } from "effect-gpu-pool"
+ * import type { DeviceInfo } from "effect-gpu-pool"
+ *
+ * class MyBuffer extends DeviceBuffer.DeviceBuffer {
+ *   readonly memory: ArrayBuffer
+ *   constructor(owner: DeviceInfo.DeviceInfo, bytes: number) {
+ *     super(owner, bytes, BufferUsage.defaultUsage, undefined)
+ *     this.memory = new ArrayBuffer(bytes)
+ *   }
+ * }
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -25,7 +40,10 @@ export abstract class DeviceBuffer {
   label: string | undefined
   /** Set by the backend when it gives the memory back. */
   destroyed = false
-  /** False once a command on it could not even be recorded: its memory may not exist, so no pool leases it again. */
+  /**
+   * False once a command on it was refused for want of memory or by the driver, or failed on OpenCL: its memory may
+   * not exist, so no pool leases it again.
+   */
   recyclable = true
 
   constructor(owner: DeviceInfo, size: number, usage: BufferUsage, label: string | undefined) {

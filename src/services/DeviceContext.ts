@@ -47,14 +47,26 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Effect.Effect<DeviceBuffer, GpuError>
   /**
-   * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an Allocator
-   * sees to that. Destroying a buffer twice does nothing.
+   * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an
+   * Allocator sees to that. Destroying a buffer twice does nothing.
    */
   readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/DeviceContext") {}
 
 /**
  * The open device's description.
+ *
+ * **Example** (Choosing a size that the device can hold)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceContext } from "effect-gpu-pool"
+ *
+ * const largest = Effect.flatMap(
+ *   DeviceContext.info,
+ *   ({ limits }) => BufferPool.allocate(Math.min(1 << 30, limits.maxBufferSize))
+ * )
+ * ```
  *
  * @category accessors
  * @since 0.1.0

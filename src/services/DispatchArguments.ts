@@ -36,6 +36,22 @@ export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number
 /**
  * The values for a kernel's arguments, by name.
  *
+ * **Example** (Naming the arguments of a kernel)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import type { DispatchArguments, PooledBuffer } from "effect-gpu-pool"
+ *
+ * const scale = Kernel.make({
+ *   name: "scale",
+ *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+ *   body: { wgsl: "x[i] = a * x[i];" }
+ * })
+ * type ScaleArguments = DispatchArguments.DispatchArguments<typeof scale.args>
+ *
+ * const doubled = (x: PooledBuffer.PooledBuffer): ScaleArguments => ({ x, a: 2 })
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -48,8 +64,7 @@ export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
 /**
  * Checked arguments in the kernel's order, as a queue driver takes them.
  *
- * @category models
- * @since 0.1.0
+ * @internal
  */
 export interface BoundArguments {
   readonly vectors: ReadonlyArray<VectorBinding>
@@ -64,8 +79,7 @@ type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) 
 /**
  * Checks the arguments of a dispatch and puts them in order.
  *
- * @category constructors
- * @since 0.1.0
+ * @internal
  */
 export const bind = (
   kernel: Kernel,
@@ -74,7 +88,7 @@ export const bind = (
   info: DeviceInfo,
   usable: Usable
 ): BoundArguments | GpuError => {
-  const problem = countProblem(count) ?? namesProblem(kernel, args)
+  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, args)
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
   const scalars: Array<number> = []
@@ -98,6 +112,14 @@ const countProblem = (count: number): GpuError | undefined =>
     operation,
     `count ${count} is no whole number of items from 0 to 2^32 - 1`,
     "Dispatch in several parts if there are more items."
+  )
+
+/** Programs without types can pass anything. */
+const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =>
+  typeof args === "object" && args !== null ? undefined : invalidRequest(
+    operation,
+    `the arguments of kernel "${kernel.name}" are ${args === null ? "null" : `a value of type ${typeof args}`}`,
+    "Pass an object with the arguments by name."
   )
 
 const namesProblem = (kernel: Kernel, args: Readonly<Record<string, ArgumentValue>>): GpuError | undefined => {
@@ -124,7 +146,7 @@ const scalarProblem = (argument: ScalarArg, value: ArgumentValue | undefined): G
   ) return undefined
   return invalidRequest(
     operation,
-    `argument "${argument.name}" is ${typeof value === "object" ? "a buffer" : String(value)}, no ${argument.dtype}`,
+    `argument "${argument.name}" is ${typeof value === "object" ? "an object" : String(value)}, no ${argument.dtype}`,
     range === undefined ? "Pass a number." : `Pass a whole number from ${range[0]} to ${range[1]}.`
   )
 }
@@ -142,11 +164,10 @@ const bindVector = (
   }
   const buffer = isOffsetBuffer(value) ? value.buffer : value
   const offset = isOffsetBuffer(value) ? value.offset : 0
-  const memory = BufferLike.deviceBuffer(buffer)
   return usable(operation, buffer, BufferUsage.storage) ??
     accessProblem(argument, buffer) ??
     sizeProblem(argument, buffer, offset, info) ??
-    { buffer: memory as DeviceBuffer, size: buffer.size, offset }
+    { buffer: BufferLike.deviceBuffer(buffer) as DeviceBuffer, size: buffer.size, offset }
 }
 
 const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {

@@ -11,12 +11,29 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { check, type Kernel } from "../domain/Kernel.ts"
+import * as KernelSupport from "../domain/KernelSupport.ts"
 
 /**
  * A kernel that one device can run; each backend has a subclass of its own.
+ *
+ * **Example** (The compiled kernels of a backend of your own)
+ *
+ * ```ts
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ *
+ * class MyCompiledKernel extends KernelCache.CompiledKernel {
+ *   readonly program: bigint
+ *   constructor(kernel: Kernel.Kernel, program: bigint) {
+ *     super(kernel)
+ *     this.program = program
+ *   }
+ * }
+ * ```
  *
  * @category models
  * @since 0.1.0
@@ -44,12 +61,28 @@ export interface KernelCacheStats {
   readonly misses: number
   /** Kernels given back because the cache was full. */
   readonly evictions: number
+  /** Compiled kernels kept now. */
   readonly size: number
+  /** The most compiled kernels that are kept. */
   readonly capacity: number
 }
 
 /**
  * The service: compiled kernels of one device. Each backend's layer provides it.
+ *
+ * **Example** (Compiling before the first dispatch)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ *
+ * const warmUp = Effect.fnUntraced(function*(kernels: ReadonlyArray<Kernel.Kernel>) {
+ *   const cache = yield* KernelCache.KernelCache
+ *   yield* Effect.forEach(kernels, cache.get, { concurrency: 4, discard: true })
+ *   return yield* cache.stats
+ * })
+ * ```
  *
  * @category services
  * @since 0.1.0
@@ -57,8 +90,9 @@ export interface KernelCacheStats {
 export class KernelCache extends Context.Service<KernelCache, {
   /**
    * The compiled form of a kernel; compiles it on the first call. Concurrent calls share one compilation, also when the
-   * fiber that started it is interrupted. Fails with InvalidRequest for a malformed definition, Unsupported for a missing
-   * body or element type, DriverError with the compiler's log, or DeviceLost.
+   * fiber that started it is interrupted. Fails with InvalidRequest for a malformed definition, Unsupported for a
+   * missing body or element type, LimitExceeded for more vectors or a larger workgroup than the device takes,
+   * DriverError with the compiler's log, or DeviceLost.
    */
   readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
   /** The compiled form when it is there, without a step. Counts a hit. */
@@ -79,12 +113,31 @@ type Entry<C> = { readonly key: string; readonly compiled: C }
 export interface KernelCompiler<C extends CompiledKernel> {
   /** Everything that the result depends on: source and options. */
   readonly key: (kernel: Kernel) => string
+  /** The definition is checked, and within what the device supports; whether it has the backend's body is not. */
   readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
   readonly release: (compiled: C) => void
 }
 
 /**
- * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is full.
+ * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is
+ * full. Fails with InvalidRequest for a capacity that is no positive integer.
+ *
+ * **Example** (The cache of a backend of your own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { DeviceContext } from "effect-gpu-pool"
+ *
+ * class Interpreted extends KernelCache.CompiledKernel {}
+ *
+ * const cacheOf = ({ info, status }: DeviceContext.DeviceContext["Service"]) =>
+ *   KernelCache.make<Interpreted>({
+ *     key: ({ body, name }) => JSON.stringify([name, body.wgsl]),
+ *     compile: (kernel) => Effect.succeed(new Interpreted(kernel)),
+ *     release: () => {}
+ *   }, { info, status, capacity: 16 })
+ * ```
  *
  * @category constructors
  * @since 0.1.0
@@ -94,6 +147,8 @@ export const make = <C extends CompiledKernel>(
   options: {
     /** The device's; a lost device answers every request with its DeviceLost error. */
     readonly status: DeviceStatus
+    /** The device's; a kernel that it cannot run is refused before anything is compiled. */
+    readonly info: DeviceInfo
     /** How many compiled kernels are kept, 256 without it. */
     readonly capacity?: number | undefined
   }
@@ -102,13 +157,13 @@ export const make = <C extends CompiledKernel>(
     const capacity = options.capacity ?? 256
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
-        "KernelCache",
-        `capacity ${capacity} is no positive integer`,
+        "KernelCache.make",
+        `kernelCacheCapacity ${capacity} is no positive integer`,
         "Leave it out for 256."
       )
     }
     const scope = yield* Effect.scope
-    const cache = new Cache(compiler, capacity, options.status)
+    const cache = new Cache(compiler, capacity, options)
     yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
     return KernelCache.of({
       get: (kernel) => Effect.suspend(() => cache.get(kernel, scope)),
@@ -127,14 +182,20 @@ class Cache<C extends CompiledKernel> {
   /** Saves building the key again for a kernel object seen before. */
   readonly #keys = new WeakMap<Kernel, string>()
   readonly #status: DeviceStatus
+  readonly #info: DeviceInfo
   #hits = 0
   #misses = 0
   #evictions = 0
 
-  constructor(compiler: KernelCompiler<C>, capacity: number, status: DeviceStatus) {
+  constructor(
+    compiler: KernelCompiler<C>,
+    capacity: number,
+    device: { readonly status: DeviceStatus; readonly info: DeviceInfo }
+  ) {
     this.#compiler = compiler
     this.#capacity = capacity
-    this.#status = status
+    this.#status = device.status
+    this.#info = device.info
   }
 
   get stats(): KernelCacheStats {
@@ -153,7 +214,7 @@ class Cache<C extends CompiledKernel> {
   }
 
   get(kernel: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
-    const problem = this.#status.error ?? check(kernel)
+    const problem = this.#status.error ?? check(kernel) ?? KernelSupport.problem(kernel, this.#info)
     if (problem !== undefined) return problem
     const key = this.#compiler.key(kernel)
     this.#keys.set(kernel, key)
@@ -241,3 +302,63 @@ class Cache<C extends CompiledKernel> {
     this.#compiler.release(compiled)
   }
 }
+
+/**
+ * The compiled form of a kernel; compiles it on the first call, so that a program can pay for it before its first
+ * dispatch.
+ *
+ * Fails with InvalidRequest for a malformed definition, Unsupported for a missing body or element type, DriverError
+ * with the compiler's log, or DeviceLost.
+ *
+ * **Example** (Compiling ahead)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument, KernelCache } from "effect-gpu-pool"
+ *
+ * const double = Kernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("f32", "x")],
+ *   body: { wgsl: "x[i] = 2.0 * x[i];", opencl: "x[i] = 2 * x[i];" }
+ * })
+ * const ahead = KernelCache.get(double)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const get = (kernel: Kernel): Effect.Effect<CompiledKernel, GpuError, KernelCache> =>
+  KernelCache.use((cache) => cache.get(kernel))
+
+/**
+ * Gives every compiled kernel back to the driver; the next dispatch of one compiles it again.
+ *
+ * **Example** (Between two phases of a program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, KernelCache } from "effect-gpu-pool"
+ *
+ * const phaseOver = Effect.andThen(CommandQueue.finish, KernelCache.clear)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const clear: Effect.Effect<void, never, KernelCache> = KernelCache.use((cache) => cache.clear)
+
+/**
+ * The cache's counters now.
+ *
+ * **Example** (How much was compiled)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ *
+ * const report = Effect.map(KernelCache.stats, (s) => `${s.misses} compiled, ${s.hits} found`)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stats: Effect.Effect<KernelCacheStats, never, KernelCache> = KernelCache.use((cache) => cache.stats)

@@ -8,6 +8,18 @@ import type { PooledBuffer } from "./PooledBuffer.ts"
 /**
  * The method by which a value tells which leases it holds.
  *
+ * **Example** (A record of leases with a method of its own)
+ *
+ * ```ts
+ * import { LeaseHolder } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const rows = (leases: ReadonlyArray<PooledBuffer.PooledBuffer>): LeaseHolder.LeaseHolder => ({
+ *   [LeaseHolder.LeaseHolder]: () => leases
+ * })
+ * LeaseHolder.leases(rows([])).size // => 0
+ * ```
+ *
  * @category symbols
  * @since 0.1.0
  */

@@ -5,19 +5,34 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
-import { BufferReleased, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import type { LeaseList } from "./leasing/LeaseList.ts"
 
 /**
- * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each acquire
- * makes a new one, so using it afterwards is a BufferReleased error and never another owner's memory.
+ * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each
+ * acquire makes a new one, so using it afterwards is a BufferReleased error and never another owner's memory.
  *
  * It implements {@link LeaseHolder}, as everything that holds leases should.
+ *
+ * **Example** (Size and capacity)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = BufferPool.use(1000, (lease) => Effect.succeed([lease.size, lease.capacity])).pipe(
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => [1000, 1024]
+ * ```
  *
  * @see pyopencl.tools.PooledBuffer, whose `size` is the block's instead of the request's
  * @category models
@@ -125,14 +140,15 @@ export const isLive = (lease: PooledBuffer): boolean => lease.list !== undefined
  */
 export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
   Effect.suspend(() => {
+    if (!(lease instanceof PooledBuffer)) return noLease("PooledBuffer.release", lease)
     const list = lease.list
     if (list === undefined) return releasedError("PooledBuffer.release", lease)
     return list.pool.endUnsafe(lease, "released") ?? Exit.void
   })
 
 /**
- * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released and
- * the answer is BufferReleased.
+ * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
+ * and the answer is BufferReleased.
  *
  * **Example** (Keeping a result beyond the scope of its work)
  *
@@ -154,10 +170,22 @@ export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
  * @since 0.1.0
  */
 export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() =>
-    lease.list === undefined
-      ? releasedError("PooledBuffer.transfer", lease)
-      : lease.list.pool.withList(scope, (list) => move(lease, list))
+  Effect.suspend(() => {
+    const operation = "PooledBuffer.transfer"
+    if (!(lease instanceof PooledBuffer)) return noLease(operation, lease)
+    if (lease.list === undefined) return releasedError(operation, lease)
+    if (!Predicate.hasProperty(scope, "state")) {
+      return invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
+    }
+    return lease.list.pool.withList(scope, (list) => move(lease, list))
+  })
+
+/** Programs without types can pass anything. */
+const noLease = (operation: string, value: unknown): GpuError =>
+  invalidRequest(
+    operation,
+    `${value === null ? "null" : `a value of type ${typeof value}`} was given for a lease`,
+    "Pass a lease of BufferPool.allocate."
   )
 
 const move = (lease: PooledBuffer, to: LeaseList): Effect.Effect<void, GpuError> => {

@@ -13,6 +13,14 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { CompiledKernel } from "./KernelCache.ts"
 
 /**
+ * How many recorded commands a driver submits at the latest. More in one submit would keep the device idle for longer
+ * and lose more with a failing one; fewer would pay a submit's fixed cost, with its error scopes on WebGPU, more often.
+ *
+ * @internal
+ */
+export const commandsPerFlush = 64
+
+/**
  * A vector argument of a dispatch.
  *
  * @category models
@@ -41,8 +49,8 @@ export interface Dispatch {
 }
 
 /**
- * The backend's side of a command queue. Offsets and lengths are bytes, multiples of 4 except for an access that ends at
- * the lease's size: the bytes up to the next multiple of 4 then belong to the lease too, if its block has them.
+ * The backend's side of a command queue. Offsets and lengths are bytes, multiples of 4 except for an access that ends
+ * at the lease's size: the bytes up to the next multiple of 4 then belong to the lease too, if its block has them.
  *
  * @category models
  * @since 0.1.0
@@ -75,7 +83,9 @@ export interface QueueDriver {
   readonly read: (source: DeviceBuffer, offset: number, bytes: number) => Effect.Effect<ArrayBuffer, GpuError>
   /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
   readonly finish: Effect.Effect<void, GpuError>
-  /** Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does. */
+  /**
+   * Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does.
+   */
   readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
   /** Waits until the driver has really given back what was destroyed. */
   readonly reclaim: Effect.Effect<void, GpuError>

@@ -16,7 +16,8 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { closedPool, type Mistake, mistakeTests } from "./BadRequests.ts"
-import type { ConformanceTest, TestServices } from "./ConformanceTest.ts"
+import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
 
 type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
@@ -158,6 +159,67 @@ const wrongLengths: ReadonlyArray<Mistake> = [
   ]
 ]
 
+/** Calls that give an offset or a length alone, and what their error says: nothing that was never passed. */
+const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> = [
+  [
+    "a read from past the end",
+    "offset 68 is outside the buffer of 64 bytes",
+    (lease) => CommandQueue.read(lease, Float32Array, { offset: 68 })
+  ],
+  [
+    "a fill from past the end",
+    "offset 68 is outside the buffer of 64 bytes",
+    (lease) => CommandQueue.fill(lease, 0, { offset: 68 })
+  ],
+  [
+    "a copy from past the end",
+    "sourceOffset 68 is outside the buffer of 64 bytes",
+    (lease) => withGood((other) => CommandQueue.copy(lease, other, { sourceOffset: 68 }))
+  ],
+  [
+    "a copy to past the end",
+    "targetOffset 68 is outside the buffer of 64 bytes",
+    (lease) => withGood((other) => CommandQueue.copy(other, lease, { targetOffset: 68 }))
+  ],
+  [
+    "a read from NaN",
+    "offset NaN is no whole number of bytes, zero or more",
+    (lease) => CommandQueue.read(lease, Float32Array, { offset: NaN })
+  ],
+  [
+    "a read from within an element",
+    "offset 2 is no multiple of 4",
+    (lease) => CommandQueue.read(lease, Float32Array, { offset: 2 })
+  ],
+  [
+    "a read of NaN elements",
+    "length NaN is no whole number of Float32Array elements, zero or more",
+    (lease) => CommandQueue.read(lease, Float32Array, { length: NaN })
+  ],
+  [
+    "a fill of NaN bytes",
+    "size NaN is no whole number of bytes, zero or more",
+    (lease) => CommandQueue.fill(lease, 0, { size: NaN })
+  ]
+]
+
+const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call]) =>
+  inGroup("wrong ranges")(
+    `${name} is told by what was passed`,
+    Effect.gen(function*() {
+      const reason = yield* Expect.failsWith(name, withGood(call), "InvalidRequest")
+      Expect.equal("the problem", reason.problem, problem)
+    }),
+    { counting: true }
+  )
+)
+
+const wrongTypes: ReadonlyArray<Mistake> = [undefined, null, "Float32Array", DataView].map((type) => [
+  `a read of elements of type ${typeof type === "function" ? type.name : String(type)}`,
+  "InvalidRequest",
+  withGood((lease) => CommandQueue.read(lease, type as unknown as Float32ArrayConstructor))
+])
+
 const aliases: ReadonlyArray<Mistake> = [
   ["a copy within one lease", "InvalidRequest", withGood((lease) => CommandQueue.copy(lease, lease))],
   [
@@ -211,5 +273,6 @@ const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): Readon
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("wrong buffers", wrongBuffers),
   ...mistakeTests("wrong ranges", [...wrongRanges, ...wrongLengths, ...aliases]),
-  ...mistakeTests("wrong data", [...patterns, ...wrongData])
+  ...saidTests,
+  ...mistakeTests("wrong data", [...patterns, ...wrongData, ...wrongTypes])
 ]

@@ -25,7 +25,7 @@ const test = inGroup("failures")
 /** A dispatch that the types forbid. */
 const untyped = (
   kernel: Kernel.Kernel,
-  args: Readonly<Record<string, unknown>>,
+  args: unknown,
   count: number
 ): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
   CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel.Kernel["args"]>, count)
@@ -43,11 +43,15 @@ const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((co
 ])
 
 const names: ReadonlyArray<Mistake> = [
+  ["no arguments at all", "InvalidRequest", untyped(Kernels.iota, undefined, 1)],
+  ["null for the arguments", "InvalidRequest", untyped(Kernels.iota, null, 1)],
   ["a missing vector", "InvalidRequest", untyped(Kernels.iota, { start: 0 }, 1)],
   ["a missing scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y }, 1))],
   ["an unknown argument", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1))],
   ["a number for a vector", "InvalidRequest", untyped(Kernels.iota, { y: 3, start: 0 }, 1)],
   ["null for a vector", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 }, 1)],
+  ["an object for a vector", "InvalidRequest", untyped(Kernels.iota, { y: {}, start: 0 }, 1)],
+  ["null within a view", "InvalidRequest", untyped(Kernels.view, { x: { buffer: null, offset: 0 }, y: null }, 1)],
   ["a buffer for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: y }, 1))],
   ["a string for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))]
 ]
@@ -153,7 +157,35 @@ const kernelWith = (options: {
     workgroupSize: options.workgroupSize
   })
 
+/** A good argument with one thing changed to what the types forbid. */
+const vectorWith = (change: object): VectorArg => ({ ...VectorArg("u32", "y"), ...change })
+
 const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(kernel))
+
+/** Definitions that the types forbid. */
+const untypedDefinitions: ReadonlyArray<Mistake> = [
+  ...[undefined, null, 3, {}, { name: "bare", args: [] }].map((value): Mistake => [
+    `${JSON.stringify(value)} for a kernel`,
+    "InvalidRequest",
+    untyped(value as unknown as Kernel.Kernel, {}, 1)
+  ]),
+  ...["f16", "toString", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
+    [
+      `a vector of ${dtype}`,
+      "InvalidRequest",
+      compile(kernelWith({ args: [VectorArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
+    ],
+    [
+      `a scalar of ${dtype}`,
+      "InvalidRequest",
+      compile(kernelWith({ args: [ScalarArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
+    ]
+  ]),
+  ["a vector with the access rw", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ access: "rw" })] }))],
+  ["an argument of no kind", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] }))],
+  ["an argument without a name", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ name: undefined })] }))],
+  ["undefined for an argument", "InvalidRequest", compile(kernelWith({ args: [undefined as unknown as VectorArg] }))]
+]
 
 const definitions: ReadonlyArray<Mistake> = [
   ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
@@ -217,8 +249,8 @@ const brokenSource = Effect.gen(function*() {
 })
 
 /**
- * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse them.
- * Then the next finish says so, once, and names them.
+ * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
+ * them. Then the next finish says so, once, and names them.
  */
 const destroyedByHand = Effect.gen(function*() {
   const device = yield* DeviceContext
@@ -265,7 +297,7 @@ const failingBody = Effect.gen(function*() {
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...vectors]),
-  ...mistakeTests("bad kernels", definitions),
+  ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
   test("a compile error carries the compiler's log and leaves the queue usable", brokenSource, { counting: true }),
   test("a failure of recorded work has an address, and is told once", destroyedByHand, { counting: true }),
   test("a kernel that fails has an address, and the queue stays usable", failingBody)

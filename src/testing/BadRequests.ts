@@ -1,5 +1,6 @@
 /**
- * What is asked of a pool, a queue or an allocator in a wrong way: each mistake has its reason, the same on every backend.
+ * What is asked of a pool, a queue or an allocator in a wrong way: each mistake has its reason, the same on every
+ * backend.
  *
  * @internal
  */
@@ -160,6 +161,24 @@ const lifetimes: ReadonlyArray<Mistake> = [
     "releasing a lease of a closed pool",
     "BufferReleased",
     Effect.flatMap(closedPool, ({ lease }) => PooledBuffer.release(lease))
+  ],
+  [
+    "transferring to no scope",
+    "InvalidRequest",
+    Effect.flatMap(
+      BufferPool.allocate(64),
+      (lease) => PooledBuffer.transfer(lease, undefined as unknown as Scope.Scope)
+    )
+  ],
+  [
+    "transferring no lease",
+    "InvalidRequest",
+    Effect.flatMap(Effect.scope, (scope) => PooledBuffer.transfer(null as unknown as PooledBuffer.PooledBuffer, scope))
+  ],
+  [
+    "releasing no lease",
+    "InvalidRequest",
+    PooledBuffer.release(undefined as unknown as PooledBuffer.PooledBuffer)
   ],
   [
     "transferring a released lease",

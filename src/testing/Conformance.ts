@@ -100,8 +100,8 @@ export const suite = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
 ]
 
 /**
- * The part of a suite that only counts, for a device that runs no commands, as Dawn's null backend: nothing in it compares
- * data that came back.
+ * The part of a suite that only counts, for a device that runs no commands, as Dawn's null backend: nothing in it
+ * compares data that came back.
  *
  * **Example** (What a device without commands can pass)
  *
@@ -136,8 +136,8 @@ export interface Outcome {
 }
 
 /**
- * Runs tests one after the other on one device, and then checks that closing it leaves no driver object. For a page, or any
- * place without a test framework. Fails only when the device cannot be opened.
+ * Runs tests one after the other on one device, and then checks that closing it leaves no driver object. For a page, or
+ * any place without a test framework. Fails only when the device cannot be opened.
  *
  * **Example** (Running the suite in a page)
  *

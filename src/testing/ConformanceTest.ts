@@ -1,6 +1,6 @@
 /**
- * One conformance test, and what every one of them proves besides its own story: that the pool's counters add up at each
- * end, and that no driver object stays behind.
+ * One conformance test, and what every one of them proves besides its own story: that the pool's counters add up at
+ * each end, and that no driver object stays behind.
  *
  * @since 0.1.0
  */
@@ -46,8 +46,8 @@ export interface ConformanceTest {
 }
 
 /**
- * How much of the work of heavy tests is done, from 0 to 1; 1 when nothing is provided. A simulator takes less: no test is
- * left out by it, and each keeps the least amount at which it still means something.
+ * How much of the work of heavy tests is done, from 0 to 1; 1 when nothing is provided. A simulator takes less: no test
+ * is left out by it, and each keeps the least amount at which it still means something.
  *
  * **Example** (A hundredth of the heavy work)
  *
@@ -70,7 +70,8 @@ export const workScale: Context.Reference<number> = Context.Reference<number>(
 )
 
 /**
- * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting part.
+ * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting
+ * part.
  *
  * @internal
  */
@@ -205,8 +206,8 @@ type ObjectCounts = Readonly<Record<string, number>>
 const baselines = new WeakMap<DeviceInfo, ObjectCounts>()
 
 /**
- * The driver objects of an idle device. A queue may keep some for reuse (a uniform ring, a fill pattern), so every kind of
- * command runs once before they are counted.
+ * The driver objects of an idle device. A queue may keep some for reuse (a uniform ring, a fill pattern), so every kind
+ * of command runs once before they are counted.
  */
 const warmBaseline: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(function*() {
   const { info } = yield* DeviceContext

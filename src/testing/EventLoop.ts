@@ -38,8 +38,8 @@ const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<num
 const enoughTurns = 4
 
 /**
- * Gives the device more and more to do until waiting for it lets the loop turn often enough. A fast device needs more work
- * than a slow one; one that blocks the loop never gets there.
+ * Gives the device more and more to do until waiting for it lets the loop turn often enough. A fast device needs more
+ * work than a slow one; one that blocks the loop never gets there.
  */
 const turnsWhile = (
   what: string,

@@ -10,6 +10,14 @@ import type { GpuError, Reason } from "../domain/GpuError.ts"
 /**
  * Something is not as the contract of a backend says. A test dies with it.
  *
+ * **Example** (Telling a mismatch from another failure)
+ *
+ * ```ts
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const isMismatch = (cause: unknown) => cause instanceof Conformance.Mismatch
+ * ```
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -60,8 +68,7 @@ export const numbers = (what: string, actual: Numbers, expected: Numbers | Reado
 }
 
 /**
- * The effect fails with this reason, and its message says what to do. A hint or a second sentence does; a DriverError
- * carries the driver's own words instead.
+ * The effect fails with this reason, and its message says what to do: a hint or a second sentence does.
  *
  * @internal
  */
@@ -90,5 +97,6 @@ export const reasonOf = <Tag extends Reason["_tag"]>(
 
 const isHelpful = (reason: Reason): boolean => {
   if ("hint" in reason && reason.hint.trim() === "") return false
-  return reason._tag === "DriverError" ? reason.log.trim() !== "" : /[.)] [A-Z]/.test(reason.message)
+  if (reason._tag === "DriverError" && reason.log.trim() === "") return false
+  return /[.)!?] [A-Z]/.test(reason.message)
 }

@@ -1,6 +1,6 @@
 /**
- * Opening and closing devices: nothing stays behind, and whoever comes late is told so. These tests open devices of their
- * own.
+ * Opening and closing devices: nothing stays behind, and whoever comes late is told so. These tests open devices of
+ * their own.
  *
  * @internal
  */

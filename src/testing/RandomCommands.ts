@@ -34,7 +34,9 @@ const makePair = Effect.fnUntraced(function*(random: Random) {
   return { lease, bytes }
 })
 
-/** A range that the portable rules allow on both sizes; one that ends at a size must end at both unless it is aligned. */
+/**
+ * A range that the portable rules allow on both sizes; one that ends at a size must end at both unless it is aligned.
+ */
 const anyRange = (random: Random, size: number): { readonly offset: number; readonly length: number } => {
   const offset = 4 * random.integer(0, Math.floor(size / 4))
   const length = random.integer(0, 1) === 0 ? size - offset : 4 * random.integer(0, Math.floor((size - offset) / 4))

@@ -23,8 +23,8 @@ export interface TestFramework {
 }
 
 /**
- * Registers tests with a framework: a suite for each group, on one device that is opened for the first test and closed after
- * the last. The close must leave no driver object.
+ * Registers tests with a framework: a suite for each group, on one device that is opened for the first test and closed
+ * after the last. The close must leave no driver object.
  *
  * **Example** (Vitest)
  *

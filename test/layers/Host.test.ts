@@ -46,6 +46,7 @@ describe("Host.layer", () => {
     { maxVectorArguments: NaN },
     { maxWorkgroupSize: -1 },
     { rangeItems: 0 },
+    { kernelCacheCapacity: 0 },
     { latency: -1 },
     { latency: NaN }
   ]

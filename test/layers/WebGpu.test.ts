@@ -86,6 +86,26 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       assert.isTrue(result.subarray(count).every((value) => value === 0))
     })))
 
+  it.live("refuses more items than the grid can hold, names the most, and keeps the block", () =>
+    onGpu(Effect.gen(function*() {
+      const { device } = yield* WebGpu.WebGpu
+      const kernel = Kernel.make({
+        name: "one",
+        args: [VectorArg("u32", "x")],
+        body: { wgsl: "x[0] = 1u;" },
+        workgroupSize: 1
+      })
+      const largest = device.limits.maxComputeWorkgroupsPerDimension
+      const refused = BufferPool.use(64, (x) => CommandQueue.dispatch(kernel, { x }, 0xffffffff))
+      const { reason } = yield* Effect.flip(refused)
+      assert(reason._tag === "LimitExceeded")
+      deepStrictEqual(
+        [reason.operation, reason.limitName, reason.requested, reason.limit],
+        ["CommandQueue.dispatch", "maxDispatchItems", 0xffffffff, largest ** 2]
+      )
+      strictEqual((yield* BufferPool.stats).heldBlocks, 1)
+    })))
+
   it.live("keeps the scalars of every dispatch apart, also when the ring grows and is written again", () =>
     onGpu(Effect.gen(function*() {
       const names = Array.from({ length: 100 }, (_, index) => `s${index}`)

@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import { generate, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
+import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
 
 const axpy = Kernel.make({
   name: "axpy",
@@ -97,11 +97,6 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
     const opencl = failure(Kernel.make({ name: "other", args: [], body: { opencl: ";" } }))
     strictEqual(opencl.reason._tag, "Unsupported")
     assert.include(opencl.message, "without a WGSL body")
-    for (const argument of [VectorArg("f64", "wide"), ScalarArg("f64", "wide")]) {
-      const wide = failure(Kernel.make({ name: "wide", args: [argument], body: { wgsl: "" } }))
-      strictEqual(wide.reason._tag, "Unsupported")
-      assert.include(wide.message, `f64 (argument "wide")`)
-    }
   })
 
   it("lays out enough workgroups within two dimensions, and no index that wraps round", () => {
@@ -123,5 +118,16 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
     deepStrictEqual(workgroups(0xffffffff, 64, largest), [32_768, 2048])
     strictEqual(workgroups(0xffffffff, 1, largest), undefined)
     strictEqual(workgroups(0xffffffff, 96, largest), undefined)
+  })
+
+  it("knows the most items that have a layout", () => {
+    const largest = 65_535
+    strictEqual(maxDispatchItems(1, largest), largest ** 2)
+    strictEqual(maxDispatchItems(64, largest), 2 ** 32)
+    for (const size of [2, 3, 96, 1000]) {
+      const most = maxDispatchItems(size, largest)
+      assert.isDefined(workgroups(most, size, largest))
+      assert.isUndefined(workgroups(most + 1, size, largest))
+    }
   })
 })

@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { outOfMemory } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
@@ -99,7 +100,30 @@ describe("an immediate allocation", () => {
     }).pipe(Effect.scoped, Effect.provide(Allocator.layerDeferred.pipe(Layer.provideMerge(refused)))))
 })
 
+describe("reclaim", () => {
+  it.effect("waits until what was freed can be had again", () =>
+    Effect.gen(function*() {
+      yield* Effect.scoped(Allocator.allocate(1000))
+      strictEqual(yield* tagOf(Effect.scoped(Allocator.allocate(1000))), "OutOfMemory")
+      yield* Allocator.reclaim
+      strictEqual((yield* Effect.scoped(Allocator.allocate(1000))).size, 1000)
+    }).pipe(
+      Effect.provide(
+        Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ capacityBytes: 1000, lateFree: true })))
+      )
+    ))
+})
+
 describe("a buffer without a pool", () => {
+  it.effect("has the usage and label that it was asked for", () =>
+    Effect.gen(function*() {
+      const options = { usage: BufferUsage.storage, label: "once" }
+      const allocator = yield* Allocator.Allocator
+      for (const buffer of [yield* Allocator.allocate(64, options), yield* allocator.allocate(64, options)]) {
+        deepStrictEqual([buffer.usage, buffer.label], [BufferUsage.storage, "once"])
+      }
+    }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
+
   it.effect("is given back with its scope, and an error then is logged", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []

@@ -42,8 +42,7 @@ interface Job {
 /** Answers on a later turn of the event loop, as a driver that has to be awaited. */
 const slow = decorated((allocator: Allocator.Allocator["Service"]) => ({
   ...allocator,
-  allocate: (bytes, usage, label) =>
-    Effect.uninterruptible(Effect.andThen(nextTurn, allocator.allocate(bytes, usage, label)))
+  allocate: (bytes, options) => Effect.uninterruptible(Effect.andThen(nextTurn, allocator.allocate(bytes, options)))
 }))
 
 const scarce: OpenOptions = { host: { capacityBytes: 100, lateFree: true } }

@@ -124,12 +124,12 @@ describe("the heap stays flat", () => {
 const watched = (check: () => void): AllocatorLayer =>
   decorated((allocator) => ({
     ...allocator,
-    allocate: (bytes, usage, label) =>
+    allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.gen(function*() {
         check()
         yield* nextTurn
         check()
-        return yield* allocator.allocate(bytes, usage, label)
+        return yield* allocator.allocate(bytes, options)
       })),
     freeUnsafe: (buffer) => {
       check()
@@ -205,7 +205,7 @@ describe("many", () => {
     Allocator.Allocator,
     DeviceContext.useSync(({ info }) =>
       Allocator.Allocator.of({
-        allocate: (bytes, usage = 0) => Effect.sync(() => new Pretended(info, bytes, usage)),
+        allocate: (bytes, options) => Effect.sync(() => new Pretended(info, bytes, options?.usage ?? 0)),
         freeUnsafe: () => Exit.void,
         reclaim: Effect.void,
         immediate: true

@@ -7,16 +7,35 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
 import { DriverError, type GpuError, make as makeError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
 import { nextTurn, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
 
 class Compiled extends KernelCache.CompiledKernel {}
 
+const info: DeviceInfo = {
+  backend: "host",
+  name: "small",
+  vendor: "test",
+  driver: "test",
+  limits: {
+    maxBufferSize: 64,
+    maxBindingSize: 64,
+    granularity: 1,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 128,
+    maxVectorArguments: 2
+  },
+  dtypes: new Set(["f32", "u32"])
+}
+
 const make = (compiler: KernelCache.KernelCompiler<Compiled>, capacity?: number) =>
-  KernelCache.make(compiler, { status: new DeviceStatus("test"), capacity })
+  KernelCache.make(compiler, { status: new DeviceStatus("test"), info, capacity })
 
 const kernel = (name: string) => Kernel.make({ name, args: [], body: { host: () => {} } })
 
@@ -42,7 +61,15 @@ class Compiler implements KernelCache.KernelCompiler<Compiled> {
 }
 
 const failed = makeError(
-  new DriverError({ backend: "test", call: "compile", codeName: undefined, code: 1, log: "line 1", commands: [] })
+  new DriverError({
+    backend: "test",
+    call: "compile",
+    codeName: undefined,
+    code: 1,
+    log: "line 1",
+    commands: [],
+    hint: "Fix it."
+  })
 )
 
 describe("a kernel", () => {
@@ -149,6 +176,40 @@ describe("a kernel", () => {
     }).pipe(Effect.scoped, Effect.runPromise))
 })
 
+/** Why a small device refuses a kernel, without anything compiled. */
+const refused = (options: Partial<Pick<Kernel.Kernel, "args" | "workgroupSize">>) =>
+  Effect.gen(function*() {
+    const compiler = new Compiler()
+    const cache = yield* make(compiler)
+    const error = yield* Effect.flip(cache.get({ ...kernel("a"), ...options }))
+    deepStrictEqual(compiler.events, [])
+    return error
+  })
+
+describe("a kernel that the device cannot run", () => {
+  it.effect("for its element types names the argument, and those that it can have", () =>
+    Effect.gen(function*() {
+      for (const argument of [VectorArg("f64", "wide"), ScalarArg("f64", "wide")]) {
+        const error = yield* refused({ args: [argument] })
+        strictEqual(error.reason._tag, "Unsupported")
+        assert.match(error.message, /^KernelCache\.get, kernel "a": f64 \(argument "wide"\) .*f32, u32/)
+      }
+    }))
+
+  it.effect("for its vectors or its workgroup names the limit", () =>
+    Effect.gen(function*() {
+      const limits: Array<readonly [string, number, number]> = []
+      const vectors = ["x", "y", "z"].map((name) => VectorArg("f32", name))
+      for (const options of [{ args: [...vectors, ScalarArg("u32", "n")] }, { workgroupSize: 129 }]) {
+        const { reason } = yield* refused(options)
+        assert(reason._tag === "LimitExceeded")
+        strictEqual(reason.operation, `KernelCache.get, kernel "a"`)
+        limits.push([reason.limitName, reason.requested, reason.limit])
+      }
+      deepStrictEqual(limits, [["maxVectorArguments", 3, 2], ["maxWorkgroupSize", 129, 128]])
+    }))
+})
+
 describe("a cache", () => {
   it.effect("gives up the least recently used", () =>
     Effect.gen(function*() {
@@ -206,6 +267,21 @@ describe("a cache", () => {
   const bad = [0, -1, 0.5, NaN, Infinity]
   it.effect.each(bad)("of %d kernels is refused", (capacity) =>
     Effect.gen(function*() {
-      strictEqual(yield* tagOf(make(new Compiler(), capacity)), "InvalidRequest")
+      const error = yield* Effect.flip(make(new Compiler(), capacity))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, `kernelCacheCapacity ${capacity}`)
     }))
+})
+
+describe("the accessors", () => {
+  it.effect("are those of the cache in context", () =>
+    Effect.gen(function*() {
+      const first = yield* KernelCache.get(kernel("a"))
+      strictEqual(yield* KernelCache.get(kernel("a")), first)
+      const { hits, misses, size } = yield* KernelCache.stats
+      deepStrictEqual([hits, misses, size], [1, 1, 1])
+      yield* KernelCache.clear
+      strictEqual(first.released, true)
+      strictEqual((yield* KernelCache.stats).size, 0)
+    }).pipe(Effect.provideServiceEffect(KernelCache.KernelCache, make(new Compiler())), Effect.scoped))
 })

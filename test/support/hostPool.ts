@@ -81,10 +81,10 @@ export const layer = (options: OpenOptions = {}) =>
 export const recorded = (events: Array<string>): AllocatorLayer =>
   decorated((allocator) => ({
     ...allocator,
-    allocate: (bytes, usage, label) =>
+    allocate: (bytes, options) =>
       Effect.suspend(() => {
         events.push(`allocate ${bytes}`)
-        return allocator.allocate(bytes, usage, label)
+        return allocator.allocate(bytes, options)
       }),
     freeUnsafe: (buffer) => {
       events.push(`free ${buffer.size}`)

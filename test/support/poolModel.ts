@@ -253,7 +253,7 @@ export class PoolModel {
   }
 
   *#climb(request: Request): Generator<void, Outcome> {
-    const rungs = new Set<Rung>(["bin", "borrow"])
+    const rungs = new Set<Rung>(this.#options.policy.borrowHalves > 0n ? ["bin", "borrow"] : ["bin"])
     const exactSize = this.#exactSize(request)
     let capacity = this.#blockSize(request)
     let refused = false
@@ -381,7 +381,7 @@ export class PoolModel {
   }
 
   #tooLarge(size: bigint): boolean {
-    return size > this.#largestBlock
+    return size > this.#largestBlock || size > this.#options.capacityBytes
   }
 
   get #largestBlock(): bigint {

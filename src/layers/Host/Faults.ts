@@ -34,11 +34,12 @@ export interface Delays {
 }
 
 /**
- * Failures to come and counts of what has been, shared between a test and the host devices that it opens. The counts and
- * plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
+ * Failures to come and counts of what has been, shared between a test and the host devices that it opens. The counts
+ * and plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
  *
- * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no positive
- * integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test pass for the wrong reason.
+ * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no
+ * positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
+ * pass for the wrong reason.
  *
  * **Example** (A driver that refuses the second allocation)
  *
@@ -76,7 +77,9 @@ export class Faults {
     return this.#openings.count
   }
 
-  /** Allocations that reached the driver, failed ones included; one that was interrupted while delayed is not counted. */
+  /**
+   * Allocations that reached the driver, failed ones included; one that was interrupted while delayed is not counted.
+   */
   get allocations(): number {
     return this.#allocations.count
   }
@@ -218,7 +221,8 @@ export const makeFaults = (): Faults => new Faults()
 const noDelays = { allocations: undefined, reads: undefined }
 
 /**
- * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN for 0.
+ * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN
+ * for 0.
  *
  * @internal
  */

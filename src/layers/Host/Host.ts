@@ -54,7 +54,10 @@ export interface HostOptions {
   readonly defaultMaxBytes?: number | undefined
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
   readonly maxVectorArguments?: number | undefined
-  /** The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host has no use for it. */
+  /**
+   * The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host has no use for
+   * it.
+   */
   readonly maxWorkgroupSize?: number | undefined
   /** Memory of a destroyed buffer counts until the next finish or reclaim has completed, as on Dawn over Vulkan. */
   readonly lateFree?: boolean | undefined
@@ -64,10 +67,22 @@ export interface HostOptions {
   readonly latency?: Duration.Input | undefined
   /** Items that a kernel works through between two turns of the event loop, 65,536 when left out. */
   readonly rangeItems?: number | undefined
+  /** How many compiled kernels are kept, 256 without it. */
+  readonly kernelCacheCapacity?: number | undefined
 }
 
 /**
  * The service: what only the host backend has.
+ *
+ * **Example** (Failing from within a program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const failNextAllocation = Host.Host.useSync((host) => host.faults.failAllocations())
+ * const allocations = Effect.map(Host.Host, (host) => host.faults.allocations)
+ * ```
  *
  * @category services
  * @since 0.1.0
@@ -82,9 +97,10 @@ export class Host extends Context.Service<Host, {
 }>()("effect-gpu-pool/Host") {}
 
 /**
- * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is not
- * in it yet, so finish first. The view is detached when the buffer is destroyed; a block that goes to its next owner keeps
- * its memory, so don't keep the view for longer than the lease. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is
+ * not in it yet, so finish first. The view is detached when the buffer is destroyed; a block that goes to its next
+ * owner keeps its memory, so don't keep the view for longer than the lease. Fails with BufferReleased, ForeignBuffer or
+ * DeviceLost.
  *
  * **Example** (Looking at device memory)
  *
@@ -172,7 +188,11 @@ const make = Effect.fnUntraced(function*(
     Effect.suspend(() => open(settings)),
     (device) => Effect.sync(() => device.close())
   )
-  const cache = yield* KernelCache.make(HostKernel.compiler(device.info), { status: device.status })
+  const cache = yield* KernelCache.make(HostKernel.compiler(), {
+    status: device.status,
+    info: device.info,
+    capacity: options.kernelCacheCapacity
+  })
   const driver = new HostQueue(device, settings.rangeItems)
   const context = DeviceContext.of(device)
   return Context.make(DeviceContext, context).pipe(

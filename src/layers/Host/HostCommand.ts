@@ -1,7 +1,7 @@
 /**
  * What the host queue records: a command knows its label, the buffers it names, and how to do its work in pieces.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"

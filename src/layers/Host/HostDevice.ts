@@ -1,7 +1,7 @@
 /**
  * One open host device: its memory, its worker, and the faults that a test planned for it.
  *
- * @since 0.1.0
+ * @internal
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import { DriverError, ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
@@ -23,7 +24,17 @@ import { HostWorker, immediate } from "./HostWorker.ts"
  * @internal
  */
 export const driverError = (call: string, log: string, commands: ReadonlyArray<string>): GpuError =>
-  makeError(new DriverError({ backend: "host", call, codeName: undefined, code: undefined, log, commands }))
+  makeError(
+    new DriverError({
+      backend: "host",
+      call,
+      codeName: undefined,
+      code: undefined,
+      log,
+      commands,
+      hint: DriverHint.forCommands(commands)
+    })
+  )
 
 /** @internal */
 export class HostDevice {
@@ -84,7 +95,7 @@ export class HostDevice {
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (!(buffer instanceof HostBuffer) || buffer.owner !== this.info) {
-      return Exit.fail(foreign("DeviceContext.destroyBuffer", buffer))
+      return Exit.fail(foreign("DeviceContext.destroyBufferUnsafe", buffer))
     }
     if (buffer.destroyed) return Exit.void
     this.operation()

@@ -1,18 +1,21 @@
 /**
  * Kernels of the host backend: a function over a range of items, and what is put around it.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as Effect from "effect/Effect"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
-import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 
-/** A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the body declares. */
+/**
+ * A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the
+ * body declares.
+ */
 type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
 
 /**
@@ -30,8 +33,8 @@ export class HostKernel extends CompiledKernel {
 }
 
 /**
- * The argument object of a body: whole elements of each vector's requested size, first elements of those with an offset,
- * and scalars as the device's types hold them.
+ * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
+ * offset, and scalars as the device's types hold them.
  *
  * @internal
  */
@@ -74,11 +77,11 @@ const coerce = (dtype: DType.DType, value: number): number => {
 }
 
 /**
- * The host's compiler: there is nothing to translate, so it checks that a body is there and within the device's limits.
+ * The host's compiler: there is nothing to translate, so it checks that a body is there.
  *
  * @internal
  */
-export const compiler = (info: DeviceInfo): KernelCompiler<HostKernel> => {
+export const compiler = (): KernelCompiler<HostKernel> => {
   const identities = new WeakMap<object, number>()
   let bodies = 0
   const identity = (body: object): number => {
@@ -91,31 +94,12 @@ export const compiler = (info: DeviceInfo): KernelCompiler<HostKernel> => {
     // Two functions with the same source may close over different values, so a body is known by its identity.
     key: ({ args, body, name, workgroupSize }) =>
       JSON.stringify([body.host === undefined ? 0 : identity(body.host), name, args, workgroupSize]),
-    compile: (kernel) => Effect.suspend(() => compile(kernel, info)),
+    compile: (kernel) => Effect.suspend(() => compile(kernel)),
     release: () => {}
   }
 }
 
-const compile = (kernel: Kernel, info: DeviceInfo): Effect.Effect<HostKernel, GpuError> => {
-  const operation = `KernelCache.get("${kernel.name}")`
-  const { maxVectorArguments, maxWorkgroupSize } = info.limits
-  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg").length
-  if (kernel.body.host === undefined) {
-    return makeError(
-      new Unsupported({
-        operation,
-        backend: "host",
-        feature: `kernel "${kernel.name}" without a host body`,
-        hint: "Give it body.host, a function over a range of items, or run it on the backend that it has a body for."
-      })
-    )
-  }
-  if (vectors > maxVectorArguments) return tooMany(operation, vectors, "maxVectorArguments", maxVectorArguments)
-  if (kernel.workgroupSize > maxWorkgroupSize) {
-    return tooMany(operation, kernel.workgroupSize, "maxWorkgroupSize", maxWorkgroupSize)
-  }
-  return Effect.succeed(new HostKernel(kernel, kernel.body.host as Body))
+const compile = (kernel: Kernel): Effect.Effect<HostKernel, GpuError> => {
+  const body = bodyOf(kernel, "host", "host")
+  return isGpuError(body) ? body : Effect.succeed(new HostKernel(kernel, body as Body))
 }
-
-const tooMany = (operation: string, requested: number, limitName: string, limit: number): GpuError =>
-  makeError(new LimitExceeded({ operation, requested, limitName, limit }))

@@ -1,11 +1,12 @@
 /**
  * Buffers in process memory, and the ledger that makes them as scarce as a device's.
  *
- * @since 0.1.0
+ * @internal
  */
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { allocate } from "../../domain/HostData.ts"
 import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 
 /**
@@ -87,19 +88,5 @@ export class HostMemory {
   settle(): void {
     this.#usedBytes -= this.#lateBytes
     this.#lateBytes = 0
-  }
-}
-
-/**
- * Zeroed memory, or `undefined` when the process has none left: V8 says so with a RangeError.
- *
- * @internal
- */
-export const allocate = (bytes: number): ArrayBuffer | undefined => {
-  try {
-    return new ArrayBuffer(bytes)
-  } catch (cause) {
-    if (cause instanceof RangeError) return undefined
-    throw cause
   }
 }

@@ -1,21 +1,19 @@
 /**
  * The host backend's queue: records commands, submits them together, and reports their failures where they are awaited.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { allocate } from "../../domain/HostData.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
 import { CopyCommand, copyPieces, DispatchCommand, FillCommand, type HostCommand, WriteCommand } from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import { HostKernel } from "./HostKernel.ts"
-import { allocate, type HostBuffer } from "./HostMemory.ts"
+import type { HostBuffer } from "./HostMemory.ts"
 import { immediate, type Job } from "./HostWorker.ts"
-
-/** As many as the other backends collect before they submit. */
-const batchSize = 64
 
 /** A command and the fault that it is to meet. */
 type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
@@ -153,7 +151,7 @@ export class HostQueue implements QueueDriver {
     const lost = this.#device.operation()
     if (lost !== undefined) return Exit.fail(lost)
     this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
-    if (this.#recorded.length >= batchSize) return this.flushUnsafe()
+    if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
     if (!this.#flushAtEndOfTurn) {
       this.#flushAtEndOfTurn = true
       queueMicrotask(this.#endOfTurn)

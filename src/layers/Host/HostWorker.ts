@@ -1,7 +1,7 @@
 /**
  * Runs submitted work in order on the one thread there is, without keeping the event loop from its other work.
  *
- * @since 0.1.0
+ * @internal
  */
 import type { GpuError } from "../../domain/GpuError.ts"
 

@@ -49,8 +49,8 @@ export interface RawCommand {
 }
 
 /**
- * The service: raw handles of the open device, as addresses, for programs that also call OpenCL themselves. The layers of
- * this module provide it next to the services that every backend has.
+ * The service: raw handles of the open device, as addresses, for programs that also call OpenCL themselves. The layers
+ * of this module provide it next to the services that every backend has.
  *
  * **Details**
  *
@@ -108,7 +108,9 @@ export class OpenCl extends Context.Service<OpenCl, {
 export interface DeviceOptions {
   /** The platform, by index or by a part of its name in any case; without it, the first that has a usable device. */
   readonly platform?: Selector | undefined
-  /** The device, by its index on the platform or by a part of its name in any case; without it, the first usable one. */
+  /**
+   * The device, by its index on the platform or by a part of its name in any case; without it, the first usable one.
+   */
   readonly device?: Selector | undefined
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
@@ -197,8 +199,9 @@ export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<
  * import { Effect } from "effect"
  * import { OpenCl } from "effect-gpu-pool/opencl"
  *
- * const names = OpenCl.devices.pipe(
- *   Effect.map((platforms) => platforms.flatMap(({ devices, name }) => devices.map((device) => `${name}: ${device.name}`)))
+ * const names = Effect.map(
+ *   OpenCl.devices,
+ *   (platforms) => platforms.flatMap(({ devices }) => devices.map((device) => device.name))
  * )
  * ```
  *
@@ -213,8 +216,8 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 
 /**
  * The cl_mem of a lease or device buffer, as an address. It covers the whole block, of which the first `size` bytes are
- * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
- * InvalidRequest for a zero-byte lease, which has no memory.
+ * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and
+ * with InvalidRequest for a zero-byte lease, which has no memory.
  *
  * **Example** (Handing a lease to another OpenCL library)
  *
@@ -247,6 +250,7 @@ const make = Effect.fnUntraced(function*(
   )
   const cache = yield* KernelCache.make(OpenClKernel.compiler(device), {
     status: device.status,
+    info: device.info,
     capacity: options.kernelCacheCapacity
   })
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.

@@ -27,8 +27,8 @@ type Call<Args extends ReadonlyArray<Argument>> = (...args: Args) => number
 type Create<Args extends ReadonlyArray<Argument>> = (...args: Args) => bigint | null
 
 /**
- * A call on a thread of libuv's; the callback gets the code. `error` is koffi's own, for results that it cannot convert,
- * and always null for a number. Memory must stay referenced until the callback.
+ * A call on a thread of libuv's; the callback gets the code. `error` is koffi's own, for results that it cannot
+ * convert, and always null for a number. Memory must stay referenced until the callback.
  */
 type AsyncCall<Args extends ReadonlyArray<Argument>> = (
   ...args: [...Args, (error: unknown, code: number) => void]
@@ -39,8 +39,8 @@ type GetInfo = Call<[object: bigint, what: number, bytes: number, value: Pointer
 type EnqueueEnd = [waitCount: number, waitList: Pointer, event: Pointer]
 
 /**
- * The functions that this backend calls, by their OpenCL names. Arguments that this backend always leaves out (callbacks
- * and their data) are null. Functions ending in `Async` run on a thread of libuv's, which has four.
+ * The functions that this backend calls, by their OpenCL names. Arguments that this backend always leaves out
+ * (callbacks and their data) are null. Functions ending in `Async` run on a thread of libuv's, which has four.
  *
  * @category models
  * @since 0.1.0

@@ -20,16 +20,24 @@ import { driverError } from "./OpenClError.ts"
 export interface OpenClDevice {
   /** Its place in the platform's list. */
   readonly index: number
+  /** CL_DEVICE_NAME. */
   readonly name: string
+  /** CL_DEVICE_VENDOR. */
   readonly vendor: string
   readonly type: "cpu" | "gpu" | "accelerator" | "other"
   /** The OpenCL version that the device has, as `OpenCL 3.0 ...`. */
   readonly version: string
+  /** The driver's own version, in whatever form. */
   readonly driverVersion: string
+  /** All memory of the device: a pool's limit when it names none. */
   readonly globalMemoryBytes: number
+  /** The largest single buffer. */
   readonly maxAllocationBytes: number
+  /** Work items of the largest workgroup, in one dimension. */
   readonly maxWorkgroupSize: number
+  /** All arguments of one kernel together. */
   readonly maxParameterBytes: number
+  /** As `cl_khr_fp64`. */
   readonly extensions: ReadonlyArray<string>
   /** Why kernels cannot run on it, or `undefined`. */
   readonly unusable: string | undefined
@@ -157,7 +165,9 @@ const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuEr
   })
 }
 
-/** A platform's devices, or the code of the failure. A platform without any answers CL_DEVICE_NOT_FOUND: Clover does. */
+/**
+ * A platform's devices, or the code of the failure. A platform without any answers CL_DEVICE_NOT_FOUND: Clover does.
+ */
 const deviceIds = (api: OpenClApi, platform: bigint): ReadonlyArray<bigint> | number => {
   const count = new Uint32Array(new ArrayBuffer(4))
   const counted = api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, null, count)

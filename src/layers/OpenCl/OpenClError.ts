@@ -4,6 +4,7 @@
  * @internal
  */
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
@@ -22,6 +23,8 @@ export interface FailedCall {
   readonly commands?: ReadonlyArray<string> | undefined
 }
 
+const compiling: ReadonlySet<string> = new Set(["clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"])
+
 /**
  * A DriverError with the code's name.
  *
@@ -35,12 +38,14 @@ export const driverError = (failed: FailedCall): GpuError =>
       codeName: OpenClCode.name(failed.code),
       code: failed.code,
       log: failed.log ?? "the OpenCL driver gave no further reason",
-      commands: failed.commands ?? []
+      commands: failed.commands ?? [],
+      hint: compiling.has(failed.call) ? DriverHint.compile : DriverHint.forCommands(failed.commands ?? [])
     })
   )
 
 /**
- * The error of a call that failed on an open device: a code that says so loses the device; otherwise it is a DriverError.
+ * The error of a call that failed on an open device: a code that says so loses the device; otherwise it is a
+ * DriverError.
  *
  * @internal
  */

@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as DType from "../../domain/DType.ts"
-import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
+import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
@@ -24,7 +25,9 @@ const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 export class OpenClKernel extends CompiledKernel {
   /** The cl_kernel. */
   readonly handle: bigint
-  /** Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups. */
+  /**
+   * Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups.
+   */
   readonly localSize: number
 
   constructor(kernel: Kernel, handle: bigint, localSize: number) {
@@ -51,39 +54,15 @@ const releaseKernel = ({ api, driverObjects }: OpenDevice, kernel: OpenClKernel)
 }
 
 const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> => {
-  const body = kernel.body.opencl
-  if (body === undefined) {
-    return unsupported(kernel, "a kernel without an OpenCL body", "Give the kernel a body.opencl.")
-  }
-  const problem = device.status.error ?? doubleProblem(kernel, device) ?? limitProblem(kernel, device)
-  if (problem !== undefined) return problem
+  const body = bodyOf(kernel, "opencl", "opencl")
+  if (isGpuError(body)) return body
+  if (device.status.error !== undefined) return device.status.error
   return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
     // The program needs more of the device than a group of that size may have. Items are independent, so any size does.
     releaseKernel(device, compiled)
     return build(kernel, body, undefined, device)
   })
-}
-
-const unsupported = (kernel: Kernel, feature: string, hint: string): GpuError =>
-  makeError(new Unsupported({ operation: `Kernel "${kernel.name}"`, backend: "opencl", feature, hint }))
-
-const doubleProblem = (kernel: Kernel, { info }: OpenDevice): GpuError | undefined => {
-  const wide = kernel.args.find((argument) => !info.dtypes.has(argument.dtype))
-  return wide === undefined ? undefined : unsupported(
-    kernel,
-    `${wide.dtype} (argument "${wide.name}") on ${info.name}`,
-    "The device lacks cl_khr_fp64: use f32, i32 or u32."
-  )
-}
-
-const limitProblem = (kernel: Kernel, { info }: OpenDevice): GpuError | undefined => {
-  const over = (requested: number, limitName: "maxVectorArguments" | "maxWorkgroupSize"): GpuError | undefined =>
-    requested <= info.limits[limitName] ? undefined : makeError(
-      new LimitExceeded({ operation: `Kernel "${kernel.name}"`, requested, limitName, limit: info.limits[limitName] })
-    )
-  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg").length
-  return over(vectors, "maxVectorArguments") ?? over(kernel.workgroupSize, "maxWorkgroupSize")
 }
 
 /** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */

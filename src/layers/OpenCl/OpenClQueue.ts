@@ -11,8 +11,9 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { allocate } from "../../domain/HostData.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -26,9 +27,6 @@ import { RecordedCommands } from "./RecordedCommands.ts"
 const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 
-/** As many commands as the other backends collect before they submit. */
-const batchSize = 64
-
 /** How much of a pattern is laid out in host memory where the device cannot fill by itself. */
 const patternBytes = 1024 * 1024
 
@@ -41,6 +39,8 @@ interface Recording {
   readonly label: () => string
   /** Host memory that it uses until it has ended. */
   readonly memory?: ArrayBuffer | undefined
+  /** Device memory that it uses, as far as this library made it. */
+  readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
 }
 
 /** @internal */
@@ -69,7 +69,7 @@ export class OpenClQueue implements QueueDriver {
     offset: number,
     data: Uint8Array<ArrayBuffer>
   ): Exit.Exit<void, GpuError> => {
-    const memory = hostMemory(data.byteLength)
+    const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
     return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
@@ -84,7 +84,12 @@ export class OpenClQueue implements QueueDriver {
   ): Exit.Exit<void, GpuError> => {
     const [from, to] = [source.label, target.label]
     return this.record(
-      { call: "clEnqueueCopyBuffer", bytes, label: () => CommandLabel.copy(bytes, from, to) },
+      {
+        call: "clEnqueueCopyBuffer",
+        bytes,
+        label: () => CommandLabel.copy(bytes, from, to),
+        buffers: [source, target]
+      },
       (queue, event) =>
         this.#device.api.clEnqueueCopyBuffer(
           queue,
@@ -126,8 +131,9 @@ export class OpenClQueue implements QueueDriver {
     this.#globalSize[0] = BigInt(Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
     this.#localSize[0] = BigInt(kernel.localSize)
     const bytes = dispatch.vectors.reduce((sum, { size }) => sum + size, 0)
+    const buffers = dispatch.vectors.map(({ buffer }) => buffer)
     return this.record(
-      { call: "clEnqueueNDRangeKernel", bytes, label },
+      { call: "clEnqueueNDRangeKernel", bytes, label, buffers },
       (queue, event) =>
         api.clEnqueueNDRangeKernel(queue, kernel.handle, 1, null, this.#globalSize, this.#localSize, 0, null, event)
     )
@@ -154,11 +160,11 @@ export class OpenClQueue implements QueueDriver {
 
   readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
     Effect.suspend(() => {
-      const memory = hostMemory(bytes)
+      const memory = allocate(bytes)
       if (memory === undefined) return outOfMemory(bytes)
       const name = source.label
       const recorded = this.record(
-        { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), memory },
+        { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), memory, buffers: [source] },
         (queue, event) =>
           this.#device.api.clEnqueueReadBuffer(
             queue,
@@ -195,16 +201,17 @@ export class OpenClQueue implements QueueDriver {
       const { bytes, call, label } = recording
       return Exit.fail(onMemory(status, bytes, { call, code, commands: [label()] }))
     }
-    this.#commands.add(this.#event[0]!, recording.label, recording.memory)
+    const { buffers = [], label, memory } = recording
+    this.#commands.add({ event: this.#event[0]!, label, memory, buffers })
     this.#unflushed += 1
     if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
-    else if (this.#unflushed === batchSize) this.#flushUnasked()
+    else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
     return Exit.void
   }
 
   /**
-   * Ends the queue for good: late calls get a typed error from here on, what is under way ends, and no native wait is left
-   * that the release of the queue could pull the ground from under.
+   * Ends the queue for good: late calls get a typed error from here on, what is under way ends, and no native wait is
+   * left that the release of the queue could pull the ground from under.
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#device.status.lose("its layer is closed")
@@ -247,7 +254,7 @@ export class OpenClQueue implements QueueDriver {
   ): Exit.Exit<void, GpuError> {
     const name = target.label
     return this.record(
-      { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory },
+      { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory, buffers: [target] },
       (queue, event) =>
         this.#device.api.clEnqueueWriteBuffer(
           queue,
@@ -267,7 +274,7 @@ export class OpenClQueue implements QueueDriver {
     this.#pattern[0] = pattern
     const name = target.label
     return this.record(
-      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name) },
+      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
       (queue, event) =>
         this.#device.api.clEnqueueFillBuffer(
           queue,
@@ -303,7 +310,12 @@ export class OpenClQueue implements QueueDriver {
     this.#memory[0] = memoryOf(buffer)
     const name = buffer.label
     return this.record(
-      { call: "clEnqueueMigrateMemObjects", bytes: buffer.size, label: () => CommandLabel.touch(name) },
+      {
+        call: "clEnqueueMigrateMemObjects",
+        bytes: buffer.size,
+        label: () => CommandLabel.touch(name),
+        buffers: [buffer]
+      },
       (queue, event) =>
         this.#device.api.clEnqueueMigrateMemObjects(
           queue,
@@ -337,15 +349,6 @@ export class OpenClQueue implements QueueDriver {
   #flush(): number {
     this.#unflushed = 0
     return this.#device.api.clFlush(this.#device.queue)
-  }
-}
-
-/** Host memory that never moves, or `undefined` when there is none of that size. */
-const hostMemory = (bytes: number): ArrayBuffer | undefined => {
-  try {
-    return new ArrayBuffer(bytes)
-  } catch {
-    return undefined
   }
 }
 

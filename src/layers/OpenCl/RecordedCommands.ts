@@ -1,12 +1,13 @@
 /**
- * The commands of one in-order queue that have not been seen to end: their events, the memory that they use, and what to
- * call them when they fail.
+ * The commands of one in-order queue that have not been seen to end: their events, the memory that they use, and what
+ * to call them when they fail.
  *
  * @internal
  */
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError, onDevice } from "./OpenClError.ts"
@@ -15,15 +16,17 @@ const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
 
 /**
- * One command on its way.
+ * One command on its way. The label is a function, since mostly nobody asks for it.
  *
  * @internal
  */
-interface Command {
+export interface Command {
   readonly event: bigint
   readonly label: () => string
   /** Host memory that the driver reads or writes until the command ends. */
   readonly memory: ArrayBuffer | undefined
+  /** Device memory that it is to use; when it fails, that memory may not exist. */
+  readonly buffers: ReadonlyArray<DeviceBuffer>
 }
 
 interface Failure {
@@ -85,9 +88,10 @@ export class RecordedCommands {
   }
 
   /** Takes over an event that the driver has just given. */
-  add(event: bigint, label: () => string, memory: ArrayBuffer | undefined): void {
+  add(command: Command): void {
+    const { memory } = command
     this.#objects.add("event")
-    this.#commands.push({ event, label, memory })
+    this.#commands.push(command)
     if (memory !== undefined) this.#memoryBytes += memory.byteLength
   }
 
@@ -97,8 +101,8 @@ export class RecordedCommands {
   }
 
   /**
-   * Whether so much is kept for commands under way that it pays to ask which have ended. Asking costs a call for each, and
-   * takes locks that the driver's own threads want.
+   * Whether so much is kept for commands under way that it pays to ask which have ended. Asking costs a call for each,
+   * and takes locks that the driver's own threads want.
    */
   get isLong(): boolean {
     return this.#commands.length - this.#first >= longCommands || this.#memoryBytes >= longBytes
@@ -153,7 +157,7 @@ export class RecordedCommands {
   }
 
   #end(command: Command, status: number): void {
-    if (status < CL_COMPLETE) this.#addFailure({ call: "a command", code: status, labels: [command.label()] })
+    if (status < CL_COMPLETE) this.#failed(command, status)
     if (this.#api.clReleaseEvent(command.event) === OpenClCode.success) this.#objects.remove("event")
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1
@@ -162,6 +166,11 @@ export class RecordedCommands {
       this.#commands = this.#commands.slice(this.#first)
       this.#first = 0
     }
+  }
+
+  #failed(command: Command, code: number): void {
+    for (const buffer of command.buffers) buffer.recyclable = false
+    this.#addFailure({ call: "a command", code, labels: [command.label()] })
   }
 
   #addFailure(failure: Failure): void {

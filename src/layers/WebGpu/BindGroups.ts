@@ -1,6 +1,6 @@
 /**
- * The bind groups of one kernel. Making one costs more than the dispatch itself, and a pool hands the same blocks out again
- * and again, so the last few are kept.
+ * The bind groups of one kernel. Making one costs more than the dispatch itself, and a pool hands the same blocks out
+ * again and again, so the last few are kept.
  *
  * A kept bind group holds no device memory: that goes when the buffer is destroyed.
  *

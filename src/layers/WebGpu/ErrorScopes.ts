@@ -1,9 +1,10 @@
 /**
- * Driver calls inside error scopes. A device has one stack of scopes for everybody, so they are pushed and popped in one
- * synchronous step: fibers then never see each other's errors.
+ * Driver calls inside error scopes. A device has one stack of scopes for everybody, so they are pushed and popped in
+ * one synchronous step: fibers then never see each other's errors.
  *
  * @internal
  */
+import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 
 /** @internal */
@@ -62,6 +63,8 @@ export const thrown = (cause: unknown): ScopedFailure =>
 export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =>
   failures.some(({ codeName }) => codeName === outOfMemory)
 
+const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", "GPUDevice.createComputePipelineAsync"])
+
 /**
  * Failures of one call as an error; there is at least one failure.
  *
@@ -79,6 +82,7 @@ export const driverError = (
       codeName: failures[0]?.codeName,
       code: undefined,
       log: failures.map(({ message }) => message.trim()).join("\n"),
-      commands
+      commands,
+      hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
     })
   )

@@ -1,6 +1,6 @@
 /**
- * The GPU object of this process: the browser's own, or Dawn through npm `webgpu`. This is the only file that names that
- * package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
+ * The GPU object of this process: the browser's own, or Dawn through npm `webgpu`. This is the only file that names
+ * that package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
  *
  * @internal
  */
@@ -15,8 +15,8 @@ interface DawnModule {
 const packageName: string = "webgpu"
 
 /**
- * Dawn crashes the process when the object that create() returned is collected while anything made from it is still used,
- * even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
+ * Dawn crashes the process when the object that create() returned is collected while anything made from it is still
+ * used, even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
  */
 const instances = new Map<string, GPU>()
 

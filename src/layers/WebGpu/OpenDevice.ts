@@ -48,11 +48,12 @@ const wantedLimits = [
   "maxComputeWorkgroupsPerDimension"
 ] as const
 
+/** For programs that use the raw device: features can only be asked for when it is opened. */
 const wantedFeatures: ReadonlyArray<GPUFeatureName> = ["shader-f16", "subgroups", "timestamp-query"]
 
 /**
- * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device is
- * left behind.
+ * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
+ * is left behind.
  *
  * @internal
  */

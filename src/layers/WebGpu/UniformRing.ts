@@ -33,7 +33,9 @@ export class UniformRing {
     return at
   }
 
-  /** Writes what was added since the last upload; none if there was nothing. To be called in the flush's error scopes. */
+  /**
+   * Writes what was added since the last upload; none if there was nothing. To be called in the flush's error scopes.
+   */
   upload(): GPUBuffer | undefined {
     const used = this.#used
     if (used === 0) return undefined

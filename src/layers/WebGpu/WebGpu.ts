@@ -17,20 +17,20 @@ import * as KernelCache from "../../services/KernelCache.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
-import * as WebGpuDevice from "./WebGpuDevice.ts"
+import { WebGpuDevice } from "./WebGpuDevice.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
 
 /**
- * The service: raw handles of the open device, for programs that also call WebGPU themselves. Both layers of this module
- * provide it next to the services that every backend has.
+ * The service: raw handles of the open device, for programs that also call WebGPU themselves. Both layers of this
+ * module provide it next to the services that every backend has.
  *
  * **Details**
  *
  * Work that a program submits itself runs in queue order with the library's once what the library has recorded is
  * submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before another fiber
- * records. A lease may be released right after that submit. Handles are valid until the lease is released; destroying one
- * yourself makes later commands on its block fail.
+ * records. A lease may be released right after that submit. Handles are valid until the lease is released; destroying
+ * one yourself makes later commands on its block fail.
  *
  * Error scopes belong to the whole device: push and pop yours in one synchronous step. An uncaptured error of your own
  * calls fails the next `CommandQueue.finish` or `read`.
@@ -105,11 +105,13 @@ export interface Options extends DeviceOptions {
 export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | WebGpu
 
 /**
- * Opens a WebGPU device: the browser's when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an optional peer
- * dependency that is loaded only now. Asks for the adapter's largest buffer limits.
+ * Opens a WebGPU device: the browser's when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an optional
+ * peer dependency that is loaded only now. Asks for the adapter's largest buffer and compute limits, and for the
+ * features `shader-f16`, `subgroups` and `timestamp-query` where the adapter has them: kernels of the library need none
+ * of them, they are there for shaders and queries that a program writes itself on the raw `device`.
  *
- * Fails with DeviceUnavailable when the package is not installed or no adapter answers, and says what to do. Closing the
- * layer destroys the device and every buffer that is left.
+ * Fails with DeviceUnavailable when the package is not installed or no adapter answers, and says what to do. Closing
+ * the layer destroys the device and every buffer that is left.
  *
  * **Example** (A pool on the default adapter)
  *
@@ -135,8 +137,8 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
   ))
 
 /**
- * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a double
- * for tests. Otherwise as {@link layer}.
+ * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
+ * double for tests. Otherwise as {@link layer}.
  *
  * **Example** (A page's GPU)
  *
@@ -159,11 +161,12 @@ const make = Effect.fnUntraced(function*(
   const opened = yield* OpenDevice.open(gpu, options)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
     status: opened.status,
+    info: opened.info,
     capacity: options.kernelCacheCapacity
   })
   const driver = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
-  const device = WebGpuDevice.make(opened)
+  const device = new WebGpuDevice(opened)
   return Context.make(DeviceContext, device).pipe(
     Context.add(KernelCache.KernelCache, cache),
     Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver, device, cache })),
@@ -190,8 +193,8 @@ const service = ({ adapter, device, gpu, info }: OpenDevice.OpenDevice): WebGpu[
   })
 
 /**
- * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for: bind it with
- * {@link binding}. Fails with BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
+ * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for: bind it
+ * with {@link binding}. Fails with BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
  *
  * **Example** (Using a lease as a vertex buffer)
  *

@@ -5,84 +5,100 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
 
 /**
- * Dawn frees destroyed buffers when a later submit completes. A loop that never submits would use up the address space, or
- * the process's 65,530 mappings, so every so many destroys are followed by an empty submit (about 5 µs).
+ * Dawn frees destroyed buffers when a later submit completes. A loop that never submits would use up the address space,
+ * or the process's 65,530 mappings, so every so many destroys are followed by an empty submit (about 5 µs).
  */
 const destroysPerSubmit = 64
 
 /** @internal */
-export const make = (opened: OpenDevice): DeviceContext["Service"] => {
-  const { buffers, device, driverObjects, info, status } = opened
-  let destroysSinceSubmit = 0
+export class WebGpuDevice {
+  readonly info: DeviceInfo
+  readonly status: DeviceStatus
+  readonly driverObjects: DriverObjects
+  readonly #device: GPUDevice
+  /** Buffers that were not destroyed. */
+  readonly #live: Set<WebGpuBuffer>
+  #destroysSinceSubmit = 0
 
-  const destroy = (buffer: WebGpuBuffer): void => {
-    if (buffer.destroyed) return
-    buffer.destroyed = true
-    buffers.delete(buffer)
-    driverObjects.remove("buffer")
-    buffer.gpu.destroy()
-    destroysSinceSubmit = (destroysSinceSubmit + 1) % destroysPerSubmit
-    if (destroysSinceSubmit === 0) device.queue.submit([])
+  constructor({ buffers, device, driverObjects, info, status }: OpenDevice) {
+    this.info = info
+    this.status = status
+    this.driverObjects = driverObjects
+    this.#device = device
+    this.#live = buffers
   }
 
-  const create = (bytes: number, usage: number, label: string | undefined): WebGpuBuffer => {
-    const gpu = device.createBuffer({
-      size: roundUp4(bytes),
-      usage: gpuUsage(usage),
-      ...(label === undefined ? {} : { label })
-    })
-    const buffer = new WebGpuBuffer(info, bytes, usage, label, gpu)
-    driverObjects.add("buffer")
-    buffers.add(buffer)
-    return buffer
-  }
-
-  /** A failed creation still gives an object, invalid but normal to look at: it is destroyed and never handed out. */
-  const createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
+  readonly createBuffer = (
+    bytes: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Effect.Effect<WebGpuBuffer, GpuError> =>
     Effect.suspend(() => {
-      if (status.error !== undefined) return status.error
+      if (this.status.error !== undefined) return this.status.error
       let buffer: WebGpuBuffer | undefined
-      const abandon = (): void => {
-        if (buffer !== undefined) destroy(buffer)
+      const start = async () => {
+        const failures = await inScopes(this.#device, () => {
+          buffer = this.#create(bytes, usage, label)
+        })
+        if (failures.length === 0 && buffer !== undefined) return Exit.succeed(buffer)
+        abandon()
+        return Exit.fail(
+          isOutOfMemory(failures) ? outOfMemory(bytes) : driverError("GPUDevice.createBuffer", failures, [])
+        )
       }
-      return awaitDevice<DeviceBuffer>({
-        status,
-        call: "GPUDevice.createBuffer",
-        start: async () => {
-          const failures = await inScopes(device, () => {
-            buffer = create(bytes, usage, label)
-          })
-          if (failures.length === 0 && buffer !== undefined) return Exit.succeed(buffer)
-          abandon()
-          return Exit.fail(
-            isOutOfMemory(failures) ? outOfMemory(bytes) : driverError("GPUDevice.createBuffer", failures, [])
-          )
-        },
-        abandon
-      })
+      /**
+       * A failed creation still gives an object, invalid but normal to look at: it is destroyed and never handed out.
+       */
+      const abandon = (): void => {
+        if (buffer !== undefined) this.#destroy(buffer)
+      }
+      return awaitDevice<WebGpuBuffer>({ status: this.status, call: "GPUDevice.createBuffer", start, abandon })
     })
 
-  const destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, info)
+    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     try {
-      destroy(buffer as WebGpuBuffer)
+      this.#destroy(buffer as WebGpuBuffer)
       return Exit.void
     } catch (cause) {
       return Exit.fail(driverError("GPUBuffer.destroy", [thrown(cause)], []))
     }
   }
 
-  return DeviceContext.of({ info, status, driverObjects, createBuffer, destroyBufferUnsafe })
+  #create(bytes: number, usage: BufferUsage, label: string | undefined): WebGpuBuffer {
+    const gpu = this.#device.createBuffer({
+      size: roundUp4(bytes),
+      usage: gpuUsage(usage),
+      ...(label === undefined ? {} : { label })
+    })
+    const buffer = new WebGpuBuffer(this.info, bytes, usage, label, gpu)
+    this.driverObjects.add("buffer")
+    this.#live.add(buffer)
+    return buffer
+  }
+
+  #destroy(buffer: WebGpuBuffer): void {
+    if (buffer.destroyed) return
+    buffer.destroyed = true
+    this.#live.delete(buffer)
+    this.driverObjects.remove("buffer")
+    buffer.gpu.destroy()
+    this.#destroysSinceSubmit = (this.#destroysSinceSubmit + 1) % destroysPerSubmit
+    if (this.#destroysSinceSubmit === 0) this.#device.queue.submit([])
+  }
 }

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
@@ -36,18 +36,10 @@ export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
     Effect.suspend(() => {
       const source = generate(kernel)
       if (source instanceof GpuError) return source
-      return opened.status.error ?? limitProblem(kernel, source, opened) ?? compile(kernel, source, opened)
+      return opened.status.error ?? compile(kernel, source, opened)
     }),
   release: () => opened.driverObjects.remove("kernel")
 })
-
-const limitProblem = (kernel: Kernel, source: WgslSource, { info }: OpenDevice): GpuError | undefined => {
-  const over = (requested: number, limitName: "maxVectorArguments" | "maxWorkgroupSize"): GpuError | undefined =>
-    requested <= info.limits[limitName] ? undefined : makeError(
-      new LimitExceeded({ operation: `Kernel "${kernel.name}"`, requested, limitName, limit: info.limits[limitName] })
-    )
-  return over(source.vectors.length, "maxVectorArguments") ?? over(kernel.workgroupSize, "maxWorkgroupSize")
-}
 
 const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
   awaitDevice({

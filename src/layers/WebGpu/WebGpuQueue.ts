@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { Dispatch, QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import * as Commands from "./Commands.ts"
 import { inScopes } from "./ErrorScopes.ts"
@@ -19,9 +19,7 @@ import * as Readback from "./Readback.ts"
 import { UniformRing } from "./UniformRing.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
-import { workgroups, writeScalars } from "./WgslSource.ts"
-
-const commandsPerFlush = 64
+import { maxDispatchItems, workgroups, writeScalars } from "./WgslSource.ts"
 
 /** @internal */
 export const make = (opened: OpenDevice): Effect.Effect<QueueDriver, never, Scope.Scope> =>
@@ -61,8 +59,8 @@ class WebGpuQueue {
   }
 
   /**
-   * Recorded work is submitted first, since the device does a write when it is called. WebGPU writes multiples of 4 bytes:
-   * the last ones go through a padded word.
+   * Recorded work is submitted first, since the device does a write when it is called. WebGPU writes multiples of 4
+   * bytes: the last ones go through a padded word.
    */
   write(target: DeviceBuffer, offset: number, data: Uint8Array<ArrayBuffer>): Exit.Exit<void, GpuError> {
     const flushed = this.flush()
@@ -115,13 +113,12 @@ class WebGpuQueue {
     const { workgroupSize } = kernel.kernel
     const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
     if (groups === undefined) {
-      const limit = this.#largestGrid ** 2 * workgroupSize
       return Exit.fail(makeError(
         new LimitExceeded({
-          operation: `dispatch ${kernel.kernel.name}`,
+          operation: "CommandQueue.dispatch",
           requested: dispatch.count,
-          limitName: "items of a dispatch with this workgroupSize",
-          limit
+          limitName: "maxDispatchItems",
+          limit: maxDispatchItems(workgroupSize, this.#largestGrid)
         })
       ))
     }
@@ -184,8 +181,9 @@ class WebGpuQueue {
   }
 
   /**
-   * A microtask runs when the synchronous step that recorded the first command is over: all that a fiber records without
-   * waiting goes into one submit. It never outlives the turn, so it neither keeps the process alive nor meets a closed device.
+   * A microtask runs when the synchronous step that recorded the first command is over: all that a fiber records
+   * without waiting goes into one submit. It never outlives the turn, so it neither keeps the process alive nor meets a
+   * closed device.
    */
   readonly #endOfTurn = (): void => {
     this.flush()
@@ -218,8 +216,8 @@ class WebGpuQueue {
   )
 
   /**
-   * What a failed flush made or used may be invalid itself, so the next one starts afresh; commands recorded meanwhile may
-   * name the old pattern and go first. Kept bind groups name the old uniform buffer and no longer match.
+   * What a failed flush made or used may be invalid itself, so the next one starts afresh; commands recorded meanwhile
+   * may name the old pattern and go first. Kept bind groups name the old uniform buffer and no longer match.
    */
   #distrust(): void {
     this.flush()

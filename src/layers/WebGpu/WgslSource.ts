@@ -7,9 +7,10 @@
  * @internal
  */
 import * as DType from "../../domain/DType.ts"
-import { type GpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { Access, KernelArgument } from "../../domain/KernelArgument.ts"
+import { bodyOf } from "../../domain/KernelSupport.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 
 /** @internal */
@@ -43,19 +44,13 @@ export interface WgslSource {
 const blockAlignment = 16
 
 /**
- * The source of a kernel, or Unsupported when it has no WGSL body or uses f64.
+ * The source of a kernel without f64, which WebGPU's devices don't support; Unsupported when it has no WGSL body.
  *
  * @internal
  */
 export const generate = (kernel: Kernel): WgslSource | GpuError => {
-  const body = kernel.body.wgsl
-  if (body === undefined) {
-    return unsupported(kernel, "a kernel without a WGSL body", "Give the kernel a body.wgsl.")
-  }
-  const wide = kernel.args.find((argument) => argument.dtype === "f64")
-  if (wide !== undefined) {
-    return unsupported(kernel, `f64 (argument "${wide.name}")`, "WGSL has no 64-bit floats: use f32, i32 or u32.")
-  }
+  const body = bodyOf(kernel, "wgsl", "webgpu")
+  if (isGpuError(body)) return body
   const members = membersOf(kernel.args)
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
   return {
@@ -75,9 +70,6 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
   }
 }
 
-const unsupported = (kernel: Kernel, feature: string, hint: string): GpuError =>
-  makeError(new Unsupported({ operation: `Kernel "${kernel.name}"`, backend: "webgpu", feature, hint }))
-
 const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
 
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
@@ -87,8 +79,7 @@ const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> =
   for (const argument of args) {
     const { dtype, name } = argument
     if (argument._tag === "ScalarArg") {
-      if (dtype !== "f64") members.push({ name, type: dtype, from: "scalar", index: scalars, itemSize: 0 })
-      scalars += 1
+      members.push({ name, type: dtype as Member["type"], from: "scalar", index: scalars++, itemSize: 0 })
       continue
     }
     const index = vectors++
@@ -99,9 +90,9 @@ const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> =
 }
 
 /**
- * The index is built from `global_invocation_id.x`, in which drivers see that neighbours touch neighbouring elements: on a
- * software device a copy takes half the time that it takes with `local_invocation_index`. {@link workgroups} sees to it
- * that the index does not wrap round.
+ * The index is built from `global_invocation_id.x`, in which drivers see that neighbours touch neighbouring elements:
+ * on a software device a copy takes half the time that it takes with `local_invocation_index`. {@link workgroups} sees
+ * to it that the index does not wrap round.
  */
 const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
   `@compute @workgroup_size(${workgroupSize})
@@ -161,4 +152,15 @@ export const workgroups = (
     if (x * y * workgroupSize <= indexRange) return [x, y]
   }
   return undefined
+}
+
+/**
+ * The most items that a dispatch can have: beyond, {@link workgroups} has no layout.
+ *
+ * @internal
+ */
+export const maxDispatchItems = (workgroupSize: number, largest: number): number => {
+  let groups = Math.min(Math.floor(indexRange / workgroupSize), largest ** 2)
+  while (workgroups(groups * workgroupSize, workgroupSize, largest) === undefined) groups -= 1
+  return groups * workgroupSize
 }

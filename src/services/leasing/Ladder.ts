@@ -1,6 +1,6 @@
 /**
- * What a pool does when no held block fits: the out-of-memory ladder. Bin, borrow, driver, reclaim, evict, exact size; the
- * pool is searched again after every rung, since releases go on meanwhile.
+ * What a pool does when no held block fits: the out-of-memory ladder. Bin, borrow, driver, reclaim, evict, exact size;
+ * the pool is searched again after every rung, since releases go on meanwhile.
  *
  * @internal
  */
@@ -47,6 +47,8 @@ export interface LadderPool {
   readonly leases: LeasePool
   readonly allocator: Allocator["Service"]
   readonly status: DeviceStatus
+  /** Whether its size policy looks into larger bins. */
+  readonly borrows: boolean
   /** The family's usage of the blocks for a requested usage. */
   readonly blockUsage: (usage: BufferUsage) => BufferUsage
   /** A lease from a held block, if there is one now. */
@@ -62,7 +64,7 @@ export interface LadderPool {
 
 /** What is tried next, and what was tried. */
 class Climb {
-  readonly rungs = new Set<Rung>(["bin", "borrow"])
+  readonly rungs: Set<Rung>
   /** The block that is asked of the driver. */
   capacity: number
   /** The driver was asked and had no memory; nothing was done about it since. */
@@ -75,6 +77,7 @@ class Climb {
   constructor(pool: LadderPool, request: LeaseRequest) {
     this.pool = pool
     this.request = request
+    this.rungs = new Set(pool.borrows ? ["bin", "borrow"] : ["bin"])
     this.capacity = request.blockSize
   }
 
@@ -92,8 +95,8 @@ class Climb {
   }
 
   /**
-   * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones until
-   * it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
+   * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
    */
   makeRoom(): Effect.Effect<void> | undefined {
     const { leases } = this.pool
@@ -147,12 +150,21 @@ class Climb {
     return request.list.closed ? unavailable(request, "scopeClosed") : undefined
   }
 
+  /**
+   * Where callers' handlers and waiting for a release belong, once they exist: when it succeeds, something was freed,
+   * and the climb starts at the bin again.
+   */
+  lastResort(): Effect.Effect<void, GpuError> {
+    return this.outOfMemory()
+  }
+
   outOfMemory(): GpuError {
     const { core } = this.pool.leases
     return makeError(
       new OutOfMemory({
         requested: this.request.size,
         blockSize: this.request.blockSize,
+        pooled: true,
         limit: core.maxBytes,
         activeBytes: core.activeBytes,
         heldBytes: core.heldBytes,
@@ -193,15 +205,13 @@ export const climb = Effect.fnUntraced(function*(
     const found = pool.search(request)
     if (found !== undefined) return yield* found
     if (state.refused) {
-      const relief = state.relieve()
-      if (relief === undefined) return yield* state.outOfMemory()
-      yield* relief
+      yield* state.relieve() ?? state.lastResort()
       continue
     }
     const room = state.makeRoom()
     if (room === undefined) {
-      if (state.shrinkToExact()) continue
-      return yield* state.outOfMemory()
+      if (!state.shrinkToExact()) yield* state.lastResort()
+      continue
     }
     yield* room
     const answer = yield* Effect.result(askDriver(state))
@@ -218,8 +228,8 @@ export const climb = Effect.fnUntraced(function*(
 type Answer = Effect.Effect<PooledBuffer, GpuError> | undefined
 
 /**
- * Asks the driver for a block and turns it into the lease. The bytes are reserved before, in the step in which they were
- * found to fit.
+ * Asks the driver for a block and turns it into the lease. The bytes are reserved before, in the step in which they
+ * were found to fit.
  *
  * The driver call runs on a fiber of its own: when the requester is interrupted meanwhile, a block that proves valid is
  * kept as held.
@@ -232,7 +242,7 @@ const askDriver = (state: Climb): Effect.Effect<Answer, GpuError> =>
     state.rungs.add("driver")
     // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
     const running = Effect.runForkWith(fiber.context)(
-      pool.allocator.allocate(capacity, pool.blockUsage(request.usage), request.label),
+      pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label: request.label }),
       { uninterruptible: true }
     )
     const settle = (exit: Exit.Exit<DeviceBuffer, GpuError>, awaited: boolean) =>

@@ -1,6 +1,6 @@
 /**
- * The leases of one scope and one pool, under one finalizer. Leases come and go in constant time and leave nothing behind,
- * however long the scope lives. Every live lease is in exactly one list.
+ * The leases of one scope and one pool, under one finalizer. Leases come and go in constant time and leave nothing
+ * behind, however long the scope lives. Every live lease is in exactly one list.
  *
  * @internal
  */

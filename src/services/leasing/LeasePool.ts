@@ -1,7 +1,7 @@
 /**
- * The synchronous heart of a buffer pool: grants leases on blocks, ends them, and gives blocks back to the allocator. Its
- * state is one PoolCore and the lists of live leases. Everything here happens within one step, so no interruption can come
- * between two changes.
+ * The synchronous heart of a buffer pool: grants leases on blocks, ends them, and gives blocks back to the allocator.
+ * Its state is one PoolCore and the lists of live leases. Everything here happens within one step, so no interruption
+ * can come between two changes.
  *
  * @internal
  */
@@ -30,8 +30,6 @@ export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): 
 /** @internal */
 export class LeasePool {
   readonly info: DeviceInfo
-  /** What leases without a label are called. */
-  readonly label: string | undefined
   readonly core: PoolCore<DeviceBuffer, BufferUsage>
   readonly #allocator: Allocator["Service"]
   closed = false
@@ -47,11 +45,9 @@ export class LeasePool {
   constructor(
     info: DeviceInfo,
     core: PoolCore<DeviceBuffer, BufferUsage>,
-    allocator: Allocator["Service"],
-    label: string | undefined
+    allocator: Allocator["Service"]
   ) {
     this.info = info
-    this.label = label
     this.core = core
     this.#allocator = allocator
   }
@@ -65,7 +61,7 @@ export class LeasePool {
     label: string | undefined
   ): PooledBuffer {
     // Mostly the same lease comes again: a comparison is cheaper than a write.
-    if (block !== undefined && block.value.label !== (label ?? this.label)) block.value.label = label ?? this.label
+    if (block !== undefined && block.value.label !== label) block.value.label = label
     const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
     list.add(lease)
     return lease
@@ -143,9 +139,9 @@ export class LeasePool {
   }
 
   /**
-   * Runs `f` with the list of a scope. A new list is registered in the scope before `f` can put a lease into it, because
-   * the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have registered
-   * one for the same scope meanwhile: then that one is used, so that a scope has one list.
+   * Runs `f` with the list of a scope. A new list is registered in the scope before `f` can put a lease into it,
+   * because the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have
+   * registered one for the same scope meanwhile: then that one is used, so that a scope has one list.
    */
   withList<A>(scope: Scope.Scope, f: (list: LeaseList) => Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
     const known = this.listOf(scope)

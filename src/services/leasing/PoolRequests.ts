@@ -10,35 +10,19 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { type PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
-import type { Allocator } from "../Allocator.ts"
+import type { AllocateOptions, Allocator } from "../Allocator.ts"
 import type { CommandQueue } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
+import type { BufferPoolOptions } from "../PoolOptions.ts"
 import { climb, type LadderPool, type LeaseRequest, unavailable } from "./Ladder.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import { LeasePool } from "./LeasePool.ts"
-
-/**
- * The options of a pool, checked.
- *
- * @internal
- */
-export interface PoolOptions {
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-  readonly maxBytes?: number | undefined
-  readonly clear?: "never" | "acquire" | undefined
-  readonly label?: string | undefined
-}
-
-/** What a request may say besides its size. */
-interface LeaseOptions {
-  readonly usage?: BufferUsage.BufferUsage | undefined
-  readonly label?: string | undefined
-}
 
 const operation = "BufferPool.allocate"
 
@@ -50,34 +34,40 @@ export class PoolRequests implements LadderPool {
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly #driver: CommandQueue["Service"]["driver"]
   readonly #clear: boolean
-  readonly #maxBufferSize: number
+  /** What leases without a label of their own are called. */
+  readonly #label: string | undefined
+  readonly #limits: DeviceLimits
+  /** No request above it can ever be served by the device. */
+  readonly #largest: number
   readonly #policy: SizePolicy.SizePolicy
   readonly #sizeOf: (request: number) => number
   readonly #exactSizeOf: (request: number) => number
 
   constructor(
-    options: PoolOptions,
+    options: BufferPoolOptions,
     device: DeviceContext["Service"],
     allocator: Allocator["Service"],
     driver: CommandQueue["Service"]["driver"]
   ) {
-    const { defaultMaxBytes, granularity, maxBufferSize } = device.info.limits
+    const { defaultMaxBytes, granularity, maxBufferSize, memoryBytes = Infinity } = device.info.limits
     const maxBytes = options.maxBytes ?? defaultMaxBytes ?? Infinity
     const sizes = { granularity, maxBlockBytes: Math.min(maxBufferSize, maxBytes) }
     this.allocator = allocator
     this.status = device.status
-    this.leases = new LeasePool(device.info, new PoolCore({ maxBytes }), allocator, options.label)
+    this.leases = new LeasePool(device.info, new PoolCore({ maxBytes }), allocator)
     this.#driver = driver
     this.#clear = options.clear === "acquire"
-    this.#maxBufferSize = maxBufferSize
+    this.#label = options.label
+    this.#limits = device.info.limits
+    this.#largest = Math.min(maxBufferSize, memoryBytes)
     this.#policy = options.sizePolicy ?? SizePolicy.defaultPolicy
     this.#sizeOf = SizePolicy.forDevice(this.#policy, sizes)
     this.#exactSizeOf = SizePolicy.forDevice(SizePolicy.exact, sizes)
   }
 
-  allocate(size: number, options: LeaseOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
+  allocate(size: number, options: AllocateOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
     const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label
+    const label = options?.label ?? this.#label
     const acquire = (list: LeaseList): Effect.Effect<PooledBuffer, GpuError> => {
       if (list.closed) return unavailable({ size, label }, "scopeClosed")
       const hit = this.#hit(list, size, usage, label)
@@ -92,10 +82,10 @@ export class PoolRequests implements LadderPool {
   use<A, E, R>(
     size: number,
     f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-    options: LeaseOptions | undefined
+    options: AllocateOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
     const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label
+    const label = options?.label ?? this.#label
     return Effect.suspend(() => {
       const problem = this.#problem(size, usage, label)
       if (problem !== undefined) return problem
@@ -112,6 +102,10 @@ export class PoolRequests implements LadderPool {
         () => this.#endLoan(hit ?? request?.granted)
       )
     })
+  }
+
+  get borrows(): boolean {
+    return this.#policy.borrow > 0
   }
 
   blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
@@ -157,7 +151,7 @@ export class PoolRequests implements LadderPool {
   /** Kept short for the requests that are in order, which are nearly all. */
   #problem(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
     return !this.leases.closed && this.status.error === undefined &&
-        Number.isInteger(size) && size >= 0 && size <= this.#maxBufferSize && size <= this.leases.core.maxBytes &&
+        Number.isInteger(size) && size >= 0 && size <= this.#largest && size <= this.leases.core.maxBytes &&
         usage === BufferUsage.defaultUsage
       ? undefined
       : this.#reason(size, usage, label)
@@ -172,7 +166,7 @@ export class PoolRequests implements LadderPool {
   }
 
   #limitProblem(size: number): GpuError | undefined {
-    return BufferRequest.limitProblem(operation, size, "maxBufferSize", this.#maxBufferSize) ??
+    return BufferRequest.deviceProblem(operation, size, this.#limits) ??
       BufferRequest.limitProblem(operation, size, "maxBytes", this.leases.core.maxBytes)
   }
 

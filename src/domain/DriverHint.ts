@@ -1,0 +1,25 @@
+/**
+ * What to do next about a driver's error, the same words on every backend.
+ *
+ * @internal
+ */
+
+/** @internal */
+export const compile = "Correct the kernel's body at the line that the log names, and ask for it again."
+
+/** @internal */
+export const recorded =
+  "What these commands and those after them wrote cannot be relied on: check their kernels, arguments " +
+  "and buffers, then record the work again."
+
+/** @internal */
+export const call =
+  "Check what the code means in the driver's documentation and whether the device is in good order, then " +
+  "try again."
+
+/**
+ * The hint for a failure among recorded commands, or, without any, of a call by itself.
+ *
+ * @internal
+ */
+export const forCommands = (commands: ReadonlyArray<string>): string => commands.length === 0 ? call : recorded

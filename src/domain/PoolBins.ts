@@ -1,0 +1,170 @@
+/**
+ * The free lists of a pool: bins by family and size, and an index over the sizes of all families. It knows which bins
+ * hold blocks; what a block is, and every count of bytes, belong to its owner.
+ *
+ * @internal
+ */
+import { SizeIndex, SizeLeaf } from "./SizeIndex.ts"
+
+/** The bins of one size, of whatever family; those that hold blocks are chained, the one that was filled last first. */
+class Row<B, F> extends SizeLeaf {
+  bins = 0
+  first: Bin<B, F> | undefined = undefined
+}
+
+/**
+ * Interchangeable blocks. The owner stacks the held ones on `top`.
+ *
+ * @internal
+ */
+export class Bin<B, F> extends SizeLeaf {
+  readonly family: F
+  readonly index: SizeIndex<Bin<B, F>>
+  readonly row: Row<B, F>
+  /** How many blocks return to it, active or held. */
+  blocks = 0
+  top: B | undefined = undefined
+  /**
+   * Whether it is marked in the indices and chained to its row. A bin that a hit empties stays marked, since it is
+   * mostly filled again by the next release; a search that comes by unmarks it.
+   */
+  marked = false
+  previous: Bin<B, F> | undefined = undefined
+  next: Bin<B, F> | undefined = undefined
+
+  constructor(family: F, size: number, index: SizeIndex<Bin<B, F>>, row: Row<B, F>) {
+    super(size)
+    this.family = family
+    this.index = index
+    this.row = row
+  }
+}
+
+/** @internal */
+export class PoolBins<B, F> {
+  private lastFamily: F | undefined = undefined
+  private lastIndex: SizeIndex<Bin<B, F>> | undefined = undefined
+  private readonly families = new Map<F, SizeIndex<Bin<B, F>>>()
+  private readonly rows = new SizeIndex<Row<B, F>>()
+
+  /** The bin of a family and size, if there is one. */
+  find(family: F, size: number): Bin<B, F> | undefined {
+    return this.indexOf(family)?.get(size)
+  }
+
+  /** The same; makes it if there is none. */
+  findOrMake(family: F, size: number): Bin<B, F> {
+    const index = this.indexFor(family)
+    return index.get(size) ?? this.makeBin(family, size, index)
+  }
+
+  /** The smallest bin of a family that holds a block and is no smaller than `size`. */
+  smallestOfFamily(family: F, size: number): Bin<B, F> | undefined {
+    const index = this.indexOf(family)
+    if (index === undefined) return undefined
+    let bin = index.atLeast(size)
+    while (bin !== undefined && bin.top === undefined) {
+      this.unmark(bin)
+      bin = index.atLeast(size)
+    }
+    return bin
+  }
+
+  /** The largest bin of all that holds a block. */
+  largest(): Bin<B, F> | undefined {
+    let row = this.rows.largest()
+    while (row !== undefined && !this.holds(row)) row = this.rows.largest()
+    return row?.first
+  }
+
+  /** The smallest bin of all that holds a block and is no smaller than `size`. */
+  smallest(size: number): Bin<B, F> | undefined {
+    let row = this.rows.atLeast(size)
+    while (row !== undefined && !this.holds(row)) row = this.rows.atLeast(size)
+    return row?.first
+  }
+
+  /** Says that an empty bin is about to hold a block. It comes first among those of its size. */
+  fill(bin: Bin<B, F>): void {
+    const row = bin.row
+    if (row.first === bin) return
+    if (bin.marked) {
+      this.unchain(bin)
+    } else {
+      bin.marked = true
+      bin.index.mark(bin)
+      if (row.first === undefined) this.rows.mark(row)
+    }
+    bin.next = row.first
+    if (row.first !== undefined) row.first.previous = bin
+    row.first = bin
+  }
+
+  /** Says that a block of the bin is gone for good. A bin without blocks goes too. */
+  leave(bin: Bin<B, F>): void {
+    bin.blocks--
+    if (bin.blocks > 0) return
+    if (bin.marked) this.unmark(bin)
+    bin.index.remove(bin)
+    if (bin.index.isEmpty) this.dropFamily(bin.family)
+    bin.row.bins--
+    if (bin.row.bins === 0) this.rows.remove(bin.row)
+  }
+
+  private unmark(bin: Bin<B, F>): void {
+    this.unchain(bin)
+    bin.marked = false
+    bin.index.unmark(bin)
+    if (bin.row.first === undefined) this.rows.unmark(bin.row)
+  }
+
+  private unchain(bin: Bin<B, F>): void {
+    const { next, previous, row } = bin
+    if (next !== undefined) next.previous = previous
+    if (previous === undefined) row.first = next
+    else previous.next = next
+    bin.next = undefined
+    bin.previous = undefined
+  }
+
+  /** Whether a bin of the row holds a block; it is then the first one. Empty bins on the way are unmarked. */
+  private holds(row: Row<B, F>): boolean {
+    while (row.first !== undefined && row.first.top === undefined) this.unmark(row.first)
+    return row.first !== undefined
+  }
+
+  /** A program mostly stays with one family for a while. */
+  private indexOf(family: F): SizeIndex<Bin<B, F>> | undefined {
+    if (this.lastIndex !== undefined && family === this.lastFamily) return this.lastIndex
+    this.lastFamily = family
+    this.lastIndex = this.families.get(family)
+    return this.lastIndex
+  }
+
+  private indexFor(family: F): SizeIndex<Bin<B, F>> {
+    const known = this.families.get(family)
+    if (known !== undefined) return known
+    const index = new SizeIndex<Bin<B, F>>()
+    this.families.set(family, index)
+    return index
+  }
+
+  private dropFamily(family: F): void {
+    this.families.delete(family)
+    this.lastIndex = undefined
+  }
+
+  private makeBin(family: F, size: number, index: SizeIndex<Bin<B, F>>): Bin<B, F> {
+    const row = this.rows.get(size) ?? this.makeRow(size)
+    const bin = new Bin(family, size, index, row)
+    index.insert(bin)
+    row.bins++
+    return bin
+  }
+
+  private makeRow(size: number): Row<B, F> {
+    const row = new Row<B, F>(size)
+    this.rows.insert(row)
+    return row
+  }
+}

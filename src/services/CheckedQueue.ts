@@ -1,0 +1,249 @@
+/**
+ * The queue that programs use: checks every operation, the same way on each backend, and hands it to the driver.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as BufferRange from "../domain/BufferRange.ts"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import { GpuError, invalidRequest } from "../domain/GpuError.ts"
+import * as HostData from "../domain/HostData.ts"
+import type { Kernel } from "../domain/Kernel.ts"
+import * as BufferLike from "./BufferLike.ts"
+import type { CommandQueue, ElementType } from "./CommandQueue.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceContext } from "./DeviceContext.ts"
+import * as DispatchArguments from "./DispatchArguments.ts"
+import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
+import type { QueueDriver } from "./QueueDriver.ts"
+
+type Service = CommandQueue["Service"]
+
+/**
+ * One queue on one device. The operations are properties, so that a service can be spread with some of them replaced.
+ *
+ * @internal
+ */
+export class CheckedQueue implements Service {
+  readonly driver: QueueDriver
+  readonly #device: DeviceContext["Service"]
+  readonly #cache: KernelCache["Service"]
+
+  constructor(options: {
+    readonly driver: QueueDriver
+    readonly device: DeviceContext["Service"]
+    readonly cache: KernelCache["Service"]
+  }) {
+    this.driver = options.driver
+    this.#device = options.device
+    this.#cache = options.cache
+  }
+
+  readonly write: Service["write"] = (target, data, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.write"
+      const unusable = this.#problem(operation, target, BufferUsage.copyDst)
+      if (unusable !== undefined) return unusable
+      const bytes = HostData.bytes(operation, data)
+      if (bytes instanceof GpuError) return bytes
+      const offset = options?.offset ?? 0
+      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength)
+      if (problem !== undefined) return problem
+      const memory = BufferLike.deviceBuffer(target)
+      if (memory === undefined || bytes.byteLength === 0) return Exit.void
+      return distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory)
+    })
+
+  readonly read: Service["read"] = (source, type, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.read"
+      const offset = options?.offset ?? 0
+      const problem = this.#problem(operation, source, BufferUsage.copySrc) ?? typeProblem(operation, type) ??
+        BufferRange.offsetProblem(operation, source.size, offset)
+      if (problem !== undefined) return problem
+      const bytes = readBytes(operation, source.size - offset, type, options?.length)
+      if (bytes instanceof GpuError) return bytes
+      return Effect.map(this.#read(operation, source, offset, bytes), (buffer) => new type(buffer))
+    })
+
+  readonly readInto: Service["readInto"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.readInto"
+      const offset = options?.offset ?? 0
+      const problem = this.#problem(operation, source, BufferUsage.copySrc) ??
+        BufferRange.offsetProblem(operation, source.size, offset)
+      if (problem !== undefined) return problem
+      const view = HostData.bytes(operation, target)
+      if (view instanceof GpuError) return view
+      return Effect.flatMap(
+        this.#read(operation, source, offset, view.byteLength),
+        (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void
+      )
+    })
+
+  readonly copy: Service["copy"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.copy"
+      const sourceOffset = options?.sourceOffset ?? 0
+      const targetOffset = options?.targetOffset ?? 0
+      const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
+        this.#problem(operation, target, BufferUsage.copyDst) ??
+        BufferRange.offsetProblem(operation, source.size, sourceOffset, "sourceOffset") ??
+        BufferRange.offsetProblem(operation, target.size, targetOffset, "targetOffset")
+      if (unusable !== undefined) return unusable
+      const bytes = options?.size ?? source.size - sourceOffset
+      const problem = BufferRange.lengthProblem(operation, source.size, sourceOffset, bytes) ??
+        BufferRange.lengthProblem(operation, target.size, targetOffset, bytes)
+      if (problem !== undefined) return problem
+      const from = BufferLike.deviceBuffer(source)
+      const to = BufferLike.deviceBuffer(target)
+      if (from === undefined || to === undefined) return Exit.void
+      if (from === to) {
+        return invalidRequest(
+          operation,
+          "source and target are the same buffer",
+          "WebGPU forbids a copy within one buffer: go through a second one."
+        )
+      }
+      if (bytes === 0) return Exit.void
+      return distrustUnproven(this.driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
+    })
+
+  readonly fill: Service["fill"] = (target, pattern, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.fill"
+      const offset = options?.offset ?? 0
+      const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
+        BufferRange.offsetProblem(operation, target.size, offset)
+      if (unusable !== undefined) return unusable
+      const bytes = options?.size ?? target.size - offset
+      const problem = BufferRange.lengthProblem(operation, target.size, offset, bytes)
+      if (problem !== undefined) return problem
+      if (!Number.isInteger(pattern) || pattern < 0 || pattern > 0xffffffff) {
+        return invalidRequest(
+          operation,
+          `the pattern ${pattern} is no unsigned 32-bit number`,
+          "Pass the 4 bytes as one number, as 0xff00ff00."
+        )
+      }
+      const memory = BufferLike.deviceBuffer(target)
+      if (memory === undefined || bytes === 0) return Exit.void
+      return distrustUnproven(this.driver.fillUnsafe(memory, offset, bytes, pattern), memory)
+    })
+
+  readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
+    Effect.suspend(() => {
+      const compiled = this.#cache.getUnsafe(kernel)
+      return compiled === undefined
+        ? this.#compileAndRecord(kernel, args, count)
+        : this.#record(compiled, kernel, args, count)
+    })
+
+  readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.driver.flushUnsafe())
+
+  readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.driver.finish)
+
+  /** Why a buffer cannot be used at all for an operation that needs `usage`. */
+  readonly #problem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
+    const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
+    if (problem !== undefined || BufferUsage.has(buffer.usage, usage)) return problem
+    return invalidRequest(
+      operation,
+      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage)}`,
+      "Name that flag in the usage when you allocate."
+    )
+  }
+
+  /** The source is usable and the offset a good one. */
+  #read(
+    operation: string,
+    source: BufferLike.BufferLike,
+    offset: number,
+    bytes: number
+  ): Effect.Effect<ArrayBuffer, GpuError> {
+    const problem = BufferRange.lengthProblem(operation, source.size, offset, bytes)
+    if (problem !== undefined) return problem
+    const memory = BufferLike.deviceBuffer(source)
+    return memory === undefined || bytes === 0
+      ? Effect.succeed(new ArrayBuffer(0))
+      : this.driver.read(memory, offset, bytes)
+  }
+
+  #compileAndRecord(
+    kernel: Kernel,
+    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
+    count: number
+  ): Effect.Effect<void, GpuError> {
+    return Effect.flatMap(
+      this.#device.status.error ?? this.#cache.get(kernel),
+      (compiled) => this.#record(compiled, kernel, args, count)
+    )
+  }
+
+  /** A kernel can have left the cache since it was compiled for this dispatch; then it is compiled again. */
+  #record(
+    compiled: CompiledKernel,
+    kernel: Kernel,
+    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
+    count: number
+  ): Effect.Effect<void, GpuError> {
+    if (compiled.released) return this.#compileAndRecord(kernel, args, count)
+    const bound = DispatchArguments.bind(kernel, args, count, this.#device.info, this.#problem)
+    if (bound instanceof GpuError) return bound
+    if (count === 0) return Exit.void
+    const { scalars, vectors } = bound
+    const exit = this.driver.dispatchUnsafe({ compiled, vectors, scalars, count })
+    return Exit.isSuccess(exit) ? exit : distrustUnproven(exit, ...vectors.map((vector) => vector.buffer))
+  }
+}
+
+/** Programs without types can pass anything. */
+const typeProblem = <A extends ArrayBufferView>(operation: string, type: ElementType<A>): GpuError | undefined =>
+  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? undefined : invalidRequest(
+    operation,
+    "the element type is no typed array class",
+    "Pass a class such as Float32Array."
+  )
+
+/** How many bytes `length` elements have, or all of the `rest` without a length. */
+const readBytes = <A extends ArrayBufferView>(
+  operation: string,
+  rest: number,
+  type: ElementType<A>,
+  length: number | undefined
+): number | GpuError => {
+  const itemSize = type.BYTES_PER_ELEMENT
+  if (length === undefined) {
+    return rest % itemSize === 0 ? rest : invalidRequest(
+      operation,
+      `the ${rest} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass length, in elements, or read a Uint8Array."
+    )
+  }
+  return Number.isSafeInteger(length) && length >= 0 ? length * itemSize : invalidRequest(
+    operation,
+    `length ${length} is no whole number of ${type.name} elements, zero or more`,
+    "Pass an integer, or leave it out to read up to the buffer's end."
+  )
+}
+
+/**
+ * A deferred block shows only at its first use that its memory does not exist; it must never be leased again. A refusal
+ * that the memory has no part in, as one over a limit, says nothing about the block.
+ *
+ * @see pyopencl.tools.DeferredAllocator
+ */
+const distrustUnproven = (
+  exit: Exit.Exit<void, GpuError>,
+  ...buffers: ReadonlyArray<DeviceBuffer>
+): Exit.Exit<void, GpuError> => {
+  if (Exit.isSuccess(exit) || !exit.cause.reasons.some(isAboutMemory)) return exit
+  for (const buffer of buffers) buffer.recyclable = false
+  return exit
+}
+
+const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
+  Cause.isFailReason(reason) &&
+  (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")

@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as BufferRange from "../../src/domain/BufferRange.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+
+const largest = Number.MAX_SAFE_INTEGER
+
+const problem = (size: number, offset: number, bytes: number): GpuError | undefined =>
+  BufferRange.offsetProblem("Queue.test", size, offset) ??
+    BufferRange.lengthProblem("Queue.test", size, offset, bytes)
+
+const messageOf = (size: number, offset: number, bytes: number): string => problem(size, offset, bytes)?.message ?? ""
+
+/** The rules as the design words them, one by one, in BigInt arithmetic. */
+const isAllowed = (size: number, offset: number, bytes: number): boolean => {
+  if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(bytes) || offset < 0 || bytes < 0) return false
+  const [start, length, end] = [BigInt(offset), BigInt(bytes), BigInt(size)]
+  if (start + length > end) return false
+  if (start % 4n !== 0n) return false
+  return length % 4n === 0n || start + length === end
+}
+
+const agrees = (size: number, offset: number, bytes: number): void => {
+  const error = problem(size, offset, bytes)
+  const shown = `size ${size}, offset ${offset}, bytes ${bytes}: ${error?.message}`
+  assert.strictEqual(error === undefined, isAllowed(size, offset, bytes), shown)
+  if (error === undefined) return
+  assert.strictEqual(error.reason._tag, "InvalidRequest")
+  assert.isFalse(error.isRetryable)
+  assert.match(error.message, /^Queue\.test: .+\. .+\.$/)
+}
+
+/** Sizes, and parts of them near the edges that the rules speak of. */
+const near = fc.record({
+  size: fc.oneof(fc.nat(64), fc.constantFrom(2 ** 31, 2 ** 32, 2 ** 32 + 5, largest - 3, largest)),
+  offset: fc.integer({ min: -9, max: 9 }),
+  bytes: fc.integer({ min: -9, max: 9 }),
+  fromEnd: fc.boolean(),
+  toEnd: fc.boolean()
+})
+const anyNumber = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.double(),
+  fc.constantFrom(-0, 0, 0.5, NaN, Infinity, -Infinity, 2 ** 53)
+)
+
+describe("BufferRange", () => {
+  it("agrees with the rules at every boundary of small buffers", () => {
+    let allowed = 0
+    for (let size = 0; size <= 17; size++) {
+      for (let offset = -2; offset <= size + 2; offset++) {
+        for (let bytes = -2; bytes <= size + 2; bytes++) {
+          agrees(size, offset, bytes)
+          if (isAllowed(size, offset, bytes)) allowed++
+        }
+      }
+    }
+    assert.isAbove(allowed, 100)
+  })
+
+  it("agrees with the rules near both ends of buffers of any size", () => {
+    fc.assert(
+      fc.property(near, ({ bytes, fromEnd, offset, size, toEnd }) => {
+        const start = fromEnd ? size + offset : offset
+        agrees(size, start, toEnd ? size - start + bytes : bytes)
+      }),
+      { numRuns: 1000 }
+    )
+  })
+
+  it("agrees with the rules for numbers of every kind", () => {
+    fc.assert(fc.property(fc.maxSafeNat(), anyNumber, anyNumber, agrees))
+  })
+
+  it("allows the whole of every buffer, and nothing at its start", () => {
+    fc.assert(fc.property(fc.maxSafeNat(), (size) => {
+      assert.isUndefined(problem(size, 0, size))
+      assert.isUndefined(problem(size, 0, 0))
+    }))
+  })
+
+  it("allows two neighbouring parts wherever it allows their union and they meet at a multiple of 4", () => {
+    fc.assert(fc.property(fc.nat(1000), fc.nat(250), (size, quarter) => {
+      const middle = quarter * 4
+      if (middle > size) return
+      assert.isUndefined(problem(size, 0, middle))
+      assert.isUndefined(problem(size, middle, size - middle))
+    }))
+  })
+
+  it("shows the values that broke the rule", () => {
+    assert.match(messageOf(64, -4, 8), /offset -4/)
+    assert.match(messageOf(64, 68, 0), /offset 68.* 64 bytes/)
+    assert.match(messageOf(64, 0, 1.5), /1\.5/)
+    assert.match(messageOf(64, 60, 8), /60 to 68.* 64 bytes/)
+    assert.match(messageOf(64, 2, 4), /offset 2 .*multiple of 4/)
+    assert.match(messageOf(63, 0, 6), /6 .*multiple of 4.* 63/)
+  })
+
+  it("calls offset and length what the caller calls them", () => {
+    assert.include(BufferRange.offsetProblem("Queue.test", 64, 2, "sourceOffset")?.message, "sourceOffset 2")
+    assert.include(BufferRange.lengthProblem("Queue.test", 64, 0, -1, "count")?.message, "count -1")
+  })
+})

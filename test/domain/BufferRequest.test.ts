@@ -1,0 +1,65 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as BufferRequest from "../../src/domain/BufferRequest.ts"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+
+const largest = Number.MAX_SAFE_INTEGER
+const byteCount = fc.oneof(
+  fc.maxSafeNat(),
+  fc.constantFrom(0, 1, 3, 4, 2 ** 31, 2 ** 32 - 1, 2 ** 32, largest - 1, largest)
+)
+const noByteCount = fc.oneof(
+  fc.integer({ max: -1 }),
+  fc.double().filter((value) => !Number.isInteger(value)),
+  fc.constantFrom(-1, 0.5, 2 ** 53, 2 ** 53 + 2, NaN, Infinity, -Infinity, Number.MIN_VALUE)
+)
+
+/** That it refuses the call by name, showing the value. */
+const refuses = (error: GpuError | undefined, tag: string, ...shown: ReadonlyArray<unknown>): void => {
+  assert.strictEqual(error?.reason._tag, tag)
+  for (const value of ["Pool.test", ...shown]) assert.include(error?.message, String(value))
+  assert.isFalse(error?.isRetryable)
+}
+
+describe("BufferRequest", () => {
+  it("takes every whole number of bytes from 0 to 2^53-1 as a size", () => {
+    fc.assert(fc.property(byteCount, (size) => assert.isUndefined(BufferRequest.sizeProblem("Pool.test", size))))
+  })
+
+  it("and nothing else", () => {
+    fc.assert(fc.property(noByteCount, (size) => {
+      refuses(BufferRequest.sizeProblem("Pool.test", size), "InvalidRequest", size)
+    }))
+    for (const size of ["64", undefined, null, 64n]) {
+      refuses(BufferRequest.sizeProblem("Pool.test", size as never), "InvalidRequest", size)
+    }
+  })
+
+  it("asks a driver for at least one byte", () => {
+    fc.assert(fc.property(byteCount, (size) => {
+      const error = BufferRequest.emptyProblem("Pool.test", size)
+      if (size > 0) assert.isUndefined(error)
+      else refuses(error, "InvalidRequest", "0 bytes")
+    }))
+  })
+
+  it("takes a usage exactly when BufferUsage finds no problem, and tells the problem that it finds", () => {
+    fc.assert(fc.property(fc.oneof(fc.nat(2048), fc.double()), (usage) => {
+      const error = BufferRequest.usageProblem("Pool.test", usage)
+      const problem = BufferUsage.problem(usage)
+      if (problem === undefined) assert.isUndefined(error)
+      else refuses(error, "InvalidRequest", problem)
+    }))
+  })
+
+  it("lets a limit be reached and not exceeded", () => {
+    fc.assert(fc.property(byteCount, fc.oneof(byteCount, fc.constant(Infinity)), (bytes, limit) => {
+      const error = BufferRequest.limitProblem("Pool.test", bytes, "maxBytes", limit)
+      if (bytes <= limit) assert.isUndefined(error)
+      else refuses(error, "LimitExceeded", bytes, "maxBytes", limit)
+    }))
+    assert.isUndefined(BufferRequest.limitProblem("Pool.test", 64, "maxBytes", 64))
+    refuses(BufferRequest.limitProblem("Pool.test", 65, "maxBytes", 64), "LimitExceeded", 65, 64)
+  })
+})

@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+
+const flags: Readonly<Record<string, number>> = {
+  storage: BufferUsage.storage,
+  uniform: BufferUsage.uniform,
+  copySrc: BufferUsage.copySrc,
+  copyDst: BufferUsage.copyDst,
+  index: BufferUsage.index,
+  vertex: BufferUsage.vertex,
+  indirect: BufferUsage.indirect,
+  kernelReadOnly: BufferUsage.kernelReadOnly,
+  kernelWriteOnly: BufferUsage.kernelWriteOnly,
+  hostMemory: BufferUsage.hostMemory
+}
+const modifiers = ["kernelReadOnly", "kernelWriteOnly", "hostMemory"]
+
+const subset = fc.subarray(Object.keys(flags))
+const join = (names: ReadonlyArray<string>): number => names.reduce((usage, name) => usage | flags[name]!, 0)
+const all = join(Object.keys(flags))
+
+describe("BufferUsage", () => {
+  it("has flags of one bit each, all different", () => {
+    const values = Object.values(flags)
+    for (const flag of values) assert.strictEqual(flag & (flag - 1), 0)
+    assert.notInclude(values, 0)
+    assert.strictEqual(new Set(values).size, values.length)
+  })
+
+  it("has what it was joined of, and nothing else", () => {
+    fc.assert(fc.property(subset, subset, (names, asked) => {
+      assert.strictEqual(BufferUsage.has(join(names), join(asked)), asked.every((name) => names.includes(name)))
+    }))
+  })
+
+  it("format names every flag, so that the names join to the usage again", () => {
+    fc.assert(fc.property(subset.filter((names) => names.length > 0), (names) => {
+      const text = BufferUsage.format(join(names))
+      assert.deepStrictEqual(text.split(" | "), names)
+      assert.strictEqual(join(text.split(" | ")), join(names))
+    }))
+    assert.strictEqual(BufferUsage.format(BufferUsage.defaultUsage), "storage | copySrc | copyDst")
+  })
+
+  it("format shows the number of a usage without a flag", () => {
+    assert.match(BufferUsage.format(0), /none.*0/)
+    assert.match(BufferUsage.format(all + 1), new RegExp(`none.*${all + 1}`))
+  })
+
+  it("every join of flags is good, unless it has no purpose or contradicts itself", () => {
+    fc.assert(fc.property(subset, (names) => {
+      const purposeless = names.every((name) => modifiers.includes(name))
+      const contradicts = names.includes("kernelReadOnly") && names.includes("kernelWriteOnly")
+      const problem = BufferUsage.problem(join(names))
+      assert.strictEqual(problem === undefined, !purposeless && !contradicts, String(problem))
+    }))
+    assert.isUndefined(BufferUsage.problem(BufferUsage.defaultUsage))
+  })
+
+  const unknown = fc.oneof(
+    fc.integer({ min: all + 1, max: Number.MAX_SAFE_INTEGER }),
+    fc.integer({ max: -1 }),
+    fc.double().filter((value) => !Number.isInteger(value)),
+    fc.constantFrom(2 ** 32 + 1, 2 ** 53, NaN, Infinity, -Infinity, 1.5)
+  )
+
+  it("anything else is named as unknown, also where a 32-bit mask would see known flags", () => {
+    fc.assert(fc.property(unknown, (usage) => {
+      assert.include(BufferUsage.problem(usage), `${usage} has unknown flags`)
+    }))
+  })
+})

@@ -1,0 +1,257 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "fast-check"
+import * as GpuError from "../../src/domain/GpuError.ts"
+
+type Tag = GpuError.Reason["_tag"]
+
+interface Case {
+  readonly reason: GpuError.Reason
+  /** What the message must show. */
+  readonly values: ReadonlyArray<string | number>
+  /** What to do next. */
+  readonly next: RegExp
+}
+
+const word = fc.stringMatching(/^[a-z]{3,12}$/)
+const bytes = fc.maxSafeNat()
+const label = fc.option(word, { nil: undefined })
+const given = (...values: ReadonlyArray<string | number | undefined>): ReadonlyArray<string | number> =>
+  values.filter((value) => value !== undefined)
+
+const holder: fc.Arbitrary<GpuError.Holder> = fc.record({ label, size: bytes, capacity: bytes, age: fc.nat() })
+const rungs = fc.subarray<GpuError.Rung>(["bin", "driver", "reclaim", "evict", "exact"], { minLength: 1 })
+
+const evidence = fc.record({
+  requested: bytes,
+  blockSize: bytes,
+  pooled: fc.constant(true),
+  limit: fc.oneof(bytes, fc.constant(Infinity)),
+  activeBytes: fc.oneof(bytes, fc.constant(0)),
+  heldBytes: bytes,
+  managedBytes: bytes,
+  reservedBytes: fc.oneof(bytes, fc.constant(0)),
+  largestHeldBytes: bytes,
+  rungs,
+  holders: fc.array(holder, { maxLength: 3 })
+})
+
+const outOfMemory = evidence.map((fields): Case => ({
+  reason: new GpuError.OutOfMemory(fields),
+  values: [
+    fields.requested,
+    fields.blockSize,
+    fields.limit === Infinity ? "no byte limit" : fields.limit,
+    fields.activeBytes,
+    fields.heldBytes,
+    fields.managedBytes,
+    fields.reservedBytes,
+    fields.largestHeldBytes,
+    ...fields.rungs,
+    ...fields.holders.flatMap(({ age, label, size }) => [label ?? "(no label)", size, age])
+  ],
+  next: /Release leases and retry|ask for less, raise maxBytes/
+}))
+
+const limitExceeded = fc.record({ operation: word, requested: bytes, limitName: word, limit: bytes }).map(
+  (fields): Case => ({
+    reason: new GpuError.LimitExceeded(fields),
+    values: Object.values(fields),
+    next: /Ask for less, split the work, or raise/
+  })
+)
+
+const invalidRequest = fc.record({ operation: word, problem: word, hint: word }).map((fields): Case => ({
+  reason: new GpuError.InvalidRequest(fields),
+  values: Object.values(fields),
+  next: new RegExp(fields.hint)
+}))
+
+const tried = fc.record({ backend: word, device: word, why: word })
+const deviceUnavailable = fc.record({ tried: fc.array(tried, { maxLength: 3 }), hint: word }).map((fields): Case => ({
+  reason: new GpuError.DeviceUnavailable(fields),
+  values: fields.tried.length === 0
+    ? ["nothing was tried"]
+    : fields.tried.flatMap(({ backend, device, why }) => [backend, device, why]),
+  next: new RegExp(fields.hint)
+}))
+
+const deviceLost = fc.record({ backend: word, detail: word }).map((fields): Case => ({
+  reason: new GpuError.DeviceLost(fields),
+  values: Object.values(fields),
+  next: /build the device layer again/
+}))
+
+const whys = ["released", "scopeClosed", "poolClosed"] as const
+const ends = {
+  released: /Use it inside the scope that acquired it/,
+  scopeClosed: /Allocate or transfer before the scope closes/,
+  poolClosed: /Keep the pool's layer alive/
+}
+const bufferReleased = fc.record({ operation: word, label, size: bytes, why: fc.constantFrom(...whys) }).map(
+  (fields): Case => ({
+    reason: new GpuError.BufferReleased(fields),
+    values: given(fields.operation, fields.label, fields.size),
+    next: ends[fields.why]
+  })
+)
+
+const foreignBuffer = fc.record({ operation: word, label, owner: word, expected: word }).map((fields): Case => ({
+  reason: new GpuError.ForeignBuffer(fields),
+  values: given(fields.operation, fields.label, fields.owner, fields.expected),
+  next: /Read it on its own device/
+}))
+
+const unsupported = fc.record({ operation: word, backend: word, feature: word, hint: word }).map((fields): Case => ({
+  reason: new GpuError.Unsupported(fields),
+  values: Object.values(fields),
+  next: new RegExp(fields.hint)
+}))
+
+const driverError = fc.record({
+  backend: word,
+  call: word,
+  codeName: fc.option(word, { nil: undefined }),
+  code: fc.option(fc.integer(), { nil: undefined }),
+  log: word,
+  commands: fc.array(word, { maxLength: 3 }),
+  hint: word
+}).map((fields): Case => ({
+  reason: new GpuError.DriverError(fields),
+  values: given(fields.backend, fields.call, fields.codeName, fields.code, fields.log, ...fields.commands),
+  next: new RegExp(`${fields.hint}$`)
+}))
+
+const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
+  OutOfMemory: outOfMemory,
+  LimitExceeded: limitExceeded,
+  InvalidRequest: invalidRequest,
+  DeviceUnavailable: deviceUnavailable,
+  DeviceLost: deviceLost,
+  BufferReleased: bufferReleased,
+  ForeignBuffer: foreignBuffer,
+  Unsupported: unsupported,
+  DriverError: driverError
+}
+const tags = Object.keys(cases) as ReadonlyArray<Tag>
+const anyCase = fc.oneof(...Object.values(cases))
+
+const answer = (reason: GpuError.Reason) =>
+  Effect.fail(GpuError.make(reason)).pipe(
+    Effect.catchReasons("GpuError", {
+      OutOfMemory: ({ requested }) => Effect.succeed(`memory ${requested}`),
+      DeviceLost: ({ detail }) => Effect.succeed(`lost ${detail}`)
+    }),
+    Effect.catchTag("GpuError", ({ reason }) => Effect.succeed(reason._tag)),
+    Effect.runSync
+  )
+
+const messageOf = (log: string) =>
+  new GpuError.DriverError({
+    backend: "b",
+    call: "c",
+    codeName: undefined,
+    code: undefined,
+    log,
+    commands: ["fill x"],
+    hint: "Do this."
+  }).message
+
+describe("GpuError", () => {
+  it.each(tags)("%s has its tag, and a message with every value and what to do next", (tag) => {
+    fc.assert(fc.property(cases[tag], ({ next, reason, values }) => {
+      assert.strictEqual(reason._tag, tag)
+      const error = GpuError.make(reason)
+      assert.strictEqual(error.message, reason.message)
+      assert.match(error.message, next)
+      for (const value of values) assert.include(error.message, String(value))
+      assert.notMatch(error.message, /undefined|NaN|\[object|\.\./)
+    }))
+  })
+
+  it.each(tags)("%s is caught by its name, and by no other", (tag) => {
+    const [{ reason }] = fc.sample(cases[tag], { numRuns: 1, seed: 1 }) as [Case]
+    for (const name of tags) {
+      const caught = Effect.fail(GpuError.make(reason)).pipe(
+        Effect.as("never" as const),
+        Effect.catchReason("GpuError", name, (caught) => Effect.succeed(caught)),
+        Effect.catchTag("GpuError", () => Effect.succeed("passed on" as const)),
+        Effect.runSync
+      )
+      assert.strictEqual(caught, name === tag ? reason : "passed on")
+    }
+  })
+
+  it("several reasons are caught at once, the rest in one place", () => {
+    assert.strictEqual(answer(GpuError.outOfMemory(64).reason), "memory 64")
+    assert.strictEqual(answer(new GpuError.DeviceLost({ backend: "host", detail: "unplugged" })), "lost unplugged")
+    assert.strictEqual(answer(GpuError.invalidRequest("o", "p", "h").reason), "InvalidRequest")
+  })
+
+  it("is retryable exactly when memory is lacking that others have or are about to have", () => {
+    fc.assert(fc.property(anyCase, ({ reason }) => {
+      const { isRetryable } = GpuError.make(reason)
+      const expected = reason._tag === "OutOfMemory" && (reason.activeBytes > 0 || reason.reservedBytes > 0)
+      assert.strictEqual(isRetryable, expected)
+    }))
+  })
+
+  it.each([[0, 0, false], [1, 0, true], [0, 1, true], [1, 1, true]] as const)(
+    "OutOfMemory with %i active and %i reserved bytes is retryable: %s",
+    (activeBytes, reservedBytes, expected) => {
+      fc.assert(fc.property(evidence, (fields) => {
+        const error = GpuError.make(new GpuError.OutOfMemory({ ...fields, activeBytes, reservedBytes }))
+        assert.strictEqual(error.isRetryable, expected)
+        assert.strictEqual(error.message.includes("Release leases and retry"), expected)
+      }))
+    }
+  )
+
+  it("isGpuError knows every reason's error, and nothing else", () => {
+    fc.assert(fc.property(anyCase, ({ reason }) => {
+      assert.isTrue(GpuError.isGpuError(GpuError.make(reason)))
+      assert.isFalse(GpuError.isGpuError(reason))
+    }))
+    fc.assert(fc.property(fc.anything(), (value) => assert.isFalse(GpuError.isGpuError(value))))
+    assert.isFalse(GpuError.isGpuError(new Error("GpuError")))
+  })
+
+  it("is an Error that shows its message and keeps its reason", () => {
+    fc.assert(fc.property(anyCase, ({ reason }) => {
+      const error = GpuError.make(reason)
+      assert.instanceOf(error, Error)
+      assert.strictEqual(error._tag, "GpuError")
+      assert.strictEqual(error.reason, reason)
+      assert.include(String(error), reason.message)
+      assert.strictEqual(Effect.runSync(Effect.flip(error)), error)
+    }))
+  })
+})
+
+describe("GpuError's constructors", () => {
+  it("invalidRequest keeps its three parts", () => {
+    fc.assert(fc.property(word, word, word, (operation, problem, hint) => {
+      const { message, reason } = GpuError.invalidRequest(operation, problem, hint)
+      assert.deepStrictEqual<object>({ ...reason }, { _tag: "InvalidRequest", operation, problem, hint })
+      assert.strictEqual(message, `${operation}: ${problem}. ${hint}`)
+    }))
+  })
+
+  it("a driver's log ends with one full stop, however it was punctuated", () => {
+    for (const log of ["it broke", "it broke.", "it broke. \n"]) {
+      assert.strictEqual(messageOf(log), "b: c failed: it broke. Commands: fill x. Do this.")
+    }
+    assert.strictEqual(messageOf("why?"), "b: c failed: why? Commands: fill x. Do this.")
+  })
+
+  it("outOfMemory names the bytes, claims nothing of a pool, and cannot be retried into success", () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (requested) => {
+      const error = GpuError.outOfMemory(requested)
+      assert.strictEqual(error.reason._tag, "OutOfMemory")
+      assert.include(error.message, `${requested} bytes`)
+      assert.notMatch(error.message, /held|managed|reserved|holders|Infinity|maxBytes/)
+      assert.match(error.message, /Ask for less/)
+      assert.isFalse(error.isRetryable)
+    }))
+  })
+})

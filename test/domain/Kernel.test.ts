@@ -1,0 +1,163 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { isReserved } from "../../src/domain/ReservedWords.ts"
+
+const kernel = (args: ReadonlyArray<KernelArgument>, name = "kernelName"): Kernel.Kernel =>
+  Kernel.make({ name, args, body: {} })
+
+/** The message of a refusal. */
+const refusal = (bad: Kernel.Kernel): string => {
+  const error = Kernel.check(bad)
+  assert.strictEqual(error?.reason._tag, "InvalidRequest")
+  return error?.message ?? ""
+}
+
+const refuses = (bad: Kernel.Kernel, ...shown: ReadonlyArray<string>): void => {
+  const message = refusal(bad)
+  for (const part of shown) assert.include(message, part)
+}
+
+const host = (): void => {}
+
+const places: ReadonlyArray<readonly [string, (name: string) => Kernel.Kernel]> = [
+  ["a vector", (name) => kernel([VectorArg("f32", name)])],
+  ["a vector with an offset", (name) => kernel([VectorArg("u32", name, { withOffset: true })])],
+  ["a scalar", (name) => kernel([ScalarArg("i32", name)])],
+  ["a later argument", (name) => kernel([ScalarArg("f32", "a"), VectorArg("f32", name)])]
+]
+
+const good = fc.stringMatching(/^[A-Za-z]([A-Za-z0-9]|_[A-Za-z0-9]){0,12}$/).filter((name) =>
+  !isReserved(name) && !["i", "count", "a", "kernelName"].includes(name)
+)
+const bad = fc.oneof(
+  fc.string().filter((text) => !/^[A-Za-z][A-Za-z0-9_]*$/.test(text)),
+  fc.tuple(good, good).map((halves) => halves.join("__")),
+  fc.tuple(fc.constantFrom("_", "9", " ", "é", "-", "$"), good).map((parts) => parts.join("")),
+  fc.constantFrom("", "x y", "x;", "x\n", "float*", "naïve", "__x", "x__")
+)
+
+/** What an argument brings into a body, in words of the design. */
+const names = (argument: KernelArgument): ReadonlyArray<string> => [
+  argument.name,
+  ...(argument._tag === "VectorArg" ? [`${argument.name}_length`] : []),
+  ...(argument._tag === "VectorArg" && argument.withOffset ? [`${argument.name}_offset`] : [])
+]
+
+// Few enough names that two arguments often want one.
+const someName = fc.constantFrom("x", "y", "x_length", "x_offset", "y_offset", "x_length_length", "i", "count", "k")
+const someArgument: fc.Arbitrary<KernelArgument> = fc.oneof(
+  someName.map((name) => ScalarArg("f32", name)),
+  fc.tuple(someName, fc.boolean()).map(([name, withOffset]): KernelArgument => VectorArg("f32", name, { withOffset }))
+)
+
+describe("Kernel.check", () => {
+  it.each(places)("takes a good name for %s", (_, make) => {
+    fc.assert(fc.property(good, (name) => assert.isUndefined(Kernel.check(make(name)))))
+  })
+
+  it.each(places)("refuses a name that is none in some language for %s", (_, make) => {
+    fc.assert(fc.property(bad, (name) => refuses(make(name), `"${name}"`, `"kernelName"`)))
+  })
+
+  it.each(places)("refuses reserved words for %s", (_, make) => {
+    for (const word of ["kernel", "fn", "float", "struct", "target", "global", "NULL", "yield"]) {
+      if (isReserved(word)) refuses(make(word), `"${word}"`)
+      else assert.isUndefined(Kernel.check(make(word)))
+    }
+    refuses(make("struct"), `"struct"`)
+    refuses(make("kernel"), `"kernel"`)
+  })
+
+  it("refuses a bad name of the kernel, but lets it be a word of a language, since it stays on this side", () => {
+    fc.assert(fc.property(bad, (name) => refuses(kernel([], name), `"${name}"`)))
+    assert.isUndefined(Kernel.check(kernel([], "distance")))
+    assert.isUndefined(Kernel.check(kernel([], "kernel")))
+  })
+
+  it("refuses exactly the kernels in which two things have one name, derived names included", () => {
+    fc.assert(
+      fc.property(fc.array(someArgument, { maxLength: 4 }), (args) => {
+        const all = ["i", "count", "k", ...args.flatMap(names)]
+        const twice = all.find((name, index) => all.indexOf(name) < index)
+        const built = kernel(args, "k")
+        if (twice === undefined) assert.isUndefined(Kernel.check(built))
+        else refuses(built, `"${twice}"`, `taken in kernel "k"`)
+      }),
+      { numRuns: 500 }
+    )
+  })
+
+  it("takes a positive whole number of items per workgroup", () => {
+    fc.assert(fc.property(fc.oneof(fc.integer(), fc.double()), (workgroupSize) => {
+      const built = Kernel.make({ name: "k", args: [], body: {}, workgroupSize })
+      if (Number.isInteger(workgroupSize) && workgroupSize >= 1) assert.isUndefined(Kernel.check(built))
+      else refuses(built, `workgroupSize ${workgroupSize}`)
+    }))
+  })
+
+  it("takes every element type and access that exist, and no other", () => {
+    for (const dtype of ["f32", "i32", "u32", "f64"] as const) {
+      assert.isUndefined(Kernel.check(kernel([ScalarArg(dtype, "a")])))
+      for (const access of ["read", "write", "readwrite"] as const) {
+        assert.isUndefined(Kernel.check(kernel([VectorArg(dtype, "x", { access })])))
+      }
+    }
+    for (const dtype of ["f16", "F32", "", "toString", undefined, null]) {
+      refuses(kernel([VectorArg(dtype as never, "x")]), String(dtype), `"x"`)
+      refuses(kernel([ScalarArg(dtype as never, "a")]), String(dtype), `"a"`)
+    }
+    for (const access of ["readWrite", "rw", ""]) {
+      refuses(kernel([VectorArg("f32", "x", { access: access as never })]), `"${access}"`, `"x"`)
+    }
+  })
+
+  it("refuses what is neither vector nor scalar, and no kernel at all", () => {
+    for (const argument of [undefined, null, {}, { _tag: "LocalArg", name: "x" }]) {
+      assert.include(refusal(kernel([argument as never])), "neither a vector nor a scalar")
+    }
+    for (const value of [undefined, null, {}, "scale", { ...kernel([]), args: undefined }]) {
+      assert.include(refusal(value as never), "Kernel.make")
+    }
+  })
+})
+
+describe("Kernel.make", () => {
+  it("fills in what is left out", () => {
+    const made = Kernel.make({ name: "k", args: [], body: { wgsl: "x" } })
+    assert.deepStrictEqual(made, {
+      name: "k",
+      args: [],
+      body: { wgsl: "x", opencl: undefined, host: undefined },
+      preamble: { wgsl: "", opencl: "" },
+      workgroupSize: 64,
+      buildOptions: ""
+    })
+  })
+
+  it("keeps what is given", () => {
+    const args = [VectorArg("f32", "x", { access: "read", withOffset: true }), ScalarArg("u32", "n")] as const
+    const options = {
+      name: "k",
+      args,
+      body: { wgsl: "w", opencl: "o", host },
+      preamble: { wgsl: "pw", opencl: "po" },
+      workgroupSize: 32,
+      buildOptions: "-cl-mad-enable"
+    }
+    assert.deepStrictEqual<object>(Kernel.make(options), options)
+    assert.deepStrictEqual<object>(args[0], {
+      _tag: "VectorArg",
+      dtype: "f32",
+      name: "x",
+      access: "read",
+      withOffset: true
+    })
+  })
+
+  it("reads and writes a vector without an offset unless told otherwise", () => {
+    const { access, withOffset } = VectorArg("f32", "x")
+    assert.deepStrictEqual([access, withOffset], ["readwrite", false])
+  })
+})

@@ -1,0 +1,223 @@
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as DType from "../../src/domain/DType.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as KernelCache from "../../src/services/KernelCache.ts"
+import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { answering } from "../support/watchedOpenCl.ts"
+
+const CL_DEVICE_EXTENSIONS = 0x1030
+
+const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
+
+describeWith(["opencl"], "OpenCL kernels", () => {
+  const scalars = { f32: 0.5, f64: 2 ** -40, i32: -2147483648, u32: 4294967280 }
+
+  it.effect("gets vectors, lengths, offsets and scalars of every type that the device has", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        for (const dtype of (yield* DeviceContext).info.dtypes) {
+          const kernel = Kernel.make({
+            name: "all",
+            args: [
+              ScalarArg(dtype, "a"),
+              VectorArg(dtype, "x", { access: "read", withOffset: true }),
+              VectorArg(dtype, "y"),
+              VectorArg("u32", "facts", { access: "write" })
+            ],
+            body: {
+              opencl: `y[i] = a + x[x_offset + i];
+if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; facts[3] = count; }`
+            }
+          })
+          const elements = (count: number) =>
+            DType.view(dtype, new ArrayBuffer(count * DType.byteSize(dtype)), 0, count)
+          const input = elements(10)
+          for (let i = 0; i < 10; i++) input[i] = i
+          const expected = elements(7)
+          for (let i = 0; i < 7; i++) expected[i] = scalars[dtype] + 3 + i
+          // A byte more than whole elements: it is not part of the length.
+          const x = yield* allocate(input.byteLength + 1)
+          const [y, facts] = [yield* allocate(expected.byteLength), yield* allocate(16)]
+          yield* CommandQueue.write(x, input)
+          yield* CommandQueue.dispatch(kernel, { a: scalars[dtype], x: { buffer: x, offset: 3 }, y, facts }, 7)
+          deepStrictEqual(yield* read(y), [...new Uint8Array(expected.buffer)])
+          deepStrictEqual([...(yield* CommandQueue.read(facts, Uint32Array))], [10, 7, 3, 7])
+        }
+      })
+    ))
+
+  it.effect("takes names that OpenCL C uses itself, and runs no item beyond the count", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const kernel = Kernel.make({
+          name: "distance",
+          args: [VectorArg("u32", "x")],
+          body: { opencl: "x[i] = i + 1;" }
+        })
+        const x = yield* allocate(400)
+        yield* CommandQueue.fill(x, 0)
+        yield* CommandQueue.dispatch(kernel, { x }, 65)
+        const out = yield* CommandQueue.read(x, Uint32Array)
+        deepStrictEqual([out[63], out[64], out[65], out[99]], [64, 65, 0, 0])
+      })
+    ))
+
+  it.effect("passes preamble and build options on", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const kernel = Kernel.make({
+          name: "k",
+          args: [VectorArg("u32", "x")],
+          body: { opencl: "x[i] = twice(FACTOR);" },
+          preamble: { opencl: "uint twice(uint v) { return 2 * v; }" },
+          buildOptions: "-DFACTOR=21 -cl-mad-enable"
+        })
+        const x = yield* allocate(4)
+        yield* CommandQueue.dispatch(kernel, { x }, 1)
+        deepStrictEqual([...(yield* CommandQueue.read(x, Uint32Array))], [42])
+      })
+    ))
+
+  it.effect("tells a compile error with the compiler's log, and keeps no program", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const kernel = Kernel.make({ name: "broken", args: [], body: { opencl: "no_such_thing = 1;" } })
+        const error = yield* Effect.flip(CommandQueue.dispatch(kernel, {}, 1))
+        strictEqual(error.reason._tag, "DriverError")
+        assert.include(error.message, "clBuildProgram failed (CL_BUILD_PROGRAM_FAILURE -11)")
+        assert.include(error.message, "no_such_thing")
+        assert.include(error.message, "kernel broken")
+        deepStrictEqual((yield* DeviceContext).driverObjects.liveByKind, { context: 1, queue: 1 })
+        yield* CommandQueue.finish
+      })
+    ))
+
+  it.effect("gives the program back when its kernel cannot be made", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(CommandQueue.dispatch(nothing, {}, 1))
+          assert.include(error.message, "clCreateKernel failed (CL_INVALID_KERNEL_NAME -46)")
+          deepStrictEqual((yield* DeviceContext).driverObjects.liveByKind, { context: 1, queue: 1 })
+        }),
+      () => ({ clCreateKernel: (_program, _name, code) => setCode(code, -46) })
+    ))
+
+  it.effect("tells that no program could be made", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(CommandQueue.dispatch(nothing, {}, 1))
+          assert.include(error.message, "clCreateProgramWithSource failed (CL_OUT_OF_HOST_MEMORY -6)")
+        }),
+      () => ({ clCreateProgramWithSource: (_context, _count, _sources, _lengths, code) => setCode(code, -6) })
+    ))
+
+  it.effect("tells an argument that the driver refuses", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(CommandQueue.dispatch(nothing, {}, 9))
+          assert.include(error.message, "clSetKernelArg failed (CL_INVALID_ARG_SIZE -51)")
+          assert.include(error.message, "dispatch nothing (9 items)")
+        }),
+      () => ({ clSetKernelArg: () => -51 })
+    ))
+
+  it.effect("runs in smaller groups what the device cannot run in the kernel's own", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          const kernel = Kernel.make({
+            name: "k",
+            args: [VectorArg("u32", "x")],
+            body: { opencl: "x[i] = get_local_size(0);" }
+          })
+          const x = yield* allocate(400)
+          yield* CommandQueue.dispatch(kernel, { x }, 100)
+          deepStrictEqual([...new Set(yield* CommandQueue.read(x, Uint32Array))], [16])
+          strictEqual(watched.count("clCreateKernel"), 2)
+          strictEqual((yield* DeviceContext).driverObjects.liveByKind["kernel"], 1)
+        }),
+      (api) => ({
+        clGetKernelWorkGroupInfo: (kernel, _device, what, ...rest) =>
+          answering(api.clGetDeviceInfo, CL_KERNEL_WORK_GROUP_SIZE, 16n)(kernel, what, ...rest)
+      })
+    ))
+
+  it.effect("compiles off the event loop, one at a time, and each kernel once", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const kernels = [1, 2, 3].map((n) => Kernel.make({ name: `k${n}`, args: [], body: { opencl: "" } }))
+        yield* Effect.forEach([...kernels, ...kernels], (kernel) => CommandQueue.dispatch(kernel, {}, 1), {
+          concurrency: "unbounded"
+        })
+        const builds = watched.calls.filter((call) => call.startsWith("clBuildProgramAsync"))
+        deepStrictEqual(builds, kernels.flatMap(() => ["clBuildProgramAsync", "clBuildProgramAsync ended"]))
+        const stats = yield* KernelCache.KernelCache.use((cache) => cache.stats)
+        strictEqual(stats.misses, 3)
+      })
+    ))
+
+  it.effect("refuses what the device cannot do, by the limit's name", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { limits } = (yield* DeviceContext).info
+        const wide = Kernel.make({
+          name: "k",
+          args: [],
+          body: { opencl: "" },
+          workgroupSize: limits.maxWorkgroupSize + 1
+        })
+        const error = yield* Effect.flip(CommandQueue.dispatch(wide, {}, 1))
+        strictEqual(error.reason._tag, "LimitExceeded")
+        assert.include(error.message, "maxWorkgroupSize")
+        const args = Array.from({ length: limits.maxVectorArguments + 1 }, (_, i) => VectorArg("f32", `x${i}`))
+        const many: Kernel.Kernel = Kernel.make({ name: "k", args, body: { opencl: "" } })
+        const cache = yield* KernelCache.KernelCache
+        strictEqual((yield* Effect.flip(cache.get(many))).reason._tag, "LimitExceeded")
+        const bodiless = Kernel.make({ name: "k", args: [], body: { wgsl: "" } })
+        strictEqual(yield* reasonOf(CommandQueue.dispatch(bodiless, {}, 1)), "Unsupported")
+      })
+    ))
+
+  it.effect("takes as many vectors as it says", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { limits } = (yield* DeviceContext).info
+        const args = Array.from(
+          { length: limits.maxVectorArguments },
+          (_, i) => VectorArg("u32", `x${i}`, { withOffset: true })
+        )
+        const body = args.map(({ name }, i) => `${name}[${name}_offset] = ${i};`).join("\n")
+        const kernel: Kernel.Kernel = Kernel.make({ name: "k", args, body: { opencl: body } })
+        const buffers = yield* Effect.forEach(args, () => allocate(4))
+        yield* CommandQueue.dispatch(kernel, Object.fromEntries(buffers.map((buffer, i) => [`x${i}`, buffer])), 1)
+        const values = yield* Effect.forEach(buffers, (buffer) => CommandQueue.read(buffer, Uint32Array))
+        deepStrictEqual(values.map((array) => array[0]), args.map((_, i) => i))
+      })
+    ))
+
+  it.effect("has doubles only where the device has", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          assert.isFalse((yield* DeviceContext).info.dtypes.has("f64"))
+          const kernel = Kernel.make({ name: "k", args: [ScalarArg("f64", "a")], body: { opencl: "" } })
+          const error = yield* Effect.flip(CommandQueue.dispatch(kernel, { a: 1 }, 1))
+          strictEqual(error.reason._tag, "Unsupported")
+          assert.include(error.message, "cl_khr_fp64")
+        }),
+      (api) => ({
+        clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_EXTENSIONS, "cl_khr_byte_addressable_store")
+      })
+    ))
+})
+
+const nothing = Kernel.make({ name: "nothing", args: [], body: { opencl: "" } })

@@ -1,0 +1,204 @@
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import { OpenCl } from "../../src/opencl.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { answering, watch } from "../support/watchedOpenCl.ts"
+
+const CL_DEVICE_VERSION = 0x102f
+
+const filled = (size: number, offset: number) =>
+  Effect.gen(function*() {
+    const x = yield* allocate(size)
+    yield* CommandQueue.fill(x, 0xffffffff)
+    yield* CommandQueue.fill(x, 0x04030201, { offset })
+    deepStrictEqual(
+      yield* read(x),
+      Array.from({ length: size }, (_, i) => i < offset ? 255 : (i - offset) % 4 + 1)
+    )
+  })
+
+describeWith(["opencl"], "OpenCL memory", () => {
+  it.effect("writes, copies and reads at offsets", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const [x, y] = [yield* allocate(16), yield* allocate(16)]
+        yield* CommandQueue.fill(y, 0)
+        yield* CommandQueue.write(x, Uint8Array.from({ length: 16 }, (_, i) => i))
+        yield* CommandQueue.write(x, Uint8Array.of(90, 91, 92, 93), { offset: 4 })
+        yield* CommandQueue.copy(x, y, { sourceOffset: 4, targetOffset: 8, size: 8 })
+        deepStrictEqual(yield* read(y), [0, 0, 0, 0, 0, 0, 0, 0, 90, 91, 92, 93, 8, 9, 10, 11])
+        deepStrictEqual([...(yield* CommandQueue.read(x, Uint8Array, { offset: 12 }))], [12, 13, 14, 15])
+      })
+    ))
+
+  const fills: ReadonlyArray<readonly [size: number, offset: number]> = [[1, 0], [3, 0], [4, 0], [5, 0], [11, 4], [
+    32,
+    8
+  ]]
+
+  it.effect.each(fills)(
+    "fills %i bytes from %i on, the last pattern cut",
+    ([size, offset]) => onDevice(() => filled(size, offset))
+  )
+
+  it.effect.each(fills)("fills %i bytes from %i on with OpenCL 1.1, which has no fill", ([size, offset]) =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          yield* filled(size, offset)
+          strictEqual(watched.count("clEnqueueFillBuffer"), 0)
+          strictEqual(watched.count("clEnqueueMigrateMemObjects"), 0)
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
+    ))
+
+  it.effect("fills more than a piece of the pattern with OpenCL 1.1", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* allocate(2 * 1024 * 1024 + 7)
+          yield* CommandQueue.fill(x, 0x04030201)
+          const bytes = yield* CommandQueue.read(x, Uint8Array)
+          assert.isTrue(bytes.every((byte, i) => byte === i % 4 + 1))
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
+    ))
+
+  const created: ReadonlyArray<readonly [usage: number, flags: number]> = [
+    [BufferUsage.defaultUsage, 1],
+    [BufferUsage.defaultUsage | BufferUsage.kernelWriteOnly, 2],
+    [BufferUsage.defaultUsage | BufferUsage.kernelReadOnly, 4],
+    [BufferUsage.defaultUsage | BufferUsage.hostMemory, 17]
+  ]
+  it.effect.each(created)("creates memory for usage %i with flags %i", ([usage, expected]) => {
+    const seen: Array<number> = []
+    return onDevice(
+      () =>
+        Effect.gen(function*() {
+          yield* Allocator.allocate(64, { usage })
+          deepStrictEqual(seen, [expected])
+        }),
+      (api) => ({
+        clCreateBuffer: (context, flags, ...rest) => {
+          seen.push(flags)
+          return api.clCreateBuffer(context, flags, ...rest)
+        }
+      })
+    )
+  })
+
+  it.effect.each([-4, -5, -6, -61])("takes code %i of a creation for a lack of memory", (code) =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(allocate(64))
+          strictEqual(error.reason._tag, "OutOfMemory")
+          assert.include(error.message, "64 bytes")
+        }),
+      () => ({ clCreateBuffer: (_context, _flags, _bytes, _host, out) => setCode(out, code) })
+    ))
+
+  it.effect("names any other code of a creation", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(allocate(64))
+          strictEqual(error.reason._tag, "DriverError")
+          assert.include(error.message, "clCreateBuffer failed (CL_INVALID_VALUE -30)")
+        }),
+      () => ({ clCreateBuffer: (_context, _flags, _bytes, _host, out) => setCode(out, -30) })
+    ))
+
+  it.effect("retries the exact size when the driver refuses only the rounded one", () => {
+    const asked: Array<number> = []
+    return onDevice(
+      () =>
+        Effect.gen(function*() {
+          const lease = yield* BufferPool.allocate(1000)
+          deepStrictEqual([lease.size, lease.capacity], [1000, 1000])
+          deepStrictEqual([...new Set(asked)], [1023, 1000])
+        }).pipe(Effect.scoped, Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.leadingBits(4) }))),
+      (api) => ({
+        clCreateBuffer: (context, flags, bytes, host, out) => {
+          asked.push(bytes)
+          return bytes > 1000 ? setCode(out, -61) : api.clCreateBuffer(context, flags, bytes, host, out)
+        }
+      })
+    )
+  })
+
+  it.effect.each([-4, -5, -6])(
+    "gives a buffer back whose residency check fails with %i, as PyOpenCL does not",
+    (code) =>
+      onDevice(
+        (watched) =>
+          Effect.gen(function*() {
+            strictEqual(yield* reasonOf(allocate(64)), "OutOfMemory")
+            strictEqual(watched.count("clCreateBuffer"), 1)
+            strictEqual(watched.count("clReleaseMemObject"), 1)
+            deepStrictEqual((yield* DeviceContext).driverObjects.liveByKind, { context: 1, queue: 1 })
+          }),
+        () => ({ clEnqueueMigrateMemObjects: () => code })
+      )
+  )
+
+  it.effect.each([-4, -5, -6])("takes code %i of an enqueue for a lack of memory", (code) =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* allocate(64)
+          strictEqual(yield* reasonOf(CommandQueue.write(x, new Uint8Array(64))), "OutOfMemory")
+          strictEqual(yield* reasonOf(CommandQueue.read(x, Uint8Array)), "OutOfMemory")
+        }),
+      () => ({ clEnqueueWriteBuffer: () => code, clEnqueueReadBuffer: () => code })
+    ))
+
+  it.effect("names the command that could not be enqueued", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const [x, y] = [yield* allocate(64, "from"), yield* allocate(64)]
+          const error = yield* Effect.flip(CommandQueue.copy(x, y))
+          strictEqual(error.reason._tag, "DriverError")
+          assert.include(error.message, "clEnqueueCopyBuffer failed (CL_MEM_COPY_OVERLAP -8)")
+          assert.include(error.message, "copy 64 B from -> (no label)")
+        }),
+      () => ({ clEnqueueCopyBuffer: () => -8 })
+    ))
+
+  it.effect("refuses to destroy another device's buffer, and destroys its own once", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const other = yield* Layer.build(OpenCl.layerFrom(watched.api))
+        const foreign = yield* Effect.provide(DeviceContext.use((d) => d.createBuffer(64, 13)), other)
+        const exit = device.destroyBufferUnsafe(foreign)
+        strictEqual(yield* reasonOf(exit), "ForeignBuffer")
+        const own = yield* device.createBuffer(64, 13)
+        assert.isTrue(Exit.isSuccess(device.destroyBufferUnsafe(own)))
+        assert.isTrue(Exit.isSuccess(device.destroyBufferUnsafe(own)))
+        strictEqual(watched.count("clReleaseMemObject"), 1)
+      })
+    ))
+
+  it.effect("tells when the driver does not take a buffer back", () =>
+    Effect.gen(function*() {
+      const watched = yield* watch(() => ({ clReleaseMemObject: () => -38 }))
+      yield* Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const error = yield* Effect.flip(device.destroyBufferUnsafe(yield* device.createBuffer(64, 13)))
+        assert.include(error.message, "clReleaseMemObject failed (CL_INVALID_MEM_OBJECT -38)")
+        deepStrictEqual(device.driverObjects.liveByKind, { context: 1, queue: 1, buffer: 1 })
+      }).pipe(Effect.provide(OpenCl.layerFrom(watched.api)))
+    }))
+})

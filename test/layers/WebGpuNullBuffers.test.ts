@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { WebGpu } from "../../src/webgpu.ts"
+import { create, destroy, held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
+import type { Bends } from "../support/watchedGpu.ts"
+
+describe("WebGpu buffers", () => {
+  it.live("raises the driver's out-of-memory, keeps nothing of the failed buffer, and recovers", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const device = yield* DeviceContext
+        yield* held(256 * mebi)
+        const second = yield* create(256 * mebi)
+        const error = yield* Effect.flip(create(256 * mebi))
+        strictEqual(error.reason._tag, "OutOfMemory")
+        deepStrictEqual(device.driverObjects.liveByKind["buffer"], 2)
+        yield* destroy(second)
+        yield* held(256 * mebi)
+      })))
+
+  it.live("keeps the scopes of concurrent fibers apart", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        yield* held(256 * mebi)
+        const sizes = [200 * mebi, 4, 200 * mebi, 4, 4, 200 * mebi]
+        const exits = yield* Effect.forEach(sizes, (size) => Effect.exit(held(size)), { concurrency: "unbounded" })
+        deepStrictEqual(exits.map(Exit.isSuccess), [true, true, false, true, true, false])
+      })))
+
+  it.live("reports a refused size as the driver's error", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(create(512 * mebi))
+        strictEqual(error.reason._tag, "DriverError")
+        assert.include(error.message, "GPUDevice.createBuffer")
+      })))
+
+  it.live("turns an exception of createBuffer into an error and leaves the scope stack as it was", () => {
+    let broken = true
+    const bends: Bends = {
+      "GPUDevice.createBuffer": (proceed) => {
+        if (!broken) return proceed()
+        throw new RangeError("no host memory")
+      }
+    }
+    return onDevice(bends, (watched) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(create(256))
+        assert.include(error.message, "no host memory")
+        strictEqual(watched.count("GPUDevice.pushErrorScope"), watched.count("GPUDevice.popErrorScope"))
+        broken = false
+        yield* held(256)
+      }))
+  })
+
+  it.live("destroys what an interrupted creation has made", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const fiber = yield* Effect.forkChild(create(4096), { startImmediately: true })
+        strictEqual(watched.count("GPUDevice.createBuffer"), 1)
+        yield* Fiber.interrupt(fiber)
+        strictEqual(device.driverObjects.liveByKind["buffer"], undefined)
+      })))
+
+  it.live("leaks nothing wherever a scoped creation or a read is interrupted", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const { driverObjects } = yield* DeviceContext
+        const program = Effect.scoped(Effect.flatMap(held(256), (buffer) => CommandQueue.read(buffer, Uint8Array)))
+        const steps = yield* interruptEverywhere(program, (step) => {
+          deepStrictEqual(driverObjects.liveByKind, { device: 1 }, `step ${step}`)
+        })
+        assert.isAbove(steps, 20)
+      })))
+
+  it.live("leaves a pool's ledger and the driver agreed wherever a miss is interrupted", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const { driverObjects } = yield* DeviceContext
+        const steps = yield* interruptEverywhere(
+          Effect.scoped(Effect.provide(BufferPool.allocate(256), BufferPool.layer())),
+          (step) => deepStrictEqual(driverObjects.liveByKind, { device: 1 }, `step ${step}`)
+        )
+        assert.isAbove(steps, 20)
+      })))
+
+  it.live("rounds odd sizes up, so that every byte can be copied and bound", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const buffer = yield* held(7)
+        strictEqual(buffer.size, 7)
+        strictEqual((yield* WebGpu.handle(buffer)).size, 8)
+        const { size } = yield* WebGpu.binding(buffer)
+        strictEqual(size, 8)
+      })))
+
+  it.live("submits now and then while buffers come and go, or the driver would never free them", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        for (let index = 0; index < 256; index++) yield* Effect.flatMap(create(4096), destroy)
+        strictEqual(watched.count("GPUQueue.submit"), 4)
+      })))
+
+  it.live("reclaims with an empty submit, since destroyed memory only returns with a later one", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const { driver } = yield* CommandQueue.CommandQueue
+        yield* driver.reclaim
+        strictEqual(watched.count("GPUQueue.submit"), 1)
+        strictEqual(watched.count("GPUQueue.onSubmittedWorkDone"), 1)
+      })))
+
+  it.live("destroys a buffer once, and none of another device", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const buffer = yield* held(256)
+        yield* destroy(buffer)
+        yield* destroy(buffer)
+        strictEqual(device.driverObjects.live, 1)
+        const foreign = yield* Effect.provide(Effect.scoped(held(256)), WebGpu.layer({ flags: ["backend=null"] }))
+        foreign.destroyed = false
+        const error = yield* Effect.flip(destroy(foreign))
+        strictEqual(error.reason._tag, "ForeignBuffer")
+        strictEqual((yield* Effect.flip(WebGpu.handle(foreign))).reason._tag, "ForeignBuffer")
+        strictEqual((yield* Effect.flip(WebGpu.binding(buffer))).reason._tag, "BufferReleased")
+      })))
+})

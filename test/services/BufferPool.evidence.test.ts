@@ -1,0 +1,96 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as GpuError from "../../src/domain/GpuError.ts"
+import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
+
+describe("OutOfMemory", () => {
+  const layout = Effect.gen(function*() {
+    yield* hold([40, 60])
+    yield* BufferPool.allocate(100, { label: "weights" })
+    yield* BufferPool.allocate(300, { label: "frames" })
+    yield* BufferPool.allocate(50, { label: "scratch" })
+    yield* BufferPool.allocate(200)
+    yield* BufferPool.allocate(0, { label: "nothing" })
+  })
+
+  it.effect("carries the evidence, field by field", () =>
+    Effect.gen(function*() {
+      yield* layout
+      const error = yield* outOfMemoryOf(BufferPool.allocate(400))
+      const evidence = {
+        _tag: "OutOfMemory",
+        requested: 400,
+        blockSize: 400,
+        limit: 1000,
+        activeBytes: 650,
+        heldBytes: 100,
+        managedBytes: 750,
+        reservedBytes: 0,
+        largestHeldBytes: 60,
+        pooled: true,
+        rungs: ["bin"],
+        holders: [
+          { label: "frames", size: 300, capacity: 300, age: 3 },
+          { label: undefined, size: 200, capacity: 200, age: 1 },
+          { label: "weights", size: 100, capacity: 100, age: 4 }
+        ]
+      }
+      deepStrictEqual<object>({ ...error }, evidence)
+      deepStrictEqual(JSON.parse(JSON.stringify(error)), JSON.parse(JSON.stringify(evidence)))
+      assert.include(error.message, "400 bytes asked for (block of 400), limit 1000")
+      assert.include(error.message, "frames 300 B, 3 leases ago; (no label) 200 B, 1 leases ago; weights 100 B")
+      assert.include(error.message, "Release leases and retry")
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))
+
+  it.effect("is final when nothing is leased or under way", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      yield* hold([10])
+      faults.failAllocations({ times: Infinity })
+      const error = yield* Effect.flip(BufferPool.allocate(400))
+      strictEqual(error.reason._tag, "OutOfMemory")
+      assert.isFalse(error.isRetryable)
+      assert.include(error.message, "Nothing is leased that could be released")
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("can be retried into success", () =>
+    Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(80)
+      let failures = 0
+      const patient = Effect.retry(BufferPool.allocate(60), {
+        while: (error) => {
+          failures += 1
+          return Effect.as(failures === 3 ? Effect.orDie(PooledBuffer.release(lease)) : Effect.void, error.isRetryable)
+        }
+      })
+      strictEqual((yield* patient).size, 60)
+      strictEqual(failures, 3)
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100 } }))))
+
+  it("is the only reason that is ever retryable", () => {
+    const reasons: ReadonlyArray<GpuError.Reason> = [
+      new GpuError.LimitExceeded({ operation: "o", requested: 2, limitName: "l", limit: 1 }),
+      new GpuError.InvalidRequest({ operation: "o", problem: "p", hint: "h" }),
+      new GpuError.DeviceUnavailable({ tried: [], hint: "h" }),
+      new GpuError.DeviceLost({ backend: "b", detail: "d" }),
+      new GpuError.BufferReleased({ operation: "o", label: undefined, size: 1, why: "released" }),
+      new GpuError.ForeignBuffer({ operation: "o", label: undefined, owner: "a", expected: "b" }),
+      new GpuError.Unsupported({ operation: "o", backend: "b", feature: "f", hint: "h" }),
+      new GpuError.DriverError({
+        backend: "b",
+        call: "c",
+        codeName: undefined,
+        code: 1,
+        log: "l",
+        commands: [],
+        hint: "h"
+      }),
+      GpuError.outOfMemory(1).reason
+    ]
+    deepStrictEqual(reasons.filter((reason) => reason.isRetryable), [])
+  })
+})

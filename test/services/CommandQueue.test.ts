@@ -1,0 +1,94 @@
+import { describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as GpuError from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { VectorArg } from "../../src/domain/KernelArgument.ts"
+import { driverError } from "../../src/layers/Host/HostDevice.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { KernelCache } from "../../src/services/KernelCache.ts"
+import type { PooledBuffer } from "../../src/services/PooledBuffer.ts"
+import { hasStats, layer, open, tagOf } from "../support/hostPool.ts"
+
+/** A pool whose driver refuses every command for one reason. */
+const refusing = (error: GpuError.GpuError) => {
+  const refuse = () => Exit.fail(error)
+  return open({
+    over: (host) => {
+      const { driver } = Context.get(host, CommandQueue.CommandQueue)
+      const queue = CommandQueue.fromDriver({
+        device: Context.get(host, DeviceContext),
+        cache: Context.get(host, KernelCache),
+        driver: { ...driver, writeUnsafe: refuse, copyUnsafe: refuse, fillUnsafe: refuse, dispatchUnsafe: refuse }
+      })
+      return Context.add(host, CommandQueue.CommandQueue, queue)
+    }
+  })
+}
+
+const kernel = Kernel.make({ name: "k", args: [VectorArg("u32", "x")], body: { host: () => {} } })
+
+type Call = (lease: PooledBuffer) => Effect.Effect<void, GpuError.GpuError, CommandQueue.CommandQueue>
+
+const commands: Readonly<Record<string, Call>> = {
+  write: (lease) => CommandQueue.write(lease, new Uint8Array(64)),
+  fill: (lease) => CommandQueue.fill(lease, 0),
+  dispatch: (lease) => CommandQueue.dispatch(kernel, { x: lease }, 1)
+}
+
+const overLimit = GpuError.make(
+  new GpuError.LimitExceeded({ operation: "test", requested: 2, limitName: "maxDispatchItems", limit: 1 })
+)
+
+describe("a block whose command the driver refused", () => {
+  const cases = [
+    [GpuError.outOfMemory(64), 0],
+    [driverError("test", "no such memory", []), 0],
+    [overLimit, 1],
+    [GpuError.invalidRequest("test", "wrong", "Do otherwise."), 1]
+  ] as const
+
+  for (const [error, heldBlocks] of cases) {
+    it.effect(`${heldBlocks === 0 ? "goes back to the driver" : "stays in the pool"} after ${error.reason._tag}`, () =>
+      Effect.gen(function*() {
+        for (const command of Object.values(commands)) {
+          const opened = yield* refusing(error)
+          yield* Effect.gen(function*() {
+            strictEqual(yield* tagOf(BufferPool.use(64, command)), error.reason._tag)
+            yield* hasStats({ heldBlocks, driverFrees: 1 - heldBlocks, activeBlocks: 0 })
+          }).pipe(Effect.provide(opened.context))
+          yield* opened.closePool
+          yield* opened.closeHost
+        }
+      }))
+  }
+
+  it.effect("stays in the pool with the other one of a refused copy, or goes with it", () =>
+    Effect.gen(function*() {
+      for (const [error, heldBlocks] of cases) {
+        const opened = yield* refusing(error)
+        const copy = BufferPool.use(64, (from) => BufferPool.use(64, (to) => CommandQueue.copy(from, to)))
+        yield* Effect.gen(function*() {
+          strictEqual(yield* tagOf(copy), error.reason._tag)
+          yield* hasStats({ heldBlocks: 2 * heldBlocks, activeBlocks: 0 })
+        }).pipe(Effect.provide(opened.context))
+        yield* opened.closePool
+        yield* opened.closeHost
+      }
+    }))
+})
+
+describe("a service made of a queue", () => {
+  it.effect("keeps the operations that it does not replace", () =>
+    Effect.gen(function*() {
+      const queue = yield* CommandQueue.CommandQueue
+      const replaced = CommandQueue.CommandQueue.of({ ...queue, flush: Effect.void })
+      const lease = yield* BufferPool.allocate(4)
+      yield* replaced.fill(lease, 7)
+      strictEqual((yield* replaced.read(lease, Uint32Array))[0], 7)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+})

@@ -1,0 +1,388 @@
+/**
+ * Commands that a model of the pool and a real pool carry out side by side, and what both must agree on afterwards.
+ */
+import { assert } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import type { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as LeaseHolder from "../../src/services/LeaseHolder.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
+import type { PoolModel } from "./poolModel.ts"
+import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending } from "./poolModel.ts"
+
+// Two usages whose sizes never make blocks of one size: of two such blocks, which is evicted first is the core's affair.
+
+const usages = [BufferUsage.storage | BufferUsage.copyDst, BufferUsage.defaultUsage]
+
+const sizes: ReadonlyArray<ReadonlyArray<number>> = [[40, 64, 250, 500, 1000, 1500], [7, 100, 280, 700]]
+
+interface Request {
+  readonly family: number
+  readonly size: number
+}
+
+const requests: fc.Arbitrary<Request> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ family: fc.constant(0), size: fc.constantFrom(...sizes[0]!) }) },
+  { weight: 4, arbitrary: fc.record({ family: fc.constant(1), size: fc.constantFrom(...sizes[1]!) }) },
+  { weight: 1, arbitrary: fc.record({ family: fc.constant(0), size: fc.constantFrom(0, 2000, 3500) }) }
+)
+
+// The real pool and what the test holds of it; scopes, leases and waiting requests stand in the order of the model's.
+
+export interface Real extends OpenPool {
+  readonly run: (command: Effect.Effect<void, GpuError, Services>) => Promise<void>
+  readonly usedBytes: Effect.Effect<number>
+  readonly scopes: Array<Scope.Closeable>
+  readonly leases: Array<PooledBuffer.PooledBuffer>
+  readonly pending: Array<{ readonly model: Pending; readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError> }>
+}
+
+type Services = BufferPool.BufferPool | Host.Host
+
+const failureOf = (error: GpuError): Failure => {
+  const { reason } = error
+  if (reason._tag === "BufferReleased") return { tag: "BufferReleased", why: reason.why }
+  if (reason._tag !== "OutOfMemory") return { tag: reason._tag as "DriverError" }
+  return {
+    tag: "OutOfMemory",
+    evidence: {
+      requested: BigInt(reason.requested),
+      blockSize: BigInt(reason.blockSize),
+      limit: reason.limit === Infinity ? undefined : BigInt(reason.limit),
+      activeBytes: BigInt(reason.activeBytes),
+      heldBytes: BigInt(reason.heldBytes),
+      managedBytes: BigInt(reason.managedBytes),
+      reservedBytes: BigInt(reason.reservedBytes),
+      largestHeldBytes: BigInt(reason.largestHeldBytes),
+      rungs: reason.rungs,
+      holders: reason.holders.map(({ size }) => BigInt(size))
+    }
+  }
+}
+
+const failsAs = (exit: Exit.Exit<unknown, GpuError>, expected: Failure | undefined): void => {
+  const actual = Effect.runSync(Effect.match(exit, { onFailure: failureOf, onSuccess: () => undefined }))
+  deepStrictEqual(actual, expected)
+}
+
+const leaseIs = (exit: Exit.Exit<PooledBuffer.PooledBuffer, GpuError>, expected: Outcome, real: Real): void => {
+  if ("failure" in expected) return failsAs(exit, expected.failure)
+  assert(Exit.isSuccess(exit), String(exit))
+  strictEqual(BigInt(exit.value.size), expected.lease.size)
+  real.leases.push(exit.value)
+}
+
+const agrees = Effect.fnUntraced(function*(model: PoolModel, real: Real) {
+  const stats = yield* real.pool.stats
+  const bytes = Object.fromEntries(Object.entries(stats).map(([name, value]) => [name, BigInt(value)]))
+  deepStrictEqual(bytes, { ...model.stats })
+  isConsistent(stats, real.driverObjects)
+  deepStrictEqual([real.faults.allocations, real.faults.frees], [model.allocations.count, model.frees.count])
+  strictEqual(BigInt(yield* real.usedBytes), model.used)
+  deepStrictEqual(
+    real.leases.map((lease) => [lease.ended, lease.block === undefined ? 0n : BigInt(lease.capacity)]),
+    model.leases.map((lease) => [lease.ended, lease.block?.capacity ?? 0n])
+  )
+})
+
+// Commands
+
+type Command = fc.AsyncCommand<PoolModel, Real>
+
+const command = (
+  name: string,
+  check: (model: Readonly<PoolModel>) => boolean,
+  run: (model: PoolModel, real: Real) => Effect.Effect<void, GpuError, Services>
+): Command => ({
+  check,
+  toString: () => name,
+  run: (model, real) => real.run(Effect.andThen(run(model, real), agrees(model, real)))
+})
+
+/** An index among all, or mostly among the good ones: of scopes the open ones, of leases the live ones. */
+const indexOf = <A>(all: ReadonlyArray<A>, n: number, isGood: (element: A) => boolean): number => {
+  const good = [...all.keys()].filter((index) => isGood(all[index]!))
+  return n % 8 === 7 || good.length === 0 ? n % all.length : good[n % good.length]!
+}
+
+const scopeOf = (model: PoolModel, n: number): number => indexOf(model.scopes, n, (scope) => scope.open)
+
+const leaseOf = (model: PoolModel, n: number): number => indexOf(model.leases, n, (lease) => lease.ended === undefined)
+
+const always = () => true
+
+const hasLease = (model: Readonly<PoolModel>) => model.leases.length > 0
+
+const openScope = command("openScope", always, (model, real) =>
+  Effect.sync(() => {
+    model.scopes.push(new ModelScope())
+    real.scopes.push(Scope.makeUnsafe())
+  }))
+
+const openChild = (parent: number) =>
+  command(`openChild(${parent})`, always, (model, real) =>
+    Effect.gen(function*() {
+      const index = scopeOf(model, parent)
+      const scope = new ModelScope()
+      scope.open = model.scopes[index]!.open
+      model.scopes[index]!.children.push(scope)
+      model.scopes.push(scope)
+      real.scopes.push(yield* Scope.fork(real.scopes[index]!))
+    }))
+
+const closeScope = (n: number) =>
+  command(`closeScope(${n})`, always, (model, real) => {
+    const index = scopeOf(model, n)
+    model.closeScope(model.scopes[index]!)
+    return Scope.close(real.scopes[index]!, Exit.void)
+  })
+
+const allocate = (n: number, { family, size }: Request) =>
+  command(`allocate(${n}, ${size} of ${family})`, always, (model, real) =>
+    Effect.gen(function*() {
+      const index = scopeOf(model, n)
+      const expected = model.allocate(size, family, model.scopes[index]!)
+      const lease = BufferPool.allocate(size, { usage: usages[family]!, label: `lease ${real.leases.length}` })
+      leaseIs(yield* Effect.exit(Scope.provide(lease, real.scopes[index]!)), expected, real)
+    }))
+
+/** A loan that, now and then, is transferred away before it ends. */
+const use = ({ family, size }: Request, to: number | undefined) =>
+  command(`use(${size} of ${family}, ${to})`, always, (model, real) =>
+    Effect.gen(function*() {
+      const expected = model.allocate(size, family, undefined)
+      let moved: Failure | undefined
+      const body = (lease: PooledBuffer.PooledBuffer) =>
+        Effect.gen(function*() {
+          assert("lease" in expected)
+          real.leases.push(lease)
+          yield* agrees(model, real)
+          if (to === undefined) return
+          const index = scopeOf(model, to)
+          moved = model.transfer(expected.lease, model.scopes[index]!)
+          yield* PooledBuffer.transfer(lease, real.scopes[index]!)
+        })
+      const exit = yield* Effect.exit(real.pool.use(size, body, { usage: usages[family]! }))
+      if ("lease" in expected && expected.lease.scope === undefined) model.end(expected.lease, "scopeClosed")
+      failsAs(exit, "failure" in expected ? expected.failure : moved)
+    }))
+
+const release = (n: number) =>
+  command(`release(${n})`, hasLease, (model, real) =>
+    Effect.gen(function*() {
+      const index = leaseOf(model, n)
+      const lease = model.leases[index]!
+      const expected: Failure | undefined = lease.ended && { tag: "BufferReleased", why: lease.ended }
+      model.end(lease, "released")
+      failsAs(yield* Effect.exit(PooledBuffer.release(real.leases[index]!)), expected)
+    }))
+
+const transfer = (n: number, to: number) =>
+  command(`transfer(${n}, ${to})`, hasLease, (model, real) =>
+    Effect.gen(function*() {
+      const [lease, scope] = [leaseOf(model, n), scopeOf(model, to)]
+      const expected = model.transfer(model.leases[lease]!, model.scopes[scope]!)
+      failsAs(yield* Effect.exit(PooledBuffer.transfer(real.leases[lease]!, real.scopes[scope]!)), expected)
+    }))
+
+class Holder implements LeaseHolder.LeaseHolder {
+  readonly #leases: ReadonlyArray<PooledBuffer.PooledBuffer>
+  constructor(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+    this.#leases = leases
+  }
+  [LeaseHolder.LeaseHolder]() {
+    return this.#leases
+  }
+}
+
+/** Shapes of a result; each keeps all of the leases, or none. */
+const shapes: Readonly<Record<string, (leases: ReadonlyArray<PooledBuffer.PooledBuffer>) => unknown>> = {
+  tuple: (leases) => leases,
+  record: (leases) => Object.fromEntries(leases.map((lease, i) => [`x${i}`, lease])),
+  holder: (leases) => new Holder(leases),
+  nested: (leases) => ({ deep: [{ holders: leases.map((lease) => new Holder([lease, lease])) }], same: leases, n: 1 }),
+  cyclic: (leases) => {
+    const record: Record<string, unknown> = { leases }
+    record["self"] = record
+    return record
+  },
+  map: (leases) => new Map(leases.entries()),
+  nothing: (leases) => leases.length
+}
+
+const keepsNothing = ["map", "nothing"]
+
+/** Allocates in a scope of its own; of the leases `kept` are in the result, and one that belongs elsewhere. */
+const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape: string, other: number) =>
+  command(
+    `extract(${to}, [${
+      inner.map(({ family, size }) => `${size} of ${family}`).join(", ")
+    }], ${kept}, ${shape}, ${other})`,
+    always,
+    (model, real) =>
+      Effect.gen(function*() {
+        const index = scopeOf(model, to)
+        const scope = new ModelScope()
+        const foreign = real.leases.length === 0 ? [] : [real.leases[other % real.leases.length]!]
+        const granted: Array<ModelLease> = []
+        let expected: Failure | undefined
+        const body = Effect.gen(function*() {
+          for (const { family, size } of inner) {
+            const outcome = model.allocate(size, family, scope)
+            if ("lease" in outcome) granted.push(outcome.lease)
+            else expected = outcome.failure
+            real.leases.push(yield* BufferPool.allocate(size, { usage: usages[family]! }))
+          }
+          yield* agrees(model, real)
+          const mine = inner.length === 0 ? [] : real.leases.slice(-inner.length)
+          return shapes[shape]!([...mine.slice(0, kept), ...foreign])
+        })
+        const exit = yield* Effect.exit(Scope.provide(BufferPool.extract(body), real.scopes[index]!))
+        if (expected === undefined && !keepsNothing.includes(shape)) {
+          for (const lease of granted.slice(0, kept)) expected ??= model.transfer(lease, model.scopes[index]!)
+        }
+        model.closeScope(scope)
+        failsAs(exit, expected)
+      })
+  )
+
+const start = (n: number | undefined, { family, size }: Request) =>
+  command(`start(${n}, ${size} of ${family})`, always, (model, real) =>
+    Effect.gen(function*() {
+      real.faults.delay({ allocations: "1 second" })
+      const index = n === undefined ? undefined : scopeOf(model, n)
+      const expected = model.start(size, family, index === undefined ? undefined : model.scopes[index]!)
+      const options = { usage: usages[family]! }
+      const lease = index === undefined
+        ? real.pool.use(size, Effect.succeed, options)
+        : Scope.provide(real.pool.allocate(size, options), real.scopes[index]!)
+      const fiber = yield* Effect.forkDetach(lease, { startImmediately: true })
+      yield* nextTurn
+      real.faults.delay({})
+      if ("asked" in expected) {
+        strictEqual(fiber.pollUnsafe(), undefined)
+        real.pending.push({ model: expected, fiber })
+      } else {
+        leaseIs(yield* Fiber.await(fiber), expected, real)
+        if ("lease" in expected && index === undefined) model.end(expected.lease, "scopeClosed")
+      }
+    }))
+
+const hasPending = (model: Readonly<PoolModel>) => model.pending.some((pending) => !pending.abandoned)
+
+const interrupt = (index: number) =>
+  command(`interrupt(${index})`, hasPending, (_model, real) =>
+    Effect.gen(function*() {
+      const [{ fiber, model }] = real.pending.splice(index % real.pending.length, 1) as [Real["pending"][number]]
+      model.abandoned = true
+      yield* Fiber.interrupt(fiber)
+    }))
+
+/** What became of the requests that waited; in the order of their start, as the model grants. */
+const settle = Effect.fnUntraced(function*(real: Real) {
+  for (const pending of real.pending.splice(0)) {
+    const { outcome } = pending.model
+    assert(outcome !== undefined, "the model still waits")
+    const exit = yield* Fiber.await(pending.fiber)
+    leaseIs(exit, outcome, real)
+  }
+})
+
+const answer = command("answer", (model) => model.pending.length > 0, (model, real) =>
+  Effect.gen(function*() {
+    model.answer()
+    yield* TestClock.adjust("1 second")
+    yield* settle(real)
+  }))
+
+const freeHeld = command("freeHeld", always, (model) =>
+  Effect.gen(function*() {
+    const expected = model.freeHeld()
+    failsAs(yield* Effect.exit(BufferPool.freeHeld), expected)
+  }))
+
+/** Commands that end much of what makes a run interesting come seldom. */
+const rarely = (chance: number, rare: Command): Command => ({
+  ...rare,
+  check: (model) => chance === 0 && rare.check(model)
+})
+
+const stopHolding = command("stopHolding", always, (model) =>
+  Effect.gen(function*() {
+    const expected = model.stopHolding()
+    failsAs(yield* Effect.exit(BufferPool.stopHolding), expected)
+  }))
+
+const lose = command("lose", (model) => !model.lost, (model, real) =>
+  Effect.gen(function*() {
+    model.lose()
+    real.faults.lose()
+    yield* settle(real)
+  }))
+
+const closePool = command("closePool", (model) => !model.closed, (model, real) =>
+  Effect.gen(function*() {
+    model.close()
+    yield* real.closePool
+    yield* settle(real)
+  }))
+
+const failAllocations = (nth: number, times: number, error: "OutOfMemory" | "DriverError") =>
+  command(`failAllocations(${nth}, ${times}, ${error})`, always, (model, real) =>
+    Effect.sync(() => {
+      model.allocations.fail(nth, times, error)
+      real.faults.failAllocations({ nth, times, error })
+    }))
+
+const failFrees = (nth: number, times: number) =>
+  command(`failFrees(${nth}, ${times})`, always, (model, real) =>
+    Effect.sync(() => {
+      model.frees.fail(nth, times, true)
+      real.faults.failFrees({ nth, times })
+    }))
+
+const n = fc.nat(40)
+
+const small = fc.integer({ min: 1, max: 4 })
+
+const maybe = fc.option(n, { nil: undefined })
+
+const requested = (weight: number, make: (n: number, request: Request) => Command) =>
+  Array.from({ length: weight }, () => fc.tuple(n, requests).map(([n, request]) => make(n, request)))
+
+export const commands = [
+  ...requested(6, allocate),
+  ...requested(2, start),
+  ...requested(2, (to, request) => use(request, to)),
+  requests.map((request) => use(request, undefined)),
+  requests.map((request) => start(undefined, request)),
+  fc.constant(openScope),
+  n.map(openChild),
+  n.map(closeScope),
+  n.map(release),
+  n.map(release),
+  n.map(release),
+  fc.tuple(n, n).map(([lease, to]) => transfer(lease, to)),
+  fc.tuple(n, n).map(([lease, to]) => transfer(lease, to)),
+  fc.tuple(n, fc.array(requests, { maxLength: 4 }), fc.nat(4), fc.constantFrom(...Object.keys(shapes)), n)
+    .map((parts) => extract(...parts)),
+  n.map(interrupt),
+  fc.constant(answer),
+  fc.constant(answer),
+  maybe.map((chance) => rarely(chance ?? 0, freeHeld)),
+  n.map((chance) => rarely(chance, stopHolding)),
+  n.map((chance) => rarely(chance, lose)),
+  n.map((chance) => rarely(chance, closePool)),
+  fc.tuple(small, small, fc.constantFrom("OutOfMemory" as const, "DriverError" as const))
+    .map((parts) => failAllocations(...parts)),
+  fc.tuple(small, small).map((parts) => failFrees(...parts))
+]

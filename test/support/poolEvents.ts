@@ -1,0 +1,23 @@
+/**
+ * Pools whose calls to the allocator a test sees in order.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Host } from "../../src/host.ts"
+import type * as BufferPool from "../../src/services/BufferPool.ts"
+import type * as CommandQueue from "../../src/services/CommandQueue.ts"
+import type { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { layer, type OpenOptions, recorded } from "./hostPool.ts"
+
+/** A pool whose calls to the allocator are written down; the log is emptied by looking at it. */
+export const withEvents = <A, E>(
+  options: OpenOptions,
+  test: (events: () => ReadonlyArray<string>) => Effect.Effect<A, E, EventServices | Scope.Scope>
+) => {
+  const events: Array<string> = []
+  return Effect.scoped(test(() => events.splice(0))).pipe(
+    Effect.provide(layer({ ...options, allocator: recorded(events) }))
+  )
+}
+
+export type EventServices = BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext | Host.Host
