@@ -16,7 +16,9 @@ describe("fragmentation that others fail on", () => {
         for (const units of [5, 6, 5, 6, 10, 1, 9]) {
           yield* BufferPool.use(units * u, (lease) => Effect.sync(() => strictEqual(lease.size, units * u)))
         }
-        assert.notInclude(events(), "reclaim")
+        // The limit is the obstacle each time, and the driver never: what it is asked for, it gives.
+        const seen = events()
+        strictEqual(seen.filter((event) => event.startsWith("allocate")).length, 7)
         yield* hasStats({ heldBytes: 10 * u, driverFrees: 5, misses: 7 })
       })))
 

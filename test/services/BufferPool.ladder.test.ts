@@ -110,7 +110,7 @@ describe("the byte limit as the obstacle", () => {
         yield* hold(Array.from({ length: 10 }, () => 10 * MiB))
         events()
         yield* BufferPool.allocate(15 * MiB)
-        deepStrictEqual(events(), [`free ${10 * MiB}`, `free ${10 * MiB}`, `allocate ${15 * MiB}`])
+        deepStrictEqual(events(), [`free ${10 * MiB}`, `free ${10 * MiB}`, "reclaim", `allocate ${15 * MiB}`])
         yield* hasStats({ heldBytes: 80 * MiB, managedBytes: 95 * MiB, driverFrees: 2 })
       })))
 
@@ -120,7 +120,7 @@ describe("the byte limit as the obstacle", () => {
         yield* hold([5, 8, 20])
         events()
         yield* BufferPool.allocate(7)
-        deepStrictEqual(events(), ["free 8", "allocate 7"])
+        deepStrictEqual(events(), ["free 8", "reclaim", "allocate 7"])
       })))
 
   it.effect("or the largest until the rest is covered, and then the smallest that does", () =>
@@ -129,7 +129,7 @@ describe("the byte limit as the obstacle", () => {
         yield* hold([5, 8, 20])
         events()
         yield* BufferPool.allocate(22)
-        deepStrictEqual(events(), ["free 20", "free 5", "allocate 22"])
+        deepStrictEqual(events(), ["free 20", "free 5", "reclaim", "allocate 22"])
       })))
 
   it.effect("evicts nothing when all that is held would not do", () =>
@@ -152,7 +152,7 @@ describe("the byte limit as the obstacle", () => {
         yield* hold([100])
         events()
         strictEqual((yield* BufferPool.allocate(350)).capacity, 350)
-        deepStrictEqual(events(), ["free 100", "allocate 350"])
+        deepStrictEqual(events(), ["free 100", "reclaim", "allocate 350"])
         yield* hasStats({ managedBytes: 950, activeBytes: 700 })
       })))
 })

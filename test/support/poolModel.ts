@@ -285,11 +285,13 @@ export class PoolModel {
         } else if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
       } else if (this.#deficit(capacity) > sum(this.held)) {
         if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
-      } else {
+      } else if (this.#deficit(capacity) > 0n) {
         while (this.#deficit(capacity) > 0n) {
           rungs.add("evict")
           this.#free(this.#covering(this.#deficit(capacity)))
         }
+        this.#late = 0n
+      } else {
         rungs.add("driver")
         const exact = capacity !== this.#blockSize(request)
         this.#reserved += capacity

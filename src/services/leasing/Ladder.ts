@@ -96,19 +96,23 @@ class Climb {
 
   /**
    * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
-   * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   * until it is covered, and waits until the driver has them back: or real memory would grow beyond the limit where
+   * freed memory comes back late. Nothing is evicted when even everything held would not do; the answer is then
+   * `undefined`.
    */
-  makeRoom(): Effect.Effect<void> | undefined {
-    const { leases } = this.pool
-    if (leases.core.deficit(this.capacity) > leases.core.heldBytes) return undefined
+  makeRoom(): Effect.Effect<void, GpuError> | undefined {
+    const { allocator, leases } = this.pool
+    let deficit = leases.core.deficit(this.capacity)
+    if (deficit > leases.core.heldBytes) return undefined
     const failures: Array<Effect.Effect<void> | undefined> = []
-    for (let deficit = leases.core.deficit(this.capacity); deficit > 0; deficit = leases.core.deficit(this.capacity)) {
+    while (deficit > 0) {
       const block = leases.core.evictCovering(deficit)
       if (block === undefined) return undefined
       this.rungs.add("evict")
       failures.push(leases.free(block))
+      deficit = leases.core.deficit(this.capacity)
     }
-    return allOf(failures)
+    return Effect.andThen(allOf(failures), allocator.reclaim)
   }
 
   /**
@@ -208,12 +212,12 @@ export const climb = Effect.fnUntraced(function*(
       yield* state.relieve() ?? state.lastResort()
       continue
     }
-    const room = state.makeRoom()
-    if (room === undefined) {
-      if (!state.shrinkToExact()) yield* state.lastResort()
+    if (pool.leases.core.deficit(state.capacity) > 0) {
+      const room = state.makeRoom()
+      if (room !== undefined) yield* room
+      else if (!state.shrinkToExact()) yield* state.lastResort()
       continue
     }
-    yield* room
     const answer = yield* Effect.result(askDriver(state))
     if (Result.isFailure(answer)) {
       if (answer.failure.reason._tag !== "OutOfMemory") return yield* answer.failure
