@@ -125,7 +125,7 @@ describe("airports on the host", () => {
 
   it.live("has a row for a device without enough memory, and a problem to end with", () =>
     Effect.gen(function*() {
-      const { backend, opened } = host({ capacityBytes: 100_000 })
+      const { backend, opened } = host({ capacityBytes: 400_000 })
       const { outcome } = yield* compare(backend, count)
       assert.include(Report.table([outcome]).replaceAll(/[\s│]+/g, " "), "failed: Out of memory: ")
       assert.match(Report.problems([outcome]).join("\n"), /^host failed: Out of memory: /)
