@@ -198,6 +198,18 @@ describe("recycled memory", () => {
       yield* hasStats({ hits: 3, misses: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { sizePolicy: policy, clear: "acquire" } }))))
 
+  it.effect("has its own label on a clearing that fails, not the last owner's", () => {
+    const faults = Host.makeFaults()
+    return Effect.gen(function*() {
+      yield* BufferPool.use(64, () => CommandQueue.finish, { label: "last" })
+      faults.failCommands({ nth: 1 })
+      yield* BufferPool.allocate(64, { label: "next" })
+      const reason = yield* reasonOf<void, CommandQueue.CommandQueue>(CommandQueue.finish)
+      assert(reason._tag === "DriverError", reason._tag)
+      deepStrictEqual(reason.commands, ["fill 64 B -> next"])
+    }).pipe(Effect.scoped, Effect.provide(layer({ host: { faults }, pool: { clear: "acquire" } })))
+  })
+
   it.effect("is cleared also where the usage alone would forbid it, and the lease keeps its usage", () =>
     Effect.gen(function*() {
       const usage = BufferUsage.storage

@@ -122,6 +122,8 @@ export class PoolRequests implements LadderPool {
     block: PoolBlock<DeviceBuffer>
   ): Effect.Effect<PooledBuffer, GpuError> {
     if (this.#clear) {
+      // A failing fill is the new owner's, not the last one's.
+      block.value.label = request.label
       const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
       if (Exit.isFailure(cleared)) {
         block.value.recyclable = false
@@ -199,6 +201,7 @@ export class PoolRequests implements LadderPool {
     return { size, usage, label, blockSize, exactSize: this.#exactSizeOf(size), list, granted: undefined }
   }
 
+  /** A pool that clears has not searched yet; most such requests are hits that need no ladder. */
   #miss(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
     return this.#limitProblem(request.exactSize) ?? this.search(request) ?? climb(this, request)
   }
