@@ -1,5 +1,5 @@
 /**
- * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f64` where the device has it.
+ * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,34 @@
  * @category models
  * @since 0.1.0
  */
-export type DType = "f32" | "i32" | "u32" | "f64"
+export type DType = "f32" | "i32" | "u32" | "f16" | "f64"
+
+/**
+ * Half-precision numbers on the host, as far as a program sees of them whose `lib` does not know `Float16Array`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Halves extends ArrayBufferView<ArrayBuffer> {
+  readonly BYTES_PER_ELEMENT: number
+  readonly length: number
+  [index: number]: number
+  fill(value: number, start?: number, end?: number): this
+  set(numbers: ArrayLike<number>, offset?: number): void
+  subarray(begin?: number, end?: number): Halves
+  slice(start?: number, end?: number): Halves
+  [Symbol.iterator](): IterableIterator<number>
+}
+
+/**
+ * `Float16Array`, which came with ES2025: the program's own type where its `lib` has it, else {@link Halves}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Float16Elements = typeof globalThis extends { readonly Float16Array: new(buffer: ArrayBuffer) => infer A }
+  ? A
+  : Halves
 
 /**
  * The typed array that holds elements of a {@link DType} on the host.
@@ -22,10 +49,11 @@ export interface TypedArrayOf {
   readonly f32: Float32Array<ArrayBuffer>
   readonly i32: Int32Array<ArrayBuffer>
   readonly u32: Uint32Array<ArrayBuffer>
+  readonly f16: Float16Elements
   readonly f64: Float64Array<ArrayBuffer>
 }
 
-const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f64: 8 }
+const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
 
 /**
  * Whether a value names an element type.
@@ -35,7 +63,7 @@ const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f64: 
  * ```ts
  * import { DType } from "effect-gpu-pool"
  *
- * DType.isDType("f16") // => false
+ * DType.isDType("bf16") // => false
  * ```
  *
  * @category guards
@@ -59,15 +87,57 @@ export const isDType = (u: unknown): u is DType => typeof u === "string" && Obje
  */
 export const byteSize = (dtype: DType): number => sizes[dtype]
 
+interface HalfClass {
+  new(buffer: ArrayBuffer, byteOffset: number, length: number): Float16Elements
+}
+
+/** Not of ES2022, so not every runtime has it: Node 24 does, Node 22 does not. */
+const halfClass = (): HalfClass | undefined => (globalThis as { readonly Float16Array?: HalfClass }).Float16Array
+
+const rounding = (): ((value: number) => number) | undefined =>
+  (Math as { readonly f16round?: (value: number) => number }).f16round
+
+/** Programs ask first whether there are any. */
+const missing = (): never => {
+  throw new TypeError(`this runtime has no Float16Array: ask DType.hostSupports("f16") first`)
+}
+
+/**
+ * Whether this JavaScript runtime has elements of that type: `f16` needs `Float16Array` and `Math.f16round`, which
+ * Node 24 has. Without them no device has `f16` in its `DeviceInfo.dtypes`.
+ *
+ * **Example** (Choosing a type that every runtime has otherwise)
+ *
+ * ```ts
+ * import { DType } from "effect-gpu-pool"
+ *
+ * const dtype: DType.DType = DType.hostSupports("f16") ? "f16" : "f32"
+ * DType.hostSupports("f32") // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const hostSupports = (dtype: DType): boolean =>
+  dtype !== "f16" || (halfClass() !== undefined && rounding() !== undefined)
+
+/**
+ * The half-precision number nearest to a number, as `Math.f16round` has it; only where {@link hostSupports} f16.
+ *
+ * @internal
+ */
+export const f16round = (value: number): number => (rounding() ?? missing())(value)
+
 const views: { readonly [D in DType]: (buffer: ArrayBuffer, byteOffset: number, length: number) => TypedArrayOf[D] } = {
   f32: (buffer, byteOffset, length) => new Float32Array(buffer, byteOffset, length),
   i32: (buffer, byteOffset, length) => new Int32Array(buffer, byteOffset, length),
   u32: (buffer, byteOffset, length) => new Uint32Array(buffer, byteOffset, length),
+  f16: (buffer, byteOffset, length) => new (halfClass() ?? missing())(buffer, byteOffset, length),
   f64: (buffer, byteOffset, length) => new Float64Array(buffer, byteOffset, length)
 }
 
 /**
- * A typed array of `length` elements over host memory.
+ * A typed array of `length` elements over host memory. For `f16` ask {@link hostSupports} first.
  *
  * **Example** (Viewing bytes as numbers)
  *

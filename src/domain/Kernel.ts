@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
-import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import type { Access, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { isReserved } from "./ReservedWords.ts"
 
@@ -68,11 +68,21 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
   readonly workgroupSize: number
   /** Options for the OpenCL compiler, as `-cl-mad-enable`. */
   readonly buildOptions: string
+  /** Element types that the bodies use besides those of the arguments; the device must have them too. */
+  readonly dtypes: ReadonlyArray<DType>
+  /**
+   * Names of vectors of which item `i` touches element `i`, counted from the offset: a dispatch of more items than they
+   * have elements is InvalidRequest.
+   */
+  readonly itemwise: ReadonlyArray<string>
+  /** What is wrong with the definition, for kernels that a program generates; told when it is first dispatched. */
+  readonly problem: GpuError | undefined
 }
 
 /**
  * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
- * is first dispatched.
+ * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors of
+ * which item `i` touches element `i`, and `problem` is what a program that generates kernels has to say of this one.
  *
  * **Example** (Scaling a vector on every backend)
  *
@@ -88,7 +98,8 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
  *     host: (from, to, { a, x }) => {
  *       for (let i = from; i < to; i++) x[i] = a * x[i]!
  *     }
- *   }
+ *   },
+ *   itemwise: ["x"]
  * })
  * ```
  *
@@ -102,13 +113,19 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
   readonly workgroupSize?: number | undefined
   readonly buildOptions?: string | undefined
+  readonly dtypes?: ReadonlyArray<DType> | undefined
+  readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
+  readonly problem?: GpuError | undefined
 }): Kernel<Args> => ({
   name: options.name,
   args: options.args,
   body: { wgsl: options.body.wgsl, opencl: options.body.opencl, host: options.body.host },
   preamble: { wgsl: options.preamble?.wgsl ?? "", opencl: options.preamble?.opencl ?? "" },
   workgroupSize: options.workgroupSize ?? 64,
-  buildOptions: options.buildOptions ?? ""
+  buildOptions: options.buildOptions ?? "",
+  dtypes: options.dtypes ?? [],
+  itemwise: options.itemwise ?? [],
+  problem: options.problem
 })
 
 const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
@@ -129,10 +146,15 @@ const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
  */
 export const check = (kernel: Kernel): GpuError | undefined => {
   // Programs without types can pass anything, also an object that Kernel.make did not make.
-  if (typeof kernel?.body !== "object" || kernel.body === null || !Array.isArray(kernel.args)) {
+  if (
+    typeof kernel?.body !== "object" || kernel.body === null ||
+    !Array.isArray(kernel.args) || !Array.isArray(kernel.dtypes) || !Array.isArray(kernel.itemwise) ||
+    (kernel.problem !== undefined && !isGpuError(kernel.problem))
+  ) {
     return invalidRequest(operation, "the value given for a kernel is none", "Pass what Kernel.make returned.")
   }
-  return argumentProblem(kernel) ?? nameProblem(kernel) ?? workgroupProblem(kernel)
+  return kernel.problem ?? argumentProblem(kernel) ?? nameProblem(kernel) ?? dtypeProblem(kernel) ??
+    itemwiseProblem(kernel) ?? workgroupProblem(kernel)
 }
 
 /** What the types of VectorArg and ScalarArg forbid. */
@@ -145,15 +167,7 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
         "Declare it with KernelArgument.VectorArg or KernelArgument.ScalarArg."
       )
     }
-    if (!isDType(argument.dtype)) {
-      return invalidRequest(
-        operation,
-        `the element type "${
-          String(argument.dtype)
-        }" of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
-        "Use f32, i32 or u32, or f64 where the device has it."
-      )
-    }
+    if (!isDType(argument.dtype)) return unknownDType(kernel, argument.dtype, `of argument "${argument.name}"`)
     if (argument._tag === "VectorArg" && !accesses.has(argument.access)) {
       return invalidRequest(
         operation,
@@ -161,6 +175,30 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
         `Use "read", "write" or "readwrite".`
       )
     }
+  }
+  return undefined
+}
+
+const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
+  invalidRequest(
+    operation,
+    `the element type "${String(dtype)}" ${of} in kernel "${kernel.name}" is unknown`,
+    "Use f32, i32 or u32, or f16 or f64 where the device has it."
+  )
+
+const dtypeProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const dtype of kernel.dtypes) if (!isDType(dtype)) return unknownDType(kernel, dtype, "of a body")
+  return undefined
+}
+
+const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const name of kernel.itemwise) {
+    if (kernel.args.some((argument) => argument._tag === "VectorArg" && argument.name === name)) continue
+    return invalidRequest(
+      operation,
+      `"${String(name)}", which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
+      "List names of its vectors only."
+    )
   }
   return undefined
 }

@@ -23,11 +23,16 @@ export type Access = "read" | "write" | "readwrite"
  * @category models
  * @since 0.1.0
  */
-export interface VectorArg<Name extends string = string, D extends DType = DType, Offset extends boolean = boolean> {
+export interface VectorArg<
+  Name extends string = string,
+  D extends DType = DType,
+  Offset extends boolean = boolean,
+  A extends Access = Access
+> {
   readonly _tag: "VectorArg"
   readonly dtype: D
   readonly name: Name
-  readonly access: Access
+  readonly access: A
   readonly withOffset: Offset
 }
 
@@ -83,17 +88,18 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   dtype: D,
   name: Name,
   options?: Options
-): VectorArg<Name, D, Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false> => ({
+): VectorArg<Name, D, OffsetOf<Options>, AccessOf<Options>> => ({
   _tag: "VectorArg",
   dtype,
   name,
-  access: options?.access ?? "readwrite",
-  // Inside a kernel's list of arguments a plain type parameter for it would be inferred as boolean, from the list's
-  // type.
-  withOffset: (options?.withOffset ?? false) as Options extends { readonly withOffset: infer Offset extends boolean } ?
-    Offset :
-    false
+  // Inside a kernel's list of arguments plain type parameters would be inferred too widely, from the list's type.
+  access: (options?.access ?? "readwrite") as AccessOf<Options>,
+  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>
 })
+
+type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false
+
+type AccessOf<Options> = Options extends { readonly access: infer A extends Access } ? A : "readwrite"
 
 /**
  * Declares a number argument.

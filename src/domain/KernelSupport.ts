@@ -5,6 +5,7 @@
  * @internal
  */
 import type { DeviceInfo } from "./DeviceInfo.ts"
+import * as DType from "./DType.ts"
 import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "./GpuError.ts"
 import type { Kernel } from "./Kernel.ts"
 
@@ -44,15 +45,50 @@ export const bodyOf = <L extends keyof Bodies>(
   )
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
-  const argument = kernel.args.find(({ dtype }) => !info.dtypes.has(dtype))
-  return argument === undefined ? undefined : makeError(
+  const operation = operationOf(kernel)
+  for (const { dtype, name } of kernel.args) {
+    const problem = typeProblem(operation, info, dtype, `argument "${name}"`)
+    if (problem !== undefined) return problem
+  }
+  for (const dtype of kernel.dtypes) {
+    const problem = typeProblem(operation, info, dtype, "in its body")
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/**
+ * Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type.
+ *
+ * @internal
+ */
+export const typeProblem = (
+  operation: string,
+  info: DeviceInfo,
+  dtype: DType.DType,
+  user: string
+): GpuError | undefined =>
+  info.dtypes.has(dtype) ? undefined : makeError(
     new Unsupported({
-      operation: operationOf(kernel),
+      operation,
       backend: info.backend,
-      feature: `${argument.dtype} (argument "${argument.name}") on ${info.name}`,
-      hint: `Use one of ${[...info.dtypes].join(", ")}: for f64 OpenCL needs cl_khr_fp64, and WGSL has none.`
+      feature: `${dtype} (${user}) on ${info.name}`,
+      hint: `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
     })
   )
+
+/** What has the types that not every device has. */
+const where = (dtype: DType.DType): string => {
+  switch (dtype) {
+    case "f64":
+      return ": for f64 OpenCL needs cl_khr_fp64, and WGSL has none"
+    case "f16":
+      return DType.hostSupports("f16")
+        ? ": for f16 WebGPU needs the feature shader-f16, and OpenCL cl_khr_fp16"
+        : ": f16 needs a JavaScript runtime with Float16Array and Math.f16round, as Node 24, on every backend"
+    default:
+      return ""
+  }
 }
 
 const limitProblem = (

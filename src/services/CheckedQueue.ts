@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
@@ -27,6 +28,7 @@ type Service = CommandQueue["Service"]
  * @internal
  */
 export class CheckedQueue implements Service {
+  readonly info: DeviceInfo
   readonly driver: QueueDriver
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
@@ -36,6 +38,7 @@ export class CheckedQueue implements Service {
     readonly device: DeviceContext["Service"]
     readonly cache: KernelCache["Service"]
   }) {
+    this.info = options.device.info
     this.driver = options.driver
     this.#device = options.device
     this.#cache = options.cache

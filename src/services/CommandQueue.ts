@@ -8,6 +8,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
@@ -143,6 +144,8 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly flush: Effect.Effect<void, GpuError>
   /** Waits until everything recorded before has run, and fails with its errors. Never blocks the event loop. */
   readonly finish: Effect.Effect<void, GpuError>
+  /** The device that the queue works on: its limits and element types, for programs that fit their kernels to them. */
+  readonly info: DeviceInfo
   /** The backend's side, for allocators and other services over this queue. */
   readonly driver: QueueDriver
 }>()("effect-gpu-pool/CommandQueue") {}

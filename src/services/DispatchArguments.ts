@@ -6,7 +6,7 @@
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import * as DType from "../domain/DType.ts"
-import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 import * as BufferLike from "./BufferLike.ts"
@@ -76,8 +76,32 @@ const operation = "CommandQueue.dispatch"
 /** Why a buffer cannot be used at all, given by the queue. */
 type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
 
+/** What a dispatch needs to know of a kernel beyond its list of arguments, worked out once. */
+interface Shape {
+  readonly names: ReadonlySet<string>
+  readonly vectors: ReadonlyArray<VectorArg>
+  /** Indices of the itemwise vectors among {@link vectors}. */
+  readonly itemwise: ReadonlyArray<number>
+}
+
+const shapes = new WeakMap<Kernel, Shape>()
+
+const shapeOf = (kernel: Kernel): Shape => {
+  const known = shapes.get(kernel)
+  if (known !== undefined) return known
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  const shape = {
+    names: new Set(kernel.args.map(({ name }) => name)),
+    vectors,
+    itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : [])
+  }
+  shapes.set(kernel, shape)
+  return shape
+}
+
 /**
- * Checks the arguments of a dispatch and puts them in order.
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. This stands on
+ * the path of every dispatch: what it does each time is one loop over the arguments.
  *
  * @internal
  */
@@ -88,7 +112,8 @@ export const bind = (
   info: DeviceInfo,
   usable: Usable
 ): BoundArguments | GpuError => {
-  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, args)
+  const shape = shapeOf(kernel)
+  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
   const scalars: Array<number> = []
@@ -97,14 +122,15 @@ export const bind = (
     if (argument._tag === "ScalarArg") {
       const problem = scalarProblem(argument, value)
       if (problem !== undefined) return problem
-      scalars.push(value as number)
+      // Rounded here, so that all backends get the same half however their languages convert.
+      scalars.push(argument.dtype === "f16" ? DType.f16round(value as number) : value as number)
     } else {
       const bound = bindVector(argument, value, info, usable)
-      if (!("buffer" in bound)) return bound
+      if (isGpuError(bound)) return bound
       vectors.push(bound)
     }
   }
-  return aliasProblem(kernel, vectors) ?? { vectors, scalars }
+  return aliasProblem(shape, vectors) ?? itemsProblem(shape, vectors, count) ?? { vectors, scalars }
 }
 
 const countProblem = (count: number): GpuError | undefined =>
@@ -122,17 +148,25 @@ const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =
     "Pass an object with the arguments by name."
   )
 
-const namesProblem = (kernel: Kernel, args: Readonly<Record<string, ArgumentValue>>): GpuError | undefined => {
-  const unknown = Object.keys(args).find((name) => kernel.args.every((argument) => argument.name !== name))
-  return unknown === undefined ? undefined : invalidRequest(
-    operation,
-    `kernel "${kernel.name}" has no argument "${unknown}"`,
-    `Its arguments are ${kernel.args.map((argument) => argument.name).join(", ") || "none"}.`
-  )
+const namesProblem = (
+  kernel: Kernel,
+  { names }: Shape,
+  args: Readonly<Record<string, ArgumentValue>>
+): GpuError | undefined => {
+  for (const name of Object.keys(args)) {
+    if (names.has(name)) continue
+    return invalidRequest(
+      operation,
+      `kernel "${kernel.name}" has no argument "${name}"`,
+      `Its arguments are ${[...names].join(", ") || "none"}.`
+    )
+  }
+  return undefined
 }
 
 const scalarRanges: { readonly [D in DType.DType]: readonly [number, number] | undefined } = {
   f32: undefined,
+  f16: undefined,
   f64: undefined,
   i32: [-0x80000000, 0x7fffffff],
   u32: [0, 0xffffffff]
@@ -197,13 +231,15 @@ const sizeProblem = (
       "Allocate at least one element: an empty buffer cannot be bound."
     )
   }
-  if (buffer.size > info.limits.maxBindingSize) {
+  // Bodies get lengths as unsigned 32-bit numbers, which small elements can outgrow before the device's limit.
+  const limit = Math.min(info.limits.maxBindingSize, 0xffffffff * itemSize)
+  if (buffer.size > limit) {
     return makeError(
       new LimitExceeded({
         operation: `${operation}, argument "${argument.name}"`,
         requested: buffer.size,
         limitName: "maxBindingSize",
-        limit: info.limits.maxBindingSize
+        limit
       })
     )
   }
@@ -223,12 +259,12 @@ const sizeProblem = (
 }
 
 /** WebGPU allows one buffer twice in a dispatch only when nothing writes it. */
-const aliasProblem = (kernel: Kernel, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
-  const declared = kernel.args.filter((argument) => argument._tag === "VectorArg")
+const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
   for (let i = 1; i < vectors.length; i++) {
+    const { buffer } = vectors[i]!
     for (let j = 0; j < i; j++) {
-      if (vectors[i]!.buffer !== vectors[j]!.buffer) continue
-      const [first, second] = [declared[j]!, declared[i]!]
+      if (vectors[j]!.buffer !== buffer) continue
+      const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(
         operation,
@@ -236,6 +272,26 @@ const aliasProblem = (kernel: Kernel, vectors: ReadonlyArray<VectorBinding>): Gp
         "Give the kernel two different buffers."
       )
     }
+  }
+  return undefined
+}
+
+/** Item `i` of an itemwise vector touches its element `i`, counted from the offset, and there must be one. */
+const itemsProblem = (
+  shape: Shape,
+  vectors: ReadonlyArray<VectorBinding>,
+  count: number
+): GpuError | undefined => {
+  for (const index of shape.itemwise) {
+    const { offset, size } = vectors[index]!
+    const { dtype, name } = shape.vectors[index]!
+    const elements = Math.floor(size / DType.byteSize(dtype))
+    if (offset + count <= elements) continue
+    return invalidRequest(
+      operation,
+      `${count} items from offset ${offset} of argument "${name}" exceed its ${elements} elements`,
+      `Dispatch at most ${elements - offset} items, or pass a larger buffer.`
+    )
   }
   return undefined
 }

@@ -102,7 +102,7 @@ export class KernelCache extends Context.Service<KernelCache, {
   readonly stats: Effect.Effect<KernelCacheStats>
 }>()("effect-gpu-pool/KernelCache") {}
 
-type Entry<C> = { readonly key: string; readonly compiled: C }
+type Entry<C> = { readonly key: string; readonly compiled: C; lastUse: number }
 
 /**
  * How a backend compiles.
@@ -176,13 +176,15 @@ export const make = <C extends CompiledKernel>(
 class Cache<C extends CompiledKernel> {
   readonly #compiler: KernelCompiler<C>
   readonly #capacity: number
-  /** In order of use, the least recent first: a Map keeps insertion order. */
+  /** Each knows when it was used last: to keep them in that order would cost every dispatch more than its search. */
   readonly #entries = new Map<string, Entry<C>>()
   readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
   /** Saves building the key again for a kernel object seen before. */
   readonly #keys = new WeakMap<Kernel, string>()
   readonly #status: DeviceStatus
   readonly #info: DeviceInfo
+  /** Counts uses. */
+  #clock = 0
   #hits = 0
   #misses = 0
   #evictions = 0
@@ -236,8 +238,7 @@ class Cache<C extends CompiledKernel> {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
     this.#hits += 1
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
+    entry.lastUse = ++this.#clock
     return entry.compiled
   }
 
@@ -287,14 +288,21 @@ class Cache<C extends CompiledKernel> {
   }
 
   #keep(key: string, compiled: C): void {
-    this.#entries.set(key, { key, compiled })
+    this.#entries.set(key, { key, compiled, lastUse: ++this.#clock })
     if (this.#entries.size <= this.#capacity) return
-    for (const oldest of this.#entries.values()) {
-      this.#entries.delete(oldest.key)
-      this.#evictions += 1
-      this.#release(oldest.compiled)
-      return
+    const oldest = this.#leastRecent()
+    if (oldest === undefined) return
+    this.#entries.delete(oldest.key)
+    this.#evictions += 1
+    this.#release(oldest.compiled)
+  }
+
+  #leastRecent(): Entry<C> | undefined {
+    let oldest: Entry<C> | undefined
+    for (const entry of this.#entries.values()) {
+      if (oldest === undefined || entry.lastUse < oldest.lastUse) oldest = entry
     }
+    return oldest
   }
 
   #release(compiled: C): void {

@@ -78,6 +78,18 @@ const isRecord = (value: object): boolean => {
  */
 export const leases = (value: unknown): ReadonlySet<PooledBuffer> => {
   const found = new Set<PooledBuffer>()
+  walk(value, (holder) => {
+    for (const lease of holder[LeaseHolder]()) found.add(lease)
+  })
+  return found
+}
+
+/**
+ * Visits the holders in a value, each once: itself, or those in tuples, arrays and records.
+ *
+ * @internal
+ */
+export const walk = (value: unknown, visit: (holder: LeaseHolder) => void): void => {
   const seen = new Set<object>()
   const pending: Array<unknown> = [value]
   while (pending.length > 0) {
@@ -85,12 +97,11 @@ export const leases = (value: unknown): ReadonlySet<PooledBuffer> => {
     if (typeof next !== "object" || next === null || seen.has(next)) continue
     seen.add(next)
     if (isHolder(next)) {
-      for (const lease of next[LeaseHolder]()) found.add(lease)
+      visit(next)
     } else if (Array.isArray(next)) {
       for (const element of next) pending.push(element)
     } else if (isRecord(next)) {
       for (const element of Object.values(next)) pending.push(element)
     }
   }
-  return found
 }

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as BufferUsage from "../domain/BufferUsage.ts"
-import type { GpuError } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 import * as BufferPool from "../services/BufferPool.ts"
@@ -141,7 +141,22 @@ const vectors: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 64, copySrc)
   ],
-  ["a lease over the binding limit", "LimitExceeded", overBindingLimit]
+  ["a lease over the binding limit", "LimitExceeded", overBindingLimit],
+  ...([[17, 0, 0], [1, 16, 0], [9, 8, 0], [9, 0, 8], [2 ** 32 - 1, 15, 15]] as const).map(
+    ([count, from, to]): Mistake => [
+      `${count} items from elements ${from} and ${to} of 16`,
+      "InvalidRequest",
+      withLease((x) =>
+        withLease((y) =>
+          CommandQueue.dispatch(
+            Kernels.addItemwise,
+            { x: { buffer: x, offset: from }, y: { buffer: y, offset: to }, a: 1 },
+            count
+          )
+        )
+      )
+    ]
+  )
 ]
 
 /** A good kernel with one thing changed. */
@@ -169,7 +184,7 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     untyped(value as unknown as Kernel.Kernel, {}, 1)
   ]),
-  ...["f16", "toString", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
+  ...["bf16", "toString", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
     [
       `a vector of ${dtype}`,
       "InvalidRequest",
@@ -181,6 +196,20 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
       compile(kernelWith({ args: [ScalarArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
     ]
   ]),
+  ...([
+    ["a dtype bf16", { dtypes: ["bf16"] }],
+    ["no dtypes", { dtypes: undefined }],
+    ["no itemwise", {
+      itemwise: undefined
+    }],
+    ["an itemwise vector that it has not", { itemwise: ["z"] }],
+    ["a problem that is none", { problem: "wrong" }]
+  ] as const)
+    .map(([what, change]): Mistake => [
+      `a kernel with ${what}`,
+      "InvalidRequest",
+      untyped({ ...Kernels.constant(1), ...change } as unknown as Kernel.Kernel, {}, 1)
+    ]),
   ["a vector with the access rw", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ access: "rw" })] }))],
   ["an argument of no kind", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] }))],
   ["an argument without a name", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ name: undefined })] }))],
@@ -188,6 +217,17 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
 ]
 
 const definitions: ReadonlyArray<Mistake> = [
+  [
+    "a kernel whose maker found a mistake",
+    "InvalidRequest",
+    withLease((y) =>
+      CommandQueue.dispatch(
+        { ...Kernels.constant(1), problem: invalidRequest("maker", "it is wrong", "Mend it.") },
+        { y },
+        1
+      )
+    )
+  ],
   ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
     `a kernel named "${name}"`,
     "InvalidRequest",

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { GpuError } from "../domain/GpuError.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
@@ -181,6 +182,126 @@ const doubles = Effect.gen(function*() {
   Expect.numbers("halves", yield* CommandQueue.read(x, Float64Array), [Math.PI / 2, 5e299])
 })
 
+/** Runs a test of halves where the device has them; elsewhere the dispatch that it begins with is Unsupported. */
+const withHalves = <E, R>(
+  first: Effect.Effect<void, GpuError, CommandQueue.CommandQueue | R>,
+  rest: Effect.Effect<void, E, R>
+) =>
+  Effect.gen(function*() {
+    const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
+    if (!dtypes.has("f16")) return yield* Effect.asVoid(Expect.failsWith("f16", first, "Unsupported"))
+    yield* first
+    yield* rest
+  })
+
+/** 1.5, -2, 0.25, 0.1 to the nearest and 65504, by their bits; an odd number of them. */
+const halves = Uint16Array.of(0x3e00, 0xc000, 0x3400, 0x2e66, 0x7bff)
+const halvedHalves = Uint16Array.of(0x3a00, 0xbc00, 0x3000, 0x2a66, 0x77ff)
+
+const halfVectors = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(10)
+  const facts = yield* BufferPool.allocate(8)
+  yield* CommandQueue.write(x, halves)
+  yield* withHalves(
+    CommandQueue.dispatch(Kernels.scaleHalves, { x, by: 0.5, facts }, 5),
+    Effect.gen(function*() {
+      Expect.numbers("halves", yield* CommandQueue.read(x, Uint16Array), halvedHalves)
+      Expect.numbers("length and offset", yield* CommandQueue.read(facts, Uint32Array), [5, 0])
+      yield* CommandQueue.dispatch(Kernels.scaleHalves, { x: { buffer: x, offset: 3 }, by: 2, facts }, 2)
+      const expected = Uint16Array.of(...halvedHalves.subarray(0, 3), ...halves.subarray(3))
+      Expect.numbers("the last two doubled", yield* CommandQueue.read(x, Uint16Array), expected)
+      Expect.numbers("length and offset", yield* CommandQueue.read(facts, Uint32Array), [5, 3])
+      // An odd number of halves ends between two words, and so do writes and reads that go as far.
+      yield* CommandQueue.write(x, Uint16Array.of(0x3c00), { offset: 8 })
+      yield* CommandQueue.dispatch(Kernels.scaleHalves, { x: { buffer: x, offset: 4 }, by: 3, facts }, 1)
+      const last = yield* CommandQueue.read(x, Uint16Array, { offset: 8, length: 1 })
+      Expect.numbers("the last one", last, [0x4200])
+    })
+  )
+})
+
+/** Numbers on both sides of the middle of two halves; a rounding to f32 first would bring some of them to it. */
+const halfScalars: ReadonlyArray<readonly [number, bits: number]> = [
+  [0.1, 0x2e66],
+  [-65_504, 0xfbff],
+  [1 + 2 ** -11, 0x3c00],
+  [1 + 2 ** -11 + 2 ** -40, 0x3c01],
+  [1 + 3 * 2 ** -11, 0x3c02],
+  [1 + 3 * 2 ** -11 - 2 ** -40, 0x3c01]
+]
+
+const roundedHalves = Effect.gen(function*() {
+  const y = yield* BufferPool.allocate(6)
+  yield* withHalves(
+    CommandQueue.dispatch(Kernels.fillHalves, { y, a: 1 }, 3),
+    Effect.forEach(halfScalars, ([a, bits]) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.dispatch(Kernels.fillHalves, { y, a }, 3)
+        Expect.numbers(`${a}`, yield* CommandQueue.read(y, Uint16Array), [bits, bits, bits])
+      }), { discard: true })
+  )
+})
+
+/** The bits of a whole number up to 2048 as a half. */
+const halfBits = (value: number): number => {
+  const exponent = 31 - Math.clz32(value)
+  return value === 0 ? 0 : ((exponent + 15) << 10) | ((value << (10 - exponent)) & 0x3ff)
+}
+
+const neighbouringHalves = Effect.gen(function*() {
+  const count = 5001
+  const y = yield* BufferPool.allocate(count * 2)
+  yield* withHalves(
+    CommandQueue.dispatch(Kernels.countHalves(64), { y, step: 1 }, count),
+    Effect.forEach([1, 64], (workgroupSize) =>
+      Effect.forEach([1, 2, 3], (step) =>
+        Effect.gen(function*() {
+          yield* CommandQueue.fill(y, 0x7bff7bff)
+          yield* CommandQueue.dispatch(Kernels.countHalves(workgroupSize), { y, step }, count)
+          const expected = Uint16Array.from(
+            { length: count },
+            (_, at) => at % step === 0 ? halfBits(at % 2048) : 0x7bff
+          )
+          const what = `every ${step}. half, in groups of ${workgroupSize}`
+          Expect.numbers(what, yield* CommandQueue.read(y, Uint16Array), expected)
+        })), { discard: true })
+  )
+})
+
+const halvesInBody = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(12)
+  yield* CommandQueue.write(x, Float32Array.of(3, -0.5, 2048))
+  yield* withHalves(
+    CommandQueue.dispatch(Kernels.throughHalves, { x }, 3),
+    Effect.map(CommandQueue.read(x, Float32Array), (found) => Expect.numbers("halves", found, [1.5, -0.25, 1024]))
+  )
+})
+
+const itemwiseViews = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(43)
+  const y = yield* BufferPool.allocate(48)
+  yield* CommandQueue.write(x, Uint32Array.from({ length: 10 }, (_, at) => at))
+  yield* CommandQueue.fill(y, 0)
+  yield* CommandQueue.dispatch(Kernels.addItemwise, { x, y, a: 100 }, 10)
+  yield* CommandQueue.dispatch(
+    Kernels.addItemwise,
+    { x: { buffer: x, offset: 7 }, y: { buffer: y, offset: 9 }, a: 0 },
+    3
+  )
+  const expected = [100, 101, 102, 103, 104, 105, 106, 107, 108, 7, 8, 9]
+  Expect.numbers("both parts", yield* CommandQueue.read(y, Uint32Array), expected)
+  yield* CommandQueue.dispatch(Kernels.addItemwise, { x: { buffer: x, offset: 9 }, y, a: 0 }, 0)
+})
+
+const hundredsOfScalars = Effect.gen(function*() {
+  const scalars = 120
+  const y = yield* BufferPool.allocate(scalars * 4)
+  const values = Array.from({ length: scalars }, (_, at) => 0xffffffff - at * at)
+  const named = Object.fromEntries(values.map((value, at) => [`s${at}`, value]))
+  yield* CommandQueue.dispatch(Kernels.manyScalars(scalars), { ...named, y }, 1)
+  Expect.numbers("the scalars", yield* CommandQueue.read(y, Uint32Array), values)
+})
+
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("exactly as many items run as were asked for", counts),
@@ -205,5 +326,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a body calls functions of its preamble", functionsInPreamble),
   test("buffers that kernels only read or only write work as declared", kernelOnlyUsages),
   test("a kernel takes eight vectors", eightVectors),
-  test("doubles are exact, or Unsupported", doubles)
+  test("a kernel takes 120 scalars", hundredsOfScalars),
+  test("an itemwise kernel reaches the last element, with and without offsets", itemwiseViews),
+  test("doubles are exact, or Unsupported", doubles),
+  test("halves are exact in vectors of any length, or Unsupported", halfVectors),
+  test("a number becomes the nearest half, or Unsupported", roundedHalves),
+  test("neighbouring halves are written without tearing, or Unsupported", neighbouringHalves),
+  test("halves in a body alone need the device to have them", halvesInBody)
 ]

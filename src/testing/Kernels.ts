@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { f16round } from "../domain/DType.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 
@@ -227,6 +228,101 @@ export const halve = Kernel.make({
     }
   }
 })
+
+/** Halves, where the device has them, with what the body sees of their vector. @internal */
+export const scaleHalves = Kernel.make({
+  name: "scale_halves",
+  args: [
+    VectorArg("f16", "x", { withOffset: true }),
+    ScalarArg("f16", "by"),
+    VectorArg("u32", "facts", { access: "write" })
+  ],
+  body: {
+    wgsl: "x[x_offset + i] = x[x_offset + i] * by; if (i == 0u) { facts[0] = x_length; facts[1] = x_offset; }",
+    opencl: "x[x_offset + i] = x[x_offset + i] * by; if (i == 0) { facts[0] = x_length; facts[1] = x_offset; }",
+    host: (from, to, { by, facts, x, x_offset }) => {
+      for (let i = from; i < to; i++) x[x_offset + i] = x[x_offset + i]! * by
+      facts.set([x.length, x_offset])
+    }
+  }
+})
+
+/** y[i] = a, in halves. @internal */
+export const fillHalves = Kernel.make({
+  name: "fill_halves",
+  args: [VectorArg("f16", "y", { access: "write" }), ScalarArg("f16", "a")],
+  body: {
+    wgsl: "y[i] = a;",
+    opencl: "y[i] = a;",
+    host: (from, to, { a, y }) => {
+      y.fill(a, from, to)
+    }
+  }
+})
+
+/** Every `step`-th item writes i modulo 2048, which a half holds exactly, and its neighbours belong to others. @internal */
+export const countHalves = (workgroupSize: number) =>
+  Kernel.make({
+    name: `count_halves${workgroupSize}`,
+    args: [VectorArg("f16", "y"), ScalarArg("u32", "step")],
+    body: {
+      wgsl: "if (i % step == 0u) { y[i] = f16(i % 2048u); }",
+      opencl: "if (i % step == 0) y[i] = (half) (i % 2048);",
+      host: (from, to, { step, y }) => {
+        for (let i = from; i < to; i++) if (i % step === 0) y[i] = i % 2048
+      }
+    },
+    workgroupSize
+  })
+
+/** Halves in its body only: nothing of its arguments tells. @internal */
+export const throughHalves = Kernel.make({
+  name: "through_halves",
+  args: [VectorArg("f32", "x")],
+  body: {
+    wgsl: "x[i] = f32(f16(x[i]) * 0.5h);",
+    opencl: "x[i] = (float) ((half) x[i] * (half) 0.5f);",
+    host: (from, to, { x }) => {
+      for (let i = from; i < to; i++) x[i] = f16round(x[i]!) * 0.5
+    }
+  },
+  dtypes: ["f16"]
+})
+
+/** y[i] = x[i] + a, for as many items as both have elements. @internal */
+export const addItemwise = Kernel.make({
+  name: "add_itemwise",
+  args: [
+    VectorArg("u32", "x", { access: "read", withOffset: true }),
+    VectorArg("u32", "y", { withOffset: true }),
+    ScalarArg("u32", "a")
+  ],
+  body: {
+    wgsl: "y[y_offset + i] = x[x_offset + i] + a;",
+    opencl: "y[y_offset + i] = x[x_offset + i] + a;",
+    host: (from, to, { a, x, x_offset, y, y_offset }) => {
+      for (let i = from; i < to; i++) y[y_offset + i] = x[x_offset + i]! + a
+    }
+  },
+  itemwise: ["x", "y"]
+})
+
+/** As many scalars as asked for, each of which goes to an element of its own. @internal */
+export const manyScalars = (scalars: number): Kernel.Kernel => {
+  const names = Array.from({ length: scalars }, (_, index) => `s${index}`)
+  const code = names.map((name, index) => `y[${index}] = ${name};`).join("\n")
+  return Kernel.make({
+    name: `scalars${scalars}`,
+    args: [...names.map((name) => ScalarArg("u32", name)), VectorArg("u32", "y", { access: "write" })],
+    body: {
+      wgsl: code,
+      opencl: code,
+      host: (_from: number, _to: number, args: Readonly<Record<string, number>> & { readonly y: Uint32Array }) => {
+        args.y.set(names.map((name) => args[name]!))
+      }
+    }
+  })
+}
 
 /** A kernel of as many vectors as asked for; the first gets the sum of the others. @internal */
 export const wide = (vectors: number): Kernel.Kernel => {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import { isReserved } from "../../src/domain/ReservedWords.ts"
@@ -98,13 +99,13 @@ describe("Kernel.check", () => {
   })
 
   it("takes every element type and access that exist, and no other", () => {
-    for (const dtype of ["f32", "i32", "u32", "f64"] as const) {
+    for (const dtype of ["f32", "i32", "u32", "f16", "f64"] as const) {
       assert.isUndefined(Kernel.check(kernel([ScalarArg(dtype, "a")])))
       for (const access of ["read", "write", "readwrite"] as const) {
         assert.isUndefined(Kernel.check(kernel([VectorArg(dtype, "x", { access })])))
       }
     }
-    for (const dtype of ["f16", "F32", "", "toString", undefined, null]) {
+    for (const dtype of ["bf16", "F32", "", "toString", undefined, null]) {
       refuses(kernel([VectorArg(dtype as never, "x")]), String(dtype), `"x"`)
       refuses(kernel([ScalarArg(dtype as never, "a")]), String(dtype), `"a"`)
     }
@@ -113,11 +114,37 @@ describe("Kernel.check", () => {
     }
   })
 
+  it("takes element types of bodies that exist, and no other", () => {
+    assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args: [], body: {}, dtypes: ["f16", "f64", "i32"] })))
+    for (const dtype of ["bf16", "", undefined]) {
+      refuses(
+        Kernel.make({ name: "k", args: [], body: {}, dtypes: ["f32", dtype as never] }),
+        String(dtype),
+        `of a body in kernel "k"`
+      )
+    }
+  })
+
+  it("takes its vectors for itemwise ones, and nothing else", () => {
+    const args = [VectorArg("f32", "x"), ScalarArg("f32", "a")] as const
+    assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, itemwise: ["x"] })))
+    for (const name of ["a", "z", "x_length", undefined]) {
+      refuses(Kernel.make({ name: "k", args, body: {}, itemwise: ["x", name as never] }), `"${name}"`, "itemwise")
+    }
+  })
+
+  it("tells first what the maker found", () => {
+    const problem = invalidRequest("ElementwiseKernel.make", "f32 and i32 do not add", "Cast one of them.")
+    const args = [VectorArg("bf16" as "f32", "1st")] as const
+    assert.strictEqual(Kernel.check(Kernel.make({ name: "k", args, body: {}, problem })), problem)
+  })
+
   it("refuses what is neither vector nor scalar, and no kernel at all", () => {
     for (const argument of [undefined, null, {}, { _tag: "LocalArg", name: "x" }]) {
       assert.include(refusal(kernel([argument as never])), "neither a vector nor a scalar")
     }
-    for (const value of [undefined, null, {}, "scale", { ...kernel([]), args: undefined }]) {
+    const changes = [{ args: undefined }, { dtypes: undefined }, { itemwise: undefined }, { problem: "wrong" }]
+    for (const value of [undefined, null, {}, "scale", ...changes.map((change) => ({ ...kernel([]), ...change }))]) {
       assert.include(refusal(value as never), "Kernel.make")
     }
   })
@@ -132,19 +159,25 @@ describe("Kernel.make", () => {
       body: { wgsl: "x", opencl: undefined, host: undefined },
       preamble: { wgsl: "", opencl: "" },
       workgroupSize: 64,
-      buildOptions: ""
+      buildOptions: "",
+      dtypes: [],
+      itemwise: [],
+      problem: undefined
     })
   })
 
   it("keeps what is given", () => {
     const args = [VectorArg("f32", "x", { access: "read", withOffset: true }), ScalarArg("u32", "n")] as const
-    const options = {
+    const options: Parameters<typeof Kernel.make<typeof args>>[0] = {
       name: "k",
       args,
       body: { wgsl: "w", opencl: "o", host },
       preamble: { wgsl: "pw", opencl: "po" },
       workgroupSize: 32,
-      buildOptions: "-cl-mad-enable"
+      buildOptions: "-cl-mad-enable",
+      dtypes: ["f16", "f64"],
+      itemwise: ["x"],
+      problem: invalidRequest("maker", "it is wrong", "Mend it.")
     }
     assert.deepStrictEqual<object>(Kernel.make(options), options)
     assert.deepStrictEqual<object>(args[0], {

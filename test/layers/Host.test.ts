@@ -10,6 +10,8 @@ import { TestClock } from "effect/testing"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { DriverObjects } from "../../src/domain/DriverObjects.ts"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
@@ -17,6 +19,7 @@ import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { withoutHalves } from "../support/withoutHalves.ts"
 
 type Services = DeviceContext | CommandQueue.CommandQueue | Host.Host
 
@@ -56,6 +59,19 @@ describe("Host.layer", () => {
       strictEqual(error.reason._tag, "InvalidRequest")
       assert.include(error.message, Object.keys(options)[0]!)
     }))
+
+  it.effect("has halves where the runtime has, and else says what has them", () => {
+    const kernel = Kernel.make({ name: "k", args: [VectorArg("f16", "x")], body: { host: () => {} } })
+    const dispatch = Effect.flatMap(create(4), (x) => CommandQueue.dispatch(kernel, { x }, 2))
+    const run = Effect.suspend(() => Effect.provide(dispatch, Host.layer()))
+    return Effect.gen(function*() {
+      yield* run
+      const error = yield* Effect.flip(withoutHalves(run))
+      strictEqual(error.reason._tag, "Unsupported")
+      assert.include(error.message, "f16 (argument \"x\")")
+      assert.include(error.message, "Float16Array and Math.f16round, as Node 24")
+    })
+  })
 
   it.effect("describes its device by the options", () =>
     Effect.gen(function*() {

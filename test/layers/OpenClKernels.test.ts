@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as DType from "../../src/domain/DType.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { OpenCl } from "../../src/opencl.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
@@ -16,7 +17,7 @@ const CL_DEVICE_EXTENSIONS = 0x1030
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 
 describeWith(["opencl"], "OpenCL kernels", () => {
-  const scalars = { f32: 0.5, f64: 2 ** -40, i32: -2147483648, u32: 4294967280 }
+  const scalars = { f16: 0.5, f32: 0.5, f64: 2 ** -40, i32: -2147483648, u32: 4294967280 }
 
   it.effect("gets vectors, lengths, offsets and scalars of every type that the device has", () =>
     onDevice(() =>
@@ -130,6 +131,81 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
       () => ({ clSetKernelArg: () => -51 })
     ))
 
+  it.effect("sets again only what has changed since the kernel's last dispatch", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const kernel = Kernel.make({
+          name: "k",
+          args: [VectorArg("f32", "x", { withOffset: true }), ScalarArg("f32", "a")],
+          body: { opencl: "x[x_offset + i] = a;" }
+        })
+        const [x, y] = [yield* allocate(16), yield* allocate(16)]
+        const setBy = Effect.fnUntraced(function*(buffer: typeof x, offset: number, a: number, count: number) {
+          const before = watched.count("clSetKernelArg")
+          yield* CommandQueue.dispatch(kernel, { x: { buffer, offset }, a }, count)
+          return watched.count("clSetKernelArg") - before
+        })
+        strictEqual(yield* setBy(x, 0, 1, 4), 5)
+        strictEqual(yield* setBy(x, 0, 1, 4), 0)
+        strictEqual(yield* setBy(x, 0, 0, 4), 1)
+        strictEqual(yield* setBy(x, 0, -0, 4), 1)
+        strictEqual(yield* setBy(y, 1, -0, 3), 3)
+        deepStrictEqual([...(yield* CommandQueue.read(x, Float32Array))], [-0, -0, -0, -0])
+        deepStrictEqual([...(yield* CommandQueue.read(y, Float32Array))].slice(1), [-0, -0, -0])
+      })
+    ))
+
+  it.effect("sets memory again that has the handle of memory which is gone", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const kernel = Kernel.make({ name: "k", args: [VectorArg("u32", "x")], body: { opencl: "x[i] = count;" } })
+        for (const count of [1, 2, 3]) {
+          const before = watched.count("clSetKernelArg")
+          const found = yield* Effect.scoped(Effect.gen(function*() {
+            const x = yield* allocate(16)
+            yield* CommandQueue.dispatch(kernel, { x }, count)
+            return yield* CommandQueue.read(x, Uint32Array)
+          }))
+          strictEqual(found[0], count)
+          strictEqual(watched.count("clSetKernelArg") - before, count === 1 ? 3 : 2)
+        }
+      })
+    ))
+
+  it.effect("sets everything that a refusal has left open", () => {
+    let refuses = true
+    return onDevice(
+      () =>
+        Effect.gen(function*() {
+          const kernel = Kernel.make({ name: "k", args: [VectorArg("u32", "x")], body: { opencl: "x[i] = count;" } })
+          const x = yield* allocate(16)
+          yield* Effect.flip(CommandQueue.dispatch(kernel, { x }, 4))
+          refuses = false
+          yield* CommandQueue.dispatch(kernel, { x }, 4)
+          deepStrictEqual([...(yield* CommandQueue.read(x, Uint32Array))], [4, 4, 4, 4])
+        }),
+      (api) => ({
+        clSetKernelArg: (kernel, index, bytes, value) =>
+          refuses && index === 1 ? -51 : api.clSetKernelArg(kernel, index, bytes, value)
+      })
+    )
+  })
+
+  it.effect("refuses more parameters than the device takes before it compiles", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { maxParameterBytes } = (yield* OpenCl.OpenCl).device
+        const cache = yield* KernelCache.KernelCache
+        // The number of items is a parameter too.
+        const most = maxParameterBytes / 4 - 1
+        const error = yield* Effect.flip(cache.get(withScalars(most + 1)))
+        strictEqual(error.reason._tag, "LimitExceeded")
+        assert.include(error.message, `${maxParameterBytes + 4} is over maxParameterBytes = ${maxParameterBytes}`)
+        strictEqual(watched.count("clBuildProgramAsync"), 0)
+        yield* cache.get(withScalars(most))
+      })
+    ))
+
   it.effect("runs in smaller groups what the device cannot run in the kernel's own", () =>
     onDevice(
       (watched) =>
@@ -221,3 +297,10 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
 })
 
 const nothing = Kernel.make({ name: "nothing", args: [], body: { opencl: "" } })
+
+const withScalars = (count: number): Kernel.Kernel =>
+  Kernel.make({
+    name: `k${count}`,
+    args: Array.from({ length: count }, (_, i) => ScalarArg("u32", `s${i}`)),
+    body: { opencl: "" }
+  })

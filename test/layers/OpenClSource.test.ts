@@ -36,12 +36,27 @@ x[i] = a * y[y_offset + i];
     )
   })
 
-  it("asks for doubles only where they are used", () => {
-    const pragma = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
-    const wide = Kernel.make({ name: "k", args: [ScalarArg("f64", "a")], body: { opencl: "" } })
-    const narrow = Kernel.make({ name: "k", args: [ScalarArg("f32", "a")], body: { opencl: "" } })
-    assert.isTrue(generate(wide).startsWith(pragma))
-    assert.notInclude(generate(narrow), pragma)
+  it.each([["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]] as const)(
+    "asks for %s only where an argument or a body uses it",
+    (dtype, extension) => {
+      const pragma = `#pragma OPENCL EXTENSION ${extension} : enable\n`
+      const kernelOf = (type: "f32" | typeof dtype, dtypes: ReadonlyArray<typeof dtype> = []) =>
+        Kernel.make({ name: "k", args: [ScalarArg(type, "a")], body: { opencl: "" }, dtypes })
+      assert.isTrue(generate(kernelOf(dtype)).startsWith(pragma))
+      assert.isTrue(generate(kernelOf("f32", [dtype])).startsWith(pragma))
+      assert.notInclude(generate(kernelOf("f32")), "#pragma")
+    }
+  )
+
+  it("takes halves as floats, and narrows them before the body", () => {
+    const kernel = Kernel.make({
+      name: "k",
+      args: [VectorArg("f16", "x", { access: "read" }), ScalarArg("f16", "a")],
+      body: { opencl: "BODY" }
+    })
+    const code = generate(kernel)
+    assert.include(code, "(__global const half *x, const uint x_length, const float a__wide, const uint count)")
+    assert.include(code, "  const half a = (half) a__wide;\n  {\nBODY")
   })
 
   it("leaves the workgroup size to the driver when there is none", () => {

@@ -2,13 +2,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Kernel from "../../src/domain/Kernel.ts"
-import { VectorArg } from "../../src/domain/KernelArgument.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
+import { WebGpu } from "../../src/webgpu.ts"
 import { held, onDevice } from "../support/nullDevice.ts"
 
 const dispatch = (kernel: Kernel.Kernel<readonly []>) => Effect.flip(CommandQueue.dispatch(kernel, {}, 1))
+
+const withScalars = (count: number): Kernel.Kernel =>
+  Kernel.make({
+    name: "many",
+    args: Array.from({ length: count }, (_, index) => ScalarArg("f32", `s${index}`)),
+    body: { wgsl: "" }
+  })
 
 describe("WebGpu kernels", () => {
   it.live("shows the compiler's log with the lines it is about", () =>
@@ -42,6 +50,18 @@ describe("WebGpu kernels", () => {
         )
         strictEqual(many.reason._tag, "LimitExceeded")
         strictEqual(watched.count("GPUDevice.createShaderModule"), 0)
+      })))
+
+  it.live("checks that all scalars fit into the uniform block", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const { device } = yield* WebGpu.WebGpu
+        // The number of items is in the block too.
+        const most = device.limits.maxUniformBufferBindingSize / 4 - 1
+        const cache = yield* KernelCache.KernelCache
+        assert.include((yield* Effect.flip(cache.get(withScalars(most + 1)))).message, "maxUniformBufferBindingSize")
+        strictEqual(watched.count("GPUDevice.createShaderModule"), 0)
+        yield* cache.get(withScalars(1000))
       })))
 
   it.live("binds as many vectors as the device says", () =>

@@ -10,8 +10,12 @@ import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { held, interruptEverywhere, nothing } from "../support/nullDevice.ts"
 import { watchedGpu } from "../support/watchedGpu.ts"
+import { withoutHalves } from "../support/withoutHalves.ts"
 
 const failing = (gpu: GPU) => Effect.flip(Effect.scoped(Layer.build(WebGpu.layerFrom(gpu))))
+
+const dtypesOf = (gpu: GPU) =>
+  Effect.map(DeviceContext, ({ info }) => [...info.dtypes]).pipe(Effect.provide(WebGpu.layerFrom(gpu)))
 
 describe("WebGpu opening", () => {
   it.effect("says what to install when no adapter answers", () =>
@@ -113,5 +117,18 @@ describe("WebGpu opening", () => {
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.await(fiber)
       strictEqual(watched.count("GPUDevice.destroy"), 1)
+    }))
+
+  it.effect("has halves only where the device and the runtime have", () =>
+    Effect.gen(function*() {
+      const plain = watchedGpu({
+        "GPUAdapter.requestDevice": (proceed, descriptor) => {
+          Object.assign(descriptor as object, { requiredFeatures: [] })
+          return proceed()
+        }
+      })
+      deepStrictEqual(yield* dtypesOf(watchedGpu().gpu), ["f32", "i32", "u32", "f16"])
+      deepStrictEqual(yield* dtypesOf(plain.gpu), ["f32", "i32", "u32"])
+      deepStrictEqual(yield* withoutHalves(dtypesOf(watchedGpu().gpu)), ["f32", "i32", "u32"])
     }))
 })

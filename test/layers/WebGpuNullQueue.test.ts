@@ -50,6 +50,26 @@ describe("WebGpu queue", () => {
         strictEqual(watched.count("GPUDevice.createBindGroup"), 1)
       })))
 
+  it.live("makes one bind group for each set of buffers and sizes, however they take turns", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const buffers = yield* Effect.forEach(Array.from({ length: 40 }), () => held(256))
+        for (let round = 0; round < 3; round++) {
+          for (const x of buffers) yield* CommandQueue.dispatch(nothing, { x }, 1)
+        }
+        yield* CommandQueue.finish
+        strictEqual(watched.count("GPUDevice.createBindGroup"), 40)
+      })))
+
+  it.live("keeps no more bind groups than that, and makes the oldest again", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const buffers = yield* Effect.forEach(Array.from({ length: 70 }), () => held(256))
+        for (const x of [...buffers, buffers[0]!, buffers[69]!]) yield* CommandQueue.dispatch(nothing, { x }, 1)
+        yield* CommandQueue.finish
+        strictEqual(watched.count("GPUDevice.createBindGroup"), 71)
+      })))
+
   it.live("drops what was recorded and never submitted when its layer closes", () =>
     Effect.gen(function*() {
       const watched = watchedGpu()

@@ -66,6 +66,33 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
     deepStrictEqual(source(axpy).vectors, ["read", "write", "readwrite"])
   })
 
+  it("enables halves before anything else where an argument or a body has them, and narrows scalars", () => {
+    const kernel = Kernel.make({
+      name: "halves",
+      args: [VectorArg("f16", "x"), ScalarArg("f16", "a"), ScalarArg("f32", "b")],
+      body: { wgsl: "x[i] = a * f16(b);" }
+    })
+    const { code, members, uniformBytes } = source(kernel)
+    assert.isTrue(
+      code.startsWith("enable f16;\nstruct Scalars__block {\n  count: u32,\n  x_length: u32,\n  a: f32,\n  b: f32,\n}")
+    )
+    assert.include(code, "var<storage, read_write> x: array<f16>;")
+    assert.include(code, "  let a = f16(scalars__.a);\n  let b = scalars__.b;\n")
+    strictEqual(uniformBytes, 16)
+    const view = new DataView(new ArrayBuffer(16))
+    writeScalars(view, 0, members, {
+      compiled: {} as never,
+      vectors: [{ buffer: {} as never, size: 7, offset: 0 }],
+      scalars: [-0.5, 2],
+      count: 3
+    })
+    deepStrictEqual([view.getUint32(0, true), view.getUint32(4, true)], [3, 3])
+    deepStrictEqual([view.getFloat32(8, true), view.getFloat32(12, true)], [-0.5, 2])
+    const inBody = Kernel.make({ name: "k", args: [], body: { wgsl: "" }, dtypes: ["f16"] })
+    assert.isTrue(source(inBody).code.startsWith("enable f16;\n"))
+    assert.notInclude(source(axpy).code, "enable")
+  })
+
   it("needs only the count for a kernel without arguments", () => {
     const { code, uniformBytes, vectors } = source(Kernel.make({ name: "nothing", args: [], body: { wgsl: "" } }))
     assert.include(code, "struct Scalars__block {\n  count: u32,\n}")

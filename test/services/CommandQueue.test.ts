@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
+import { Host } from "../../src/host.ts"
 import { driverError } from "../../src/layers/Host/HostDevice.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
@@ -43,6 +44,14 @@ const commands: Readonly<Record<string, Call>> = {
 const overLimit = GpuError.make(
   new GpuError.LimitExceeded({ operation: "test", requested: 2, limitName: "maxDispatchItems", limit: 1 })
 )
+
+describe("CommandQueue", () => {
+  it.effect("knows its device", () =>
+    Effect.gen(function*() {
+      const { info } = yield* CommandQueue.CommandQueue
+      strictEqual(info, (yield* DeviceContext).info)
+    }).pipe(Effect.provide(Host.layer())))
+})
 
 describe("a block whose command the driver refused", () => {
   const cases = [

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { DType } from "../../domain/DType.ts"
+import * as DType from "../../domain/DType.ts"
 import {
   DeviceUnavailable,
   type GpuError,
@@ -232,7 +232,7 @@ const handles = (device: HostDevice): Host["Service"] =>
   })
 
 const deviceName = "process memory"
-const dtypes: ReadonlySet<DType> = new Set<DType>(["f32", "i32", "u32", "f64"])
+const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
 const describe = (settings: Settings): DeviceInfo => ({
   backend: "host",
@@ -248,7 +248,7 @@ const describe = (settings: Settings): DeviceInfo => ({
     maxWorkgroupSize: settings.maxWorkgroupSize,
     maxVectorArguments: settings.maxVectorArguments
   },
-  dtypes
+  dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
 })
 
 interface Settings {

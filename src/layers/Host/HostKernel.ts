@@ -71,6 +71,8 @@ const coerce = (dtype: DType.DType, value: number): number => {
       return value | 0
     case "u32":
       return value >>> 0
+    case "f16":
+      return DType.f16round(value)
     case "f64":
       return value
   }

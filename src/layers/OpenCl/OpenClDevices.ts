@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { DType } from "../../domain/DType.ts"
+import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { OpenClApi, Pointer } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -135,7 +135,7 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): Device
   driver: `${platform.name}, ${device.version}, driver ${device.driverVersion}`,
   limits: {
     maxBufferSize: device.maxAllocationBytes,
-    // A kernel gets lengths as 32-bit numbers of elements, and the smallest element has 4 bytes.
+    // A kernel gets lengths as 32-bit numbers of elements. Those of 2 bytes reach half as far: a dispatch sees to that.
     maxBindingSize: Math.min(device.maxAllocationBytes, 0xffffffff * 4),
     granularity: 1,
     memoryBytes: device.globalMemoryBytes,
@@ -144,9 +144,13 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): Device
     maxWorkgroupSize: device.maxWorkgroupSize,
     maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector))
   },
-  dtypes: new Set<DType>(
-    device.extensions.includes("cl_khr_fp64") ? ["f32", "i32", "u32", "f64"] : ["f32", "i32", "u32"]
-  )
+  dtypes: new Set<DType.DType>([
+    "f32",
+    "i32",
+    "u32",
+    ...(device.extensions.includes("cl_khr_fp16") && DType.hostSupports("f16") ? ["f16" as const] : []),
+    ...(device.extensions.includes("cl_khr_fp64") ? ["f64" as const] : [])
+  ])
 })
 
 const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuError> => {

@@ -5,14 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import * as DType from "../../domain/DType.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
-import type { Dispatch } from "../../services/QueueDriver.ts"
-import type { OpenClApi } from "./OpenClApi.ts"
-import { memoryOf } from "./OpenClBuffer.ts"
+import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { onDevice } from "./OpenClError.ts"
 import * as OpenClSource from "./OpenClSource.ts"
@@ -25,6 +22,7 @@ const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 export class OpenClKernel extends CompiledKernel {
   /** The cl_kernel. */
   readonly handle: bigint
+  readonly parameters: KernelParameters
   /**
    * Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups.
    */
@@ -33,6 +31,7 @@ export class OpenClKernel extends CompiledKernel {
   constructor(kernel: Kernel, handle: bigint, localSize: number) {
     super(kernel)
     this.handle = handle
+    this.parameters = new KernelParameters(kernel.args)
     this.localSize = localSize
   }
 }
@@ -42,8 +41,8 @@ export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
   const turns = Semaphore.makeUnsafe(1)
   return {
-    key: ({ args, body, buildOptions, name, preamble, workgroupSize }) =>
-      JSON.stringify([name, args, body.opencl, preamble.opencl, workgroupSize, buildOptions]),
+    key: ({ args, body, buildOptions, dtypes, name, preamble, workgroupSize }) =>
+      JSON.stringify([name, args, body.opencl, preamble.opencl, workgroupSize, buildOptions, dtypes]),
     compile: (kernel) => turns.withPermit(Effect.suspend(() => compile(kernel, device))),
     release: (compiled) => releaseKernel(device, compiled)
   }
@@ -57,12 +56,28 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   const body = bodyOf(kernel, "opencl", "opencl")
   if (isGpuError(body)) return body
   if (device.status.error !== undefined) return device.status.error
+  const tooMany = parameterProblem(kernel, device)
+  if (tooMany !== undefined) return tooMany
   return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
     // The program needs more of the device than a group of that size may have. Items are independent, so any size does.
     releaseKernel(device, compiled)
     return build(kernel, body, undefined, device)
   })
+}
+
+/** Drivers tell of too many parameters with an error of the compiler, or not before a dispatch. */
+const parameterProblem = (kernel: Kernel, { device: { maxParameterBytes } }: OpenDevice): GpuError | undefined => {
+  const { bytes } = new KernelParameters(kernel.args)
+  // 0 is a driver that does not tell.
+  return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
+    new LimitExceeded({
+      operation: `KernelCache.get, kernel "${kernel.name}"`,
+      requested: bytes,
+      limitName: "maxParameterBytes",
+      limit: maxParameterBytes
+    })
+  )
 }
 
 /** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
@@ -137,46 +152,4 @@ const largestGroup = (handle: bigint, { api, device }: OpenDevice): number => {
   const size = new BigUint64Array(new ArrayBuffer(8))
   const code = api.clGetKernelWorkGroupInfo(handle, device.id, CL_KERNEL_WORK_GROUP_SIZE, 8, size, null)
   return code === OpenClCode.success && size[0] !== 0n ? Number(size[0]) : Infinity
-}
-
-const value = new ArrayBuffer(8)
-const bigValue = new BigUint64Array(value)
-const scalarViews = {
-  f32: new Float32Array(value),
-  i32: new Int32Array(value),
-  u32: new Uint32Array(value),
-  f64: new Float64Array(value)
-}
-
-/**
- * Sets every argument of a kernel, or answers the code of the one that failed. The driver copies the values.
- *
- * @internal
- */
-export const setArguments = (api: OpenClApi, kernel: OpenClKernel, dispatch: Dispatch): number => {
-  let index = 0
-  let failed: number = OpenClCode.success
-  const set = (bytes: number): void => {
-    const code = api.clSetKernelArg(kernel.handle, index++, bytes, value)
-    if (failed === OpenClCode.success) failed = code
-  }
-  const setNumber = (dtype: DType.DType, number: number): void => {
-    scalarViews[dtype][0] = number
-    set(DType.byteSize(dtype))
-  }
-  let vector = 0
-  let scalar = 0
-  for (const argument of kernel.kernel.args) {
-    if (argument._tag === "ScalarArg") {
-      setNumber(argument.dtype, dispatch.scalars[scalar++]!)
-      continue
-    }
-    const { buffer, offset, size } = dispatch.vectors[vector++]!
-    bigValue[0] = memoryOf(buffer)
-    set(8)
-    setNumber("u32", Math.floor(size / DType.byteSize(argument.dtype)))
-    if (argument.withOffset) setNumber("u32", offset)
-  }
-  setNumber("u32", dispatch.count)
-  return failed
 }

@@ -13,16 +13,16 @@ import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver, type VectorBinding } from "../../services/QueueDriver.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
 import { onDevice, onMemory } from "./OpenClError.ts"
-import { type OpenClKernel, setArguments } from "./OpenClKernel.ts"
+import type { OpenClKernel } from "./OpenClKernel.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
-import { RecordedCommands } from "./RecordedCommands.ts"
+import { type Command, RecordedCommands } from "./RecordedCommands.ts"
 
 const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
@@ -31,16 +31,37 @@ const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const patternBytes = 1024 * 1024
 
 /** A command before it is enqueued. */
-interface Recording {
+interface Recording extends Command {
   /** The OpenCL function. */
   readonly call: string
   /** Bytes of device memory that it needs, for OutOfMemory. */
   readonly bytes: number
-  readonly label: () => string
-  /** Host memory that it uses until it has ended. */
-  readonly memory?: ArrayBuffer | undefined
-  /** Device memory that it uses, as far as this library made it. */
-  readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
+}
+
+/** Works out only when something failed what is only then asked for. */
+class DispatchRecording implements Recording {
+  readonly call = "clEnqueueNDRangeKernel"
+  readonly #kernel: OpenClKernel
+  readonly #vectors: ReadonlyArray<VectorBinding>
+  readonly #count: number
+
+  constructor(kernel: OpenClKernel, { count, vectors }: Dispatch) {
+    this.#kernel = kernel
+    this.#vectors = vectors
+    this.#count = count
+  }
+
+  get bytes(): number {
+    return this.#vectors.reduce((sum, { size }) => sum + size, 0)
+  }
+
+  get buffers(): ReadonlyArray<DeviceBuffer> {
+    return this.#vectors.map(({ buffer }) => buffer)
+  }
+
+  label(): string {
+    return CommandLabel.dispatch(this.#kernel.kernel.name, this.#count)
+  }
 }
 
 /** @internal */
@@ -52,8 +73,8 @@ export class OpenClQueue implements QueueDriver {
   readonly #event = new BigUint64Array(new ArrayBuffer(8))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #pattern = new Uint32Array(new ArrayBuffer(4))
-  readonly #globalSize = new BigUint64Array(new ArrayBuffer(8))
-  readonly #localSize = new BigUint64Array(new ArrayBuffer(8))
+  readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
+  readonly #localSize = new Uint32Array(new ArrayBuffer(8))
   /** Commands since the last flush. */
   #unflushed = 0
 
@@ -121,22 +142,27 @@ export class OpenClQueue implements QueueDriver {
 
   readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
     const kernel = dispatch.compiled as OpenClKernel
-    const { api, status } = this.#device
-    const label = () => CommandLabel.dispatch(kernel.kernel.name, dispatch.count)
+    const { api, queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
-    const set = setArguments(api, kernel, dispatch)
+    const recording = new DispatchRecording(kernel, dispatch)
+    const set = kernel.parameters.set(api, kernel.handle, dispatch)
     if (set !== OpenClCode.success) {
-      return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [label()] }))
+      return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))
     }
-    this.#globalSize[0] = BigInt(Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
-    this.#localSize[0] = BigInt(kernel.localSize)
-    const bytes = dispatch.vectors.reduce((sum, { size }) => sum + size, 0)
-    const buffers = dispatch.vectors.map(({ buffer }) => buffer)
-    return this.record(
-      { call: "clEnqueueNDRangeKernel", bytes, label, buffers },
-      (queue, event) =>
-        api.clEnqueueNDRangeKernel(queue, kernel.handle, 1, null, this.#globalSize, this.#localSize, 0, null, event)
+    setSize(this.#globalSize, Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
+    setSize(this.#localSize, kernel.localSize)
+    const code = api.clEnqueueNDRangeKernel(
+      queue,
+      kernel.handle,
+      1,
+      null,
+      this.#globalSize,
+      this.#localSize,
+      0,
+      null,
+      this.#event
     )
+    return this.#enqueued(code, recording)
   }
 
   /**
@@ -196,17 +222,7 @@ export class OpenClQueue implements QueueDriver {
   record(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
     const { queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
-    const code = enqueue(queue, this.#event)
-    if (code !== OpenClCode.success) {
-      const { bytes, call, label } = recording
-      return Exit.fail(onMemory(status, bytes, { call, code, commands: [label()] }))
-    }
-    const { buffers = [], label, memory } = recording
-    this.#commands.add({ event: this.#event[0]!, label, memory, buffers })
-    this.#unflushed += 1
-    if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
-    else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
-    return Exit.void
+    return this.#enqueued(enqueue(queue, this.#event), recording)
   }
 
   /**
@@ -244,6 +260,19 @@ export class OpenClQueue implements QueueDriver {
       })
     })
   })
+
+  /** Takes the driver's answer to an enqueue. */
+  #enqueued(code: number, recording: Recording): Exit.Exit<void, GpuError> {
+    if (code !== OpenClCode.success) {
+      const { bytes, call } = recording
+      return Exit.fail(onMemory(this.#device.status, bytes, { call, code, commands: [recording.label()] }))
+    }
+    this.#commands.add(this.#event[0]!, recording)
+    this.#unflushed += 1
+    if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
+    else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
+    return Exit.void
+  }
 
   #write(
     target: DeviceBuffer,
@@ -350,6 +379,12 @@ export class OpenClQueue implements QueueDriver {
     this.#unflushed = 0
     return this.#device.api.clFlush(this.#device.queue)
   }
+}
+
+/** Writes a size_t without making a bigint of it. */
+const setSize = (words: Uint32Array, size: number): void => {
+  words[0] = size
+  words[1] = size / 0x1_0000_0000
 }
 
 /** The pattern over and over; `bytes` is a multiple of 4. */

@@ -7,7 +7,13 @@ import type { DType } from "../../domain/DType.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
 
-const types: { readonly [D in DType]: string } = { f32: "float", i32: "int", u32: "uint", f64: "double" }
+const types: { readonly [D in DType]: string } = {
+  f32: "float",
+  i32: "int",
+  u32: "uint",
+  f16: "half",
+  f64: "double"
+}
 
 /**
  * The name of the function in the source. OpenCL C has hundreds of built-in functions, `distance` and `max` among them,
@@ -17,15 +23,20 @@ const types: { readonly [D in DType]: string } = { f32: "float", i32: "int", u32
  */
 export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
 
-/**
- * Whether any argument is a double, which is an extension in OpenCL C.
- *
- * @internal
- */
-export const usesDouble = (kernel: Kernel): boolean => kernel.args.some((argument) => argument.dtype === "f64")
+const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
+
+/** Halves and doubles are extensions in OpenCL C. */
+const pragmas = ({ args, dtypes }: Kernel): ReadonlyArray<string> =>
+  extensions
+    .filter(([type]) => dtypes.includes(type) || args.some(({ dtype }) => dtype === type))
+    .map(([, extension]) => `#pragma OPENCL EXTENSION ${extension} : enable`)
+
+/** Kernels cannot take a half by value everywhere: it comes as a float and is narrowed. */
+const isNarrowed = (argument: KernelArgument): boolean => argument._tag === "ScalarArg" && argument.dtype === "f16"
 
 const parameters = (argument: KernelArgument): ReadonlyArray<string> => {
   const type = types[argument.dtype]
+  if (isNarrowed(argument)) return [`const float ${argument.name}__wide`]
   if (argument._tag === "ScalarArg") return [`const ${type} ${argument.name}`]
   return [
     `__global ${argument.access === "read" ? "const " : ""}${type} *${argument.name}`,
@@ -47,7 +58,7 @@ export const source = (kernel: Kernel, options: {
   readonly workgroupSize: number | undefined
 }): string =>
   [
-    ...(usesDouble(kernel) ? ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] : []),
+    ...pragmas(kernel),
     ...(kernel.preamble.opencl === "" ? [] : [kernel.preamble.opencl]),
     ...(options.workgroupSize === undefined
       ? ["__kernel"]
@@ -55,6 +66,7 @@ export const source = (kernel: Kernel, options: {
     `void ${entryPoint(kernel)}(${[...kernel.args.flatMap(parameters), "const uint count"].join(", ")}) {`,
     "  if (get_global_id(0) >= count) return;",
     "  const uint i = (uint) get_global_id(0);",
+    ...kernel.args.filter(isNarrowed).map(({ name }) => `  const half ${name} = (half) ${name}__wide;`),
     "  {",
     options.body,
     "  }",

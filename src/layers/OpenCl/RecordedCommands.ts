@@ -16,17 +16,22 @@ const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
 
 /**
- * One command on its way. The label is a function, since mostly nobody asks for it.
+ * One command. The label is a function, since mostly nobody asks for it.
  *
  * @internal
  */
 export interface Command {
-  readonly event: bigint
   readonly label: () => string
   /** Host memory that the driver reads or writes until the command ends. */
-  readonly memory: ArrayBuffer | undefined
+  readonly memory?: ArrayBuffer | undefined
   /** Device memory that it is to use; when it fails, that memory may not exist. */
-  readonly buffers: ReadonlyArray<DeviceBuffer>
+  readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
+}
+
+/** One on its way, by the event that tells of its end. */
+interface Recorded {
+  readonly event: bigint
+  readonly command: Command
 }
 
 interface Failure {
@@ -51,7 +56,7 @@ export class RecordedCommands {
   readonly #status: DeviceStatus
   readonly #objects: DriverObjects
   readonly #statusValue = new Int32Array(new ArrayBuffer(4))
-  #commands: Array<Command> = []
+  #commands: Array<Recorded> = []
   /** Index of the oldest command that has not ended. */
   #first = 0
   #ended = 0
@@ -79,7 +84,7 @@ export class RecordedCommands {
 
   /** What the commands that have not been seen to end are called. */
   get labels(): ReadonlyArray<string> {
-    return this.#commands.slice(this.#first).map((command) => command.label())
+    return this.#commands.slice(this.#first).map(({ command }) => command.label())
   }
 
   /** The event of the `position`-th recorded command, which must not have been seen to end. */
@@ -87,11 +92,11 @@ export class RecordedCommands {
     return this.#commands[this.#first + position - this.#ended - 1]!.event
   }
 
-  /** Takes over an event that the driver has just given. */
-  add(command: Command): void {
+  /** Takes over an event that the driver has just given for a command. */
+  add(event: bigint, command: Command): void {
     const { memory } = command
     this.#objects.add("event")
-    this.#commands.push(command)
+    this.#commands.push({ event, command })
     if (memory !== undefined) this.#memoryBytes += memory.byteLength
   }
 
@@ -111,20 +116,21 @@ export class RecordedCommands {
   /** Lets go of the commands at the front that have ended. */
   sweep(): void {
     while (this.#first < this.#commands.length) {
-      const command = this.#commands[this.#first]!
-      const status = this.#statusOf(command)
+      const recorded = this.#commands[this.#first]!
+      const status = this.#statusOf(recorded.event)
       if (status > CL_COMPLETE) return
-      this.#end(command, status)
+      this.#end(recorded, status)
     }
   }
 
   /** Lets go of the commands up to the `target`-th, after a wait for it that returned `code`. */
   settle(target: number, code: number): void {
     while (this.#ended < target) {
-      const command = this.#commands[this.#first]!
-      const status = this.#statusOf(command)
-      if (status > CL_COMPLETE && command.memory !== undefined) this.#abandoned.push(command.memory)
-      this.#end(command, status > CL_COMPLETE ? code : status)
+      const recorded = this.#commands[this.#first]!
+      const { memory } = recorded.command
+      const status = this.#statusOf(recorded.event)
+      if (status > CL_COMPLETE && memory !== undefined) this.#abandoned.push(memory)
+      this.#end(recorded, status > CL_COMPLETE ? code : status)
     }
     this.sweep()
   }
@@ -145,20 +151,14 @@ export class RecordedCommands {
     })
   }
 
-  #statusOf(command: Command): number {
-    const code = this.#api.clGetEventInfo(
-      command.event,
-      CL_EVENT_COMMAND_EXECUTION_STATUS,
-      4,
-      this.#statusValue,
-      null
-    )
+  #statusOf(event: bigint): number {
+    const code = this.#api.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4, this.#statusValue, null)
     return code === OpenClCode.success ? this.#statusValue[0]! : code
   }
 
-  #end(command: Command, status: number): void {
+  #end({ command, event }: Recorded, status: number): void {
     if (status < CL_COMPLETE) this.#failed(command, status)
-    if (this.#api.clReleaseEvent(command.event) === OpenClCode.success) this.#objects.remove("event")
+    if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1
     this.#first += 1
@@ -169,7 +169,7 @@ export class RecordedCommands {
   }
 
   #failed(command: Command, code: number): void {
-    for (const buffer of command.buffers) buffer.recyclable = false
+    for (const buffer of command.buffers ?? []) buffer.recyclable = false
     this.#addFailure({ call: "a command", code, labels: [command.label()] })
   }
 

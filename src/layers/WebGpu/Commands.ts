@@ -6,7 +6,7 @@
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { Dispatch } from "../../services/QueueDriver.ts"
+import type { VectorBinding } from "../../services/QueueDriver.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
@@ -37,7 +37,9 @@ export interface FillCommand {
 export interface DispatchCommand {
   readonly _tag: "dispatch"
   readonly kernel: WebGpuKernel
-  readonly dispatch: Dispatch
+  readonly vectors: ReadonlyArray<VectorBinding>
+  /** Items. */
+  readonly count: number
   readonly groups: readonly [x: number, y: number]
   /** Where its scalars are in the uniform ring. */
   readonly uniformOffset: number
@@ -57,24 +59,27 @@ export const encode = (
   uniforms: GPUBuffer | undefined
 ): void => {
   let pass: GPUComputePassEncoder | undefined
+  let pipeline: GPUComputePipeline | undefined
   for (const command of commands) {
     if (command._tag === "dispatch" && uniforms !== undefined) {
       pass ??= encoder.beginComputePass()
+      if (pipeline !== command.kernel.pipeline) pass.setPipeline(pipeline = command.kernel.pipeline)
       encodeDispatch(pass, command, uniforms)
       continue
     }
     pass?.end()
     pass = undefined
+    pipeline = undefined
     if (command._tag === "copy") encodeCopy(encoder, command)
     else if (command._tag === "fill") encodeFill(encoder, command)
   }
   pass?.end()
 }
 
+/** The pass has the kernel's pipeline already. */
 const encodeDispatch = (pass: GPUComputePassEncoder, command: DispatchCommand, uniforms: GPUBuffer): void => {
-  const { dispatch, groups, kernel, uniformOffset } = command
-  pass.setPipeline(kernel.pipeline)
-  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, dispatch.vectors), [uniformOffset])
+  const { groups, kernel, uniformOffset, vectors } = command
+  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, vectors), [uniformOffset])
   pass.dispatchWorkgroups(groups[0], groups[1])
 }
 
@@ -95,17 +100,38 @@ const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target
 }
 
 /**
+ * What errors call a command: enough of it to be kept until its flush has proved good, and no more.
+ *
+ * @internal
+ */
+export type Name = CopyCommand | FillCommand | DispatchName
+
+interface DispatchName {
+  readonly _tag: "dispatch"
+  readonly kernel: WebGpuKernel
+  readonly count: number
+}
+
+/**
+ * The part of a command that names it.
+ *
+ * @internal
+ */
+export const name = (command: Command): Name =>
+  command._tag === "dispatch" ? { _tag: "dispatch", kernel: command.kernel, count: command.count } : command
+
+/**
  * A command as errors name it.
  *
  * @internal
  */
-export const label = (command: Command): string => {
+export const label = (command: Name): string => {
   switch (command._tag) {
     case "copy":
       return CommandLabel.copy(command.bytes, command.sourceName, command.targetName)
     case "fill":
       return CommandLabel.fill(command.bytes, command.targetName)
     case "dispatch":
-      return CommandLabel.dispatch(command.kernel.kernel.name, command.dispatch.count)
+      return CommandLabel.dispatch(command.kernel.kernel.name, command.count)
   }
 }

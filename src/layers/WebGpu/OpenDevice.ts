@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
+import * as DType from "../../domain/DType.ts"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import { thrown } from "./ErrorScopes.ts"
 import { browserGpu, browserHint, nodeHint } from "./NodeGpu.ts"
@@ -48,7 +49,7 @@ const wantedLimits = [
   "maxComputeWorkgroupsPerDimension"
 ] as const
 
-/** For programs that use the raw device: features can only be asked for when it is opened. */
+/** shader-f16 is for f16; the others for programs that use the raw device, since nobody can ask for them later. */
 const wantedFeatures: ReadonlyArray<GPUFeatureName> = ["shader-f16", "subgroups", "timestamp-query"]
 
 /**
@@ -127,7 +128,7 @@ const watch = (gpu: GPU, adapter: GPUAdapter, device: GPUDevice): OpenDevice => 
     gpu,
     adapter,
     device,
-    info: infoOf(adapter.info, device.limits),
+    info: infoOf(adapter.info, device),
     status,
     driverObjects,
     failures,
@@ -152,7 +153,7 @@ const close = ({ buffers, device, driverObjects, status }: OpenDevice): void => 
 const nameOf = (info: GPUAdapterInfo): string =>
   [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
 
-const infoOf = (info: GPUAdapterInfo, limits: GPUSupportedLimits): DeviceInfo => ({
+const infoOf = (info: GPUAdapterInfo, { features, limits }: GPUDevice): DeviceInfo => ({
   backend: "webgpu",
   name: nameOf(info),
   vendor: info.vendor,
@@ -166,8 +167,13 @@ const infoOf = (info: GPUAdapterInfo, limits: GPUSupportedLimits): DeviceInfo =>
     maxWorkgroupSize: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
     maxVectorArguments: limits.maxStorageBuffersPerShaderStage
   },
-  dtypes: new Set(["f32", "i32", "u32"])
+  dtypes: dtypesOf(features)
 })
+
+const dtypesOf = (features: GPUSupportedFeatures): ReadonlySet<DType.DType> => {
+  const common = ["f32", "i32", "u32"] as const
+  return new Set(features.has("shader-f16") && DType.hostSupports("f16") ? [...common, "f16"] : common)
+}
 
 /** Buffers are made in multiples of 4 bytes, and some drivers say 2^32 - 1. */
 const roundDown4 = (bytes: number): number => Math.floor(bytes / 4) * 4

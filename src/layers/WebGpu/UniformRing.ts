@@ -24,12 +24,16 @@ export class UniformRing {
     this.#alignment = device.limits.minUniformBufferOffsetAlignment
   }
 
-  /** Where the next `bytes` bytes go, and lets `write` put them there. */
-  add(bytes: number, write: (view: DataView, at: number) => void): number {
+  /** The memory in which the next upload's bytes are put; {@link add} may replace it by larger memory. */
+  get view(): DataView {
+    return this.#host
+  }
+
+  /** Where in {@link view} the next `bytes` bytes go. */
+  add(bytes: number): number {
     const at = this.#used
     this.#used = at + Math.ceil(bytes / this.#alignment) * this.#alignment
     if (this.#used > this.#host.byteLength) this.#grow()
-    write(this.#host, at)
     return at
   }
 

@@ -7,9 +7,13 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 
+let buffers = 0
+
 /** @internal */
 export class WebGpuBuffer extends DeviceBuffer {
   readonly gpu: GPUBuffer
+  /** A number of its own, to look bind groups up by. */
+  readonly id = ++buffers
 
   constructor(
     owner: DeviceInfo,
@@ -29,6 +33,13 @@ export class WebGpuBuffer extends DeviceBuffer {
  * @internal
  */
 export const gpuOf = (buffer: DeviceBuffer): GPUBuffer => (buffer as WebGpuBuffer).gpu
+
+/**
+ * The number of a buffer that the command queue has checked.
+ *
+ * @internal
+ */
+export const idOf = (buffer: DeviceBuffer): number => (buffer as WebGpuBuffer).id
 
 /**
  * Copies, bindings and mappings take multiples of 4 bytes.

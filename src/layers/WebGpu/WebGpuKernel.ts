@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { GpuError } from "../../domain/GpuError.ts"
+import { GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
@@ -30,16 +30,29 @@ export class WebGpuKernel extends CompiledKernel {
 
 /** @internal */
 export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
-  key: (kernel) =>
-    JSON.stringify([kernel.name, kernel.args, kernel.body.wgsl, kernel.preamble.wgsl, kernel.workgroupSize]),
+  key: ({ args, body, dtypes, name, preamble, workgroupSize }) =>
+    JSON.stringify([name, args, body.wgsl, preamble.wgsl, workgroupSize, dtypes]),
   compile: (kernel) =>
     Effect.suspend(() => {
       const source = generate(kernel)
       if (source instanceof GpuError) return source
-      return opened.status.error ?? compile(kernel, source, opened)
+      return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? compile(kernel, source, opened)
     }),
   release: () => opened.driverObjects.remove("kernel")
 })
+
+/** Drivers tell of a uniform block that is too large only when a dispatch binds it. */
+const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }: OpenDevice): GpuError | undefined => {
+  const limit = device.limits.maxUniformBufferBindingSize
+  return uniformBytes <= limit ? undefined : makeError(
+    new LimitExceeded({
+      operation: `KernelCache.get, kernel "${kernel.name}"`,
+      requested: uniformBytes,
+      limitName: "maxUniformBufferBindingSize",
+      limit
+    })
+  )
+}
 
 const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
   awaitDevice({

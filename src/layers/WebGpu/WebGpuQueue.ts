@@ -123,8 +123,10 @@ class WebGpuQueue {
       ))
     }
     const { members, uniformBytes } = kernel.source
-    const uniformOffset = this.#uniforms.add(uniformBytes, (view, at) => writeScalars(view, at, members, dispatch))
-    return this.record({ _tag: "dispatch", kernel, dispatch, groups, uniformOffset })
+    const uniformOffset = this.#uniforms.add(uniformBytes)
+    writeScalars(this.#uniforms.view, uniformOffset, members, dispatch)
+    const { count, vectors } = dispatch
+    return this.record({ _tag: "dispatch", kernel, vectors, count, groups, uniformOffset })
   }
 
   record(command: Commands.Command): Exit.Exit<void, GpuError> {
@@ -146,9 +148,11 @@ class WebGpuQueue {
       Commands.encode(encoder, commands, uniforms)
       this.#device.queue.submit([encoder.finish()])
     })
+    // Flushes pile up until somebody waits; their commands' arguments need not.
+    const names = commands.map(Commands.name)
     this.#opened.failures.follow("GPUQueue.submit", scopes, () => {
       this.#distrust()
-      return commands.map(Commands.label)
+      return names.map(Commands.label)
     })
     return Exit.void
   }

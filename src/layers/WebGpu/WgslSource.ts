@@ -24,6 +24,8 @@ export const entryPoint = "kernel__main"
 export interface Member {
   readonly name: string
   readonly type: "f32" | "i32" | "u32"
+  /** Whether the body sees it as f16: it travels in 4 bytes, since 2-byte members are laid out otherwise. */
+  readonly half: boolean
   readonly from: "count" | "scalar" | "length" | "offset"
   readonly index: number
   /** Bytes of an element, for a length. */
@@ -55,6 +57,7 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
   return {
     code: [
+      ...(usesHalf(kernel) ? ["enable f16;"] : []),
       `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${member.type},`).join("\n")}\n}`,
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
       ...vectors.map((vector, index) =>
@@ -70,21 +73,28 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
   }
 }
 
+/** WGSL wants it said before anything else. */
+const usesHalf = ({ args, dtypes }: Kernel): boolean =>
+  dtypes.includes("f16") || args.some(({ dtype }) => dtype === "f16")
+
 const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
 
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
-  const members: Array<Member> = [{ name: "count", type: "u32", from: "count", index: 0, itemSize: 0 }]
+  const whole = { type: "u32", half: false, itemSize: 0 } as const
+  const members: Array<Member> = [{ ...whole, name: "count", from: "count", index: 0 }]
   let scalars = 0
   let vectors = 0
   for (const argument of args) {
     const { dtype, name } = argument
     if (argument._tag === "ScalarArg") {
-      members.push({ name, type: dtype as Member["type"], from: "scalar", index: scalars++, itemSize: 0 })
+      const half = dtype === "f16"
+      const type = half ? "f32" : dtype as Member["type"]
+      members.push({ name, type, half, from: "scalar", index: scalars++, itemSize: 0 })
       continue
     }
     const index = vectors++
-    members.push({ name: `${name}_length`, type: "u32", from: "length", index, itemSize: DType.byteSize(dtype) })
-    if (argument.withOffset) members.push({ name: `${name}_offset`, type: "u32", from: "offset", index, itemSize: 0 })
+    members.push({ ...whole, name: `${name}_length`, from: "length", index, itemSize: DType.byteSize(dtype) })
+    if (argument.withOffset) members.push({ ...whole, name: `${name}_offset`, from: "offset", index })
   }
   return members
 }
@@ -97,11 +107,14 @@ const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> =
 const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
   `@compute @workgroup_size(${workgroupSize})
 fn ${entryPoint}(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num_workgroups) group__counts: vec3<u32>) {
-${members.map(({ name }) => `  let ${name} = scalars__.${name};`).join("\n")}
+${members.map(letOf).join("\n")}
   let i = item__id.y * (group__counts.x * ${workgroupSize}u) + item__id.x;
   if (i >= count) { return; }
 ${body}
 }`
+
+const letOf = ({ half, name }: Member): string =>
+  `  let ${name} = ${half ? `f16(scalars__.${name})` : `scalars__.${name}`};`
 
 /**
  * Writes the uniform block of a dispatch at `at`.

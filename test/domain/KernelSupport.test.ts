@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
+import type { DType } from "../../src/domain/DType.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as KernelSupport from "../../src/domain/KernelSupport.ts"
+import { withoutHalves } from "../support/withoutHalves.ts"
+
+const deviceWith = (...dtypes: ReadonlyArray<DType>): DeviceInfo => ({
+  backend: "opencl",
+  name: "a device",
+  vendor: "",
+  driver: "",
+  limits: {
+    maxBufferSize: 1024,
+    maxBindingSize: 1024,
+    granularity: 1,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 64,
+    maxVectorArguments: 2
+  },
+  dtypes: new Set(dtypes)
+})
+
+const ofArgument = (dtype: DType) =>
+  Kernel.make({ name: "k", args: [ScalarArg("i32", "n"), ScalarArg(dtype, "a")], body: {} })
+
+const ofBody = (dtype: DType) =>
+  Kernel.make({ name: "k", args: [VectorArg("i32", "x")], body: {}, dtypes: ["i32", dtype] })
+
+const unsupported = (kernel: Kernel.Kernel): string => {
+  const problem = KernelSupport.problem(kernel, deviceWith("f32", "i32", "u32"))
+  assert.strictEqual(problem?.reason._tag, "Unsupported")
+  return problem?.message ?? ""
+}
+
+describe("KernelSupport.problem", () => {
+  it("is none where the device has the types of arguments and of bodies", () => {
+    const device = deviceWith("f32", "i32", "u32", "f16", "f64")
+    for (const dtype of device.dtypes) {
+      assert.isUndefined(KernelSupport.problem(ofArgument(dtype), device))
+      assert.isUndefined(KernelSupport.problem(ofBody(dtype), device))
+    }
+  })
+
+  it("names the type that the device lacks, what uses it, and what would have it", () => {
+    assert.include(unsupported(ofArgument("f64")), `f64 (argument "a") on a device`)
+    assert.include(unsupported(ofBody("f64")), "f64 (in its body) on a device")
+    assert.include(unsupported(ofBody("f64")), "cl_khr_fp64")
+    assert.include(unsupported(ofArgument("f16")), `f16 (argument "a") on a device`)
+    assert.include(unsupported(ofBody("f16")), "shader-f16")
+    assert.include(unsupported(ofBody("f16")), "cl_khr_fp16")
+    assert.include(unsupported(ofBody("f16")), "Use one of f32, i32, u32")
+  })
+
+  it.effect("says that the runtime is what lacks halves, where it is", () =>
+    withoutHalves(Effect.sync(() => {
+      assert.include(unsupported(ofBody("f16")), "Float16Array")
+      assert.notInclude(unsupported(ofBody("f16")), "shader-f16")
+    })))
+})

@@ -1,0 +1,52 @@
+/**
+ * Halves on OpenCL. The drivers that tests have to do with a CPU lack cl_khr_fp16, but PoCL's compiler has the same type
+ * under the name _Float16: a device that says it has the extension, and gets that name for `half`, runs what is generated.
+ */
+import { afterAll, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { Conformance } from "effect-gpu-pool/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { OpenCl } from "../../src/opencl.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { onDevice } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { answering, type Bends } from "../support/watchedOpenCl.ts"
+import { withoutHalves } from "../support/withoutHalves.ts"
+
+const CL_DEVICE_EXTENSIONS = 0x1030
+
+const withExtension: Bends = (api) => ({
+  clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_EXTENSIONS, "cl_khr_fp16 cl_khr_fp64"),
+  clCreateProgramWithSource: (context, count, sources, lengths, code) =>
+    api.clCreateProgramWithSource(
+      context,
+      count,
+      sources.map((source) => source.replaceAll(/\bhalf\b/g, "_Float16")),
+      lengths,
+      code
+    )
+})
+
+const layer = Layer.unwrap(Effect.map(OpenCl.load(), (api) => OpenCl.layerFrom({ ...api, ...withExtension(api) })))
+
+const tests = Conformance.tests.filter(({ name }) => /\b(half|halves)\b/.test(name))
+
+describeWith(["opencl"], "OpenCL with halves", () => {
+  it("has tests", () => {
+    strictEqual(tests.length, 4)
+  })
+
+  Conformance.register({ describe, it, afterAll }, layer, tests)
+
+  it.effect("has them only where the device and the runtime have", () => {
+    const dtypes = Effect.map(DeviceContext, ({ info }) => [...info.dtypes])
+    return Effect.gen(function*() {
+      yield* onDevice(() => Effect.map(dtypes, (has) => deepStrictEqual(has, ["f32", "i32", "u32", "f64"])))
+      const all = ["f32", "i32", "u32", "f16", "f64"]
+      yield* onDevice(() => Effect.map(dtypes, (has) => deepStrictEqual(has, all)), withExtension)
+      const without = Effect.map(dtypes, (has) => deepStrictEqual(has, ["f32", "i32", "u32", "f64"]))
+      yield* withoutHalves(onDevice(() => without, withExtension))
+    })
+  })
+})
