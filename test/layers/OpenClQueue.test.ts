@@ -27,10 +27,13 @@ const onDevice = <A, E>(test: (watched: Watched) => Effect.Effect<A, E, Services
   Effect.gen(function*() {
     const watched = yield* watch(bends)
     const layer = Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api)))
-    const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))
+    const [result, device] = yield* Effect.scoped(Effect.all([test(watched), DeviceContext])).pipe(
+      Effect.provide(layer)
+    )
     deepStrictEqual(device.driverObjects.liveByKind, {})
     deepStrictEqual(watched.alive(), {})
     strictEqual(watched.count("clWaitForEventsAsync"), watched.count("clWaitForEventsAsync ended"))
+    return result
   })
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
@@ -227,23 +230,55 @@ describeWith(["opencl"], "Recording OpenCL commands", () => {
     ))
 })
 
-/** The driver's answer for the one event that a test breaks. */
-const failingEvent = (status: number): Bends => {
-  let fills = 0
-  let broken: bigint | undefined
-  return (api) => ({
-    clEnqueueFillBuffer: (...args) => {
-      const code = api.clEnqueueFillBuffer(...args)
-      const event = args.at(-1)
-      if (++fills === 2 && event instanceof BigUint64Array) broken = event[0]
+/** Notes the events of fills until they are released: the driver may give the same address to another one then. */
+const notingFills = (api: OpenCl.OpenClApi, events: Array<bigint | undefined>) => ({
+  clEnqueueFillBuffer: (...args: Parameters<typeof api.clEnqueueFillBuffer>): number => {
+    const code = api.clEnqueueFillBuffer(...args)
+    const event = args.at(-1)
+    if (event instanceof BigUint64Array) events.push(event[0])
+    return code
+  },
+  clReleaseEvent: (event: bigint): number => {
+    const index = events.indexOf(event)
+    if (index >= 0) events[index] = undefined
+    return api.clReleaseEvent(event)
+  }
+})
+
+/** The driver's answer for the one event that a test breaks, that of the second fill. */
+const failingEvent = (status: number): Bends => (api) => {
+  const fills: Array<bigint | undefined> = []
+  return {
+    ...notingFills(api, fills),
+    clGetEventInfo: (event, what, bytes, value, needed) => {
+      const code = api.clGetEventInfo(event, what, bytes, value, needed)
+      if (event === fills[1] && value instanceof Int32Array && value[0]! <= 0) value[0] = status
       return code
+    }
+  }
+}
+
+/**
+ * The second fill loses the device. No end is told before a native wait has started, and that of the third fill not
+ * before the second wait.
+ */
+const lossBetweenWaits: Bends = (api) => {
+  const fills: Array<bigint | undefined> = []
+  let waits = 0
+  return {
+    ...notingFills(api, fills),
+    clWaitForEventsAsync: (...args) => {
+      waits += 1
+      api.clWaitForEventsAsync(...args)
     },
     clGetEventInfo: (event, what, bytes, value, needed) => {
       const code = api.clGetEventInfo(event, what, bytes, value, needed)
-      if (event === broken && value instanceof Int32Array && value[0]! <= 0) value[0] = status
+      if (!(value instanceof Int32Array)) return code
+      if (waits < (event === fills[2] ? 2 : 1)) value[0] = CL_RUNNING
+      else if (event === fills[1]) value[0] = -9999
       return code
     }
-  })
+  }
 }
 
 describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
@@ -302,6 +337,21 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
         }),
       failingEvent(-9999)
     ))
+
+  it.live("let whoever hears of the loss close the layer at once, under the feet of the wait that told of it", () =>
+    Effect.gen(function*() {
+      const watched = yield* onDevice((watched) =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64)
+          yield* CommandQueue.fill(x, 1)
+          yield* CommandQueue.fill(x, 2)
+          const waiting = yield* start(reasonOf(CommandQueue.finish))
+          yield* CommandQueue.fill(x, 3)
+          strictEqual(yield* Fiber.join(waiting), "DeviceLost")
+          return watched
+        }), lossBetweenWaits)
+      strictEqual(watched.count("clWaitForEventsAsync"), 2)
+    }))
 
   it.effect.each([-2, -36])("lose the device when an enqueue answers %i", (code) =>
     onDevice(

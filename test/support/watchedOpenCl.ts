@@ -1,18 +1,14 @@
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import { OpenCl } from "../../src/opencl.ts"
+import { HandleLedger } from "./handleLedger.ts"
 
 type Api = OpenCl.OpenClApi
 
 /** Functions to put in the place of the driver's, made from the driver's. */
 export type Bends = (api: Api) => Partial<Api>
 
-const creates: Record<string, keyof Api> = {
-  clCreateContext: "clReleaseContext",
-  clCreateCommandQueue: "clReleaseCommandQueue",
-  clCreateBuffer: "clReleaseMemObject",
-  clCreateProgramWithSource: "clReleaseProgram",
-  clCreateKernel: "clReleaseKernel"
-}
+const CL_INVALID_VALUE = -30
 
 /**
  * OpenCL with every call noted: what was called in which order, and which handles are alive by the driver's own answers,
@@ -23,7 +19,11 @@ export interface Watched {
   /** Names of the calls; an asynchronous one once more, with " ended", when its callback ran. */
   readonly calls: ReadonlyArray<string>
   readonly count: (name: string) => number
-  /** Handles that the driver gave and did not get back, by the function that gave them. Events are not among them. */
+  /**
+   * Handles that the driver gave and did not get back, by the function that gave them; and, by the function that
+   * releases them, how often one was to be released that was not alive or that a native wait was about. Such a release
+   * fails without reaching the driver, which could crash.
+   */
   readonly alive: () => Readonly<Record<string, number>>
 }
 
@@ -32,23 +32,23 @@ type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
 export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
   Effect.orDie(Effect.map(OpenCl.load(), (driver) => {
     const calls: Array<string> = []
-    const alive = new Map<string, Set<unknown>>(Object.keys(creates).map((name) => [name, new Set()]))
+    const ledger = new HandleLedger()
     const bent: Api = { ...driver, ...bends(driver) }
     const note = (name: string, call: AnyFunction): AnyFunction => (...args) => {
       calls.push(name)
       if (name.endsWith("Async")) {
         const callback = args.at(-1) as (...results: ReadonlyArray<unknown>) => void
+        const ended = name === "clWaitForEventsAsync" ? ledger.awaited((args[1] as BigUint64Array)[0]) : constVoid
         const noted = (...results: ReadonlyArray<unknown>) => {
+          ended()
           calls.push(`${name} ended`)
           callback(...results)
         }
         return call(...args.slice(0, -1), noted)
       }
+      if (!ledger.allows(name, args)) return CL_INVALID_VALUE
       const result = call(...args)
-      if (name in creates && result !== null) alive.get(name)!.add(result)
-      for (const [create, release] of Object.entries(creates)) {
-        if (release === name && result === 0) alive.get(create)!.delete(args[0])
-      }
+      ledger.answered(name, args, result)
       return result
     }
     const api = Object.fromEntries(
@@ -58,7 +58,7 @@ export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
       api,
       calls,
       count: (name) => calls.filter((call) => call === name).length,
-      alive: () => Object.fromEntries([...alive].filter(([, handles]) => handles.size > 0).map(([n, h]) => [n, h.size]))
+      alive: () => ledger.balance
     }
   }))
 
@@ -94,6 +94,7 @@ export const blockQueue = Effect.fnUntraced(function*(memory: bigint) {
   const library = koffi.load("libOpenCL.so.1")
   const create = library.func("void* clCreateUserEvent(void*, void*)")
   const setStatus = library.func("int32_t clSetUserEventStatus(void*, int32_t)")
+  const release = library.func("int32_t clReleaseEvent(void*)")
   const event = new BigUint64Array([create(context, null) as bigint])
   const byte = new ArrayBuffer(1)
   yield* enqueueUnsafe({
@@ -104,6 +105,6 @@ export const blockQueue = Effect.fnUntraced(function*(memory: bigint) {
   })
   return () => {
     setStatus(event[0], 0)
-    api.clReleaseEvent(event[0]!)
+    release(event[0])
   }
 })

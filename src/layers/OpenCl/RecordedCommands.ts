@@ -63,6 +63,8 @@ export class RecordedCommands {
   /** Bytes of host memory that the commands use. */
   #memoryBytes = 0
   #failures: Array<Failure> = []
+  /** The failure that lost the device, until the device's status is told. */
+  #loss: Failure | undefined
   /** Memory of commands whose end is unknown: the driver may still use it, so it is never given back. */
   readonly #abandoned: Array<ArrayBuffer> = []
 
@@ -103,6 +105,7 @@ export class RecordedCommands {
   /** Remembers the failure of a call that no command's event tells of. */
   fail(call: string, code: number): void {
     this.#addFailure({ call, code, labels: this.labels })
+    this.#tellLoss()
   }
 
   /**
@@ -115,12 +118,8 @@ export class RecordedCommands {
 
   /** Lets go of the commands at the front that have ended. */
   sweep(): void {
-    while (this.#first < this.#commands.length) {
-      const recorded = this.#commands[this.#first]!
-      const status = this.#statusOf(recorded.event)
-      if (status > CL_COMPLETE) return
-      this.#end(recorded, status)
-    }
+    this.#endEnded()
+    this.#tellLoss()
   }
 
   /** Lets go of the commands up to the `target`-th, after a wait for it that returned `code`. */
@@ -156,6 +155,15 @@ export class RecordedCommands {
     return code === OpenClCode.success ? this.#statusValue[0]! : code
   }
 
+  #endEnded(): void {
+    while (this.#first < this.#commands.length) {
+      const recorded = this.#commands[this.#first]!
+      const status = this.#statusOf(recorded.event)
+      if (status > CL_COMPLETE) return
+      this.#end(recorded, status)
+    }
+  }
+
   #end({ command, event }: Recorded, status: number): void {
     if (status < CL_COMPLETE) this.#failed(command, status)
     if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
@@ -175,6 +183,17 @@ export class RecordedCommands {
 
   #addFailure(failure: Failure): void {
     this.#failures.push(failure)
-    if (OpenClCode.isDeviceLost(failure.code)) onDevice(this.#status, { ...failure, commands: failure.labels })
+    if (OpenClCode.isDeviceLost(failure.code)) this.#loss ??= failure
+  }
+
+  /**
+   * Only ever the last thing that a method does: whoever hears of the loss may at once sweep again, wait, or close the
+   * layer, and must not find a command half ended, whose event would be released a second time.
+   */
+  #tellLoss(): void {
+    const loss = this.#loss
+    if (loss === undefined) return
+    this.#loss = undefined
+    onDevice(this.#status, { ...loss, commands: loss.labels })
   }
 }
