@@ -7,6 +7,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: [condition] } },
   test: {
     include: ["test/**/*.test.ts"],
+    // No test is about time. This only ends what hangs, on however busy a machine: compilers alone can take a minute.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // processes that a test starts resolve "effect-gpu-pool" to the sources, as its own process does
     env: { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ""} --conditions=${condition}`.trim() }
   }

@@ -5,6 +5,46 @@
  */
 
 /**
+ * Arrays on a device that take their memory from the pool, and operations on them.
+ *
+ * @category arrays
+ * @since 0.1.0
+ */
+export * as DeviceArray from "./array/DeviceArray.ts"
+
+/**
+ * Kernels that compute each element of their outputs, written in every language from expressions.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as ElementwiseKernel from "./array/ElementwiseKernel.ts"
+
+/**
+ * Typed expressions over the elements of vectors.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as Expr from "./array/Expr.ts"
+
+/**
+ * Kernels that combine the elements of vectors into one.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as ReductionKernel from "./array/ReductionKernel.ts"
+
+/**
+ * Kernels that combine each element of vectors with all that come before it.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as ScanKernel from "./array/ScanKernel.ts"
+
+/**
  * What a buffer may be used for, as flags.
  *
  * @category buffers

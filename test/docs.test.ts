@@ -116,7 +116,7 @@ const mainOf = (program: Program): string => {
 }
 
 describe("examples", () => {
-  it("compile", { timeout: 120_000 }, async () => {
+  it("compile", async () => {
     const { output, status } = await compile(examples)
     assert.strictEqual(status, 0, asInDocuments(output))
   })
@@ -124,7 +124,7 @@ describe("examples", () => {
   for (const [, group] of groupsOf(programs, ({ needs }) => needs.join())) {
     const needs = group[0]?.needs ?? []
     describeWith(needs, ["run", ...needs].join(" on "), () => {
-      it.concurrent.each(group)("$title", { timeout: 120_000 }, async (program) => {
+      it.concurrent.each(group)("$title", async (program) => {
         const { output, status } = await run(["--input-type=module", "--eval", mainOf(program)])
         assert.strictEqual(status, 0, asInDocuments(output))
       })

@@ -75,6 +75,12 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
    * have elements is InvalidRequest.
    */
   readonly itemwise: ReadonlyArray<string>
+  /**
+   * Name of the scalar argument that says how many elements an item works through at the most; an item without one is
+   * taken for one element. The host backend divides its range of items by it, so that a turn of the event loop stays
+   * short. It changes no result.
+   */
+  readonly workPerItem: string | undefined
   /** What is wrong with the definition, for kernels that a program generates; told when it is first dispatched. */
   readonly problem: GpuError | undefined
 }
@@ -82,7 +88,8 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
 /**
  * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
  * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors of
- * which item `i` touches element `i`, and `problem` is what a program that generates kernels has to say of this one.
+ * which item `i` touches element `i`. `workPerItem` names the scalar that says how many elements an item works through, for
+ * kernels whose items loop. `problem` is what a program that generates kernels has to say of this one.
  *
  * **Example** (Scaling a vector on every backend)
  *
@@ -115,6 +122,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   readonly buildOptions?: string | undefined
   readonly dtypes?: ReadonlyArray<DType> | undefined
   readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
+  readonly workPerItem?: Args[number]["name"] | undefined
   readonly problem?: GpuError | undefined
 }): Kernel<Args> => ({
   name: options.name,
@@ -125,6 +133,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   buildOptions: options.buildOptions ?? "",
   dtypes: options.dtypes ?? [],
   itemwise: options.itemwise ?? [],
+  workPerItem: options.workPerItem,
   problem: options.problem
 })
 
@@ -154,7 +163,7 @@ export const check = (kernel: Kernel): GpuError | undefined => {
     return invalidRequest(operation, "the value given for a kernel is none", "Pass what Kernel.make returned.")
   }
   return kernel.problem ?? argumentProblem(kernel) ?? nameProblem(kernel) ?? dtypeProblem(kernel) ??
-    itemwiseProblem(kernel) ?? workgroupProblem(kernel)
+    itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
 }
 
 /** What the types of VectorArg and ScalarArg forbid. */
@@ -202,6 +211,15 @@ const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
   }
   return undefined
 }
+
+const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined =>
+  workPerItem === undefined || args.some((argument) => argument._tag === "ScalarArg" && argument.name === workPerItem)
+    ? undefined
+    : invalidRequest(
+      operation,
+      `"${String(workPerItem)}", which kernel "${name}" names as its workPerItem, is no scalar of it`,
+      "Name the scalar that holds how many elements an item works through, or leave it out."
+    )
 
 const nameProblem = (kernel: Kernel): GpuError | undefined => {
   const seen = new Set(["i", "count"])

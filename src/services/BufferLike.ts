@@ -26,6 +26,10 @@ import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
  */
 export type BufferLike = PooledBuffer | DeviceBuffer
 
+/** @internal */
+export const isBufferLike = (value: unknown): value is BufferLike =>
+  value instanceof PooledBuffer || value instanceof DeviceBuffer
+
 /**
  * Why `buffer` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
  *

@@ -11,6 +11,7 @@ import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { LeaseHolder } from "./LeaseHolder.ts"
 import type { VectorBinding } from "./QueueDriver.ts"
 
 /**
@@ -198,11 +199,23 @@ const bindVector = (
   }
   const buffer = isOffsetBuffer(value) ? value.buffer : value
   const offset = isOffsetBuffer(value) ? value.offset : 0
-  return usable(operation, buffer, BufferUsage.storage) ??
-    accessProblem(argument, buffer) ??
+  const unusable = usable(operation, buffer, BufferUsage.storage)
+  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusable
+  return accessProblem(argument, buffer) ??
     sizeProblem(argument, buffer, offset, info) ??
     { buffer: BufferLike.deviceBuffer(buffer) as DeviceBuffer, size: buffer.size, offset }
 }
+
+/** An array on the device is no buffer, but has one. */
+const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
+  typeof value === "object" && value !== null && LeaseHolder in value && !BufferLike.isBufferLike(value)
+    ? invalidRequest(
+      operation,
+      `argument "${name}" is a value that holds leases, no buffer`,
+      "Pass a lease that it holds: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
+        "argument declared withOffset."
+    )
+    : undefined
 
 const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
   const forbidden = argument.access !== "read" && BufferUsage.has(buffer.usage, BufferUsage.kernelReadOnly)

@@ -70,6 +70,42 @@ export const workScale: Context.Reference<number> = Context.Reference<number>(
 )
 
 /**
+ * One of the random cases of a test, by the numbers that its failure names.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Replay {
+  readonly seed: number
+  /** One of the cases that the seed makes, all of them without it. */
+  readonly case?: number | undefined
+}
+
+/**
+ * Which random case is run alone, to look into a failure that says `seed 7: case 3: ...`; all when nothing is provided.
+ *
+ * **Example** (Once more the case that failed)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const suite = Conformance.tests.filter(({ name }) => name.startsWith("random expressions of f32"))
+ * const again = Conformance.runAll(Host.layer(), suite).pipe(
+ *   Effect.provideService(Conformance.replay, { seed: 7, case: 3 })
+ * )
+ * ```
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const replay: Context.Reference<Replay | undefined> = Context.Reference<Replay | undefined>(
+  "effect-gpu-pool/testing/replay",
+  { defaultValue: () => undefined }
+)
+
+/**
  * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting
  * part.
  *

@@ -18,8 +18,8 @@ const nextTurn: (task: () => void) => unknown =
   (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
     ((task) => setTimeout(task, 0))
 
-/** How many turns the event loop takes while the effect waits. */
-const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
+/** How many turns the event loop takes while the effect waits. @internal */
+export const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
   Effect.suspend(() => {
     let turns = 0
     let running = true

@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import { replay } from "./ConformanceTest.ts"
 import { Mismatch } from "./Expect.ts"
 
 /**
@@ -41,21 +42,22 @@ export class Random {
   }
 }
 
-/** Runs `body` with the generator of each seed; a failure names the seed. @internal */
+/** Runs `body` with the generator of each seed, or of the one to be replayed; a failure names the seed. @internal */
 export const forSeeds = <E, R>(
   seeds: ReadonlyArray<number>,
   body: (random: Random) => Effect.Effect<void, E, R>,
   options?: { readonly concurrency?: "unbounded" | undefined }
 ): Effect.Effect<void, never, R> =>
-  Effect.forEach(
-    seeds,
-    (seed) =>
-      Effect.catchCause(
-        Effect.suspend(() => body(new Random(seed))),
-        (cause) => Effect.die(new Mismatch({ message: `seed ${seed}: ${Cause.pretty(cause)}` }))
-      ),
-    { ...options, discard: true }
-  )
+  Effect.flatMap(replay, (only) =>
+    Effect.forEach(
+      only === undefined ? seeds : [only.seed],
+      (seed) =>
+        Effect.catchCause(
+          Effect.suspend(() => body(new Random(seed))),
+          (cause) => Effect.die(new Mismatch({ message: `seed ${seed}: ${Cause.pretty(cause)}` }))
+        ),
+      { ...options, discard: true }
+    ))
 
 /** The seeds from 1 on. @internal */
 export const seeds = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index + 1)

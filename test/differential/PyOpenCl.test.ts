@@ -242,8 +242,6 @@ const sameSizes = Effect.fnUntraced(function*(leadingBits: number) {
 
 /** Starting an interpreter and a driver takes seconds on a busy machine. */
 const startup = { timeout: "2 minutes" } as const
-const timeout = 120_000
-
 /** Some for good, and a new one in every run, which fast-check prints when it fails. */
 const seeds: ReadonlyArray<readonly [title: string, parameters: { readonly seed?: number }]> = [
   ["seed 1", { seed: 1 }],
@@ -254,13 +252,13 @@ const seeds: ReadonlyArray<readonly [title: string, parameters: { readonly seed?
 
 describeWith(["pyopencl"], "PyOpenCL and the size policies", () => {
   layer(PyOpenClPool.layer, startup)((it) => {
-    it.effect.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 12])("make the same blocks with %i leading bits", sameSizes, timeout)
+    it.effect.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 12])("make the same blocks with %i leading bits", sameSizes)
   })
 })
 
 const agree = (name: string, device: Layer.Layer<Device, unknown>) => {
   layer(Layer.merge(PyOpenClPool.layer, Layer.orDie(device)), startup)((it) => {
-    it.effect.each(seeds)(`${name}: equal counters after every operation, %s`, sameCounters, timeout)
+    it.effect.each(seeds)(`${name}: equal counters after every operation, %s`, sameCounters)
   })
 }
 
@@ -272,6 +270,6 @@ describeWith(["pyopencl", "opencl"], "PyOpenCL's pool and ours on OpenCL", () =>
   const opencl = OpenCl.layer()
   agree("OpenCL", opencl)
   layer(Layer.merge(PyOpenClPool.layer, Layer.orDie(opencl)), startup)((it) => {
-    it.effect.each(seeds)("the same blocks are reused, %s", sameBlocks, timeout)
+    it.effect.each(seeds)("the same blocks are reused, %s", sameBlocks)
   })
 })

@@ -133,6 +133,14 @@ describe("Kernel.check", () => {
     }
   })
 
+  it("takes a scalar of its own for the work of an item, and nothing else", () => {
+    const args = [VectorArg("f32", "x"), ScalarArg("u32", "span")] as const
+    assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, workPerItem: "span" })))
+    for (const name of ["x", "z", 7, null]) {
+      refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), `"${name}"`, "workPerItem")
+    }
+  })
+
   it("tells first what the maker found", () => {
     const problem = invalidRequest("ElementwiseKernel.make", "f32 and i32 do not add", "Cast one of them.")
     const args = [VectorArg("bf16" as "f32", "1st")] as const
@@ -162,6 +170,7 @@ describe("Kernel.make", () => {
       buildOptions: "",
       dtypes: [],
       itemwise: [],
+      workPerItem: undefined,
       problem: undefined
     })
   })
@@ -177,6 +186,7 @@ describe("Kernel.make", () => {
       buildOptions: "-cl-mad-enable",
       dtypes: ["f16", "f64"],
       itemwise: ["x"],
+      workPerItem: "n",
       problem: invalidRequest("maker", "it is wrong", "Mend it.")
     }
     assert.deepStrictEqual<object>(Kernel.make(options), options)

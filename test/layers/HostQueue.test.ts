@@ -5,15 +5,20 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Expr from "../../src/array/Expr.ts"
+import * as ReductionKernel from "../../src/array/ReductionKernel.ts"
+import * as ScanKernel from "../../src/array/ScanKernel.ts"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { DriverError, GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { KernelCache } from "../../src/services/KernelCache.ts"
+import { turnsDuring } from "../../src/testing/EventLoop.ts"
 
 const create = (bytes: number, label?: string) =>
   DeviceContext.use((device) => device.createBuffer(bytes, BufferUsage.defaultUsage, label))
@@ -190,6 +195,48 @@ describe("a long kernel", () => {
       assert.isBelow(turnOf[0]!, turnOf[1]!)
       assert.isBelow(turnOf[1]!, turnOf[2]!)
     }).pipe(Effect.scoped, Effect.provide(Host.layer({ rangeItems: 10 }))))
+
+  it.effect("counts what an item works through, where its kernel says so, and runs an item at least", () =>
+    Effect.gen(function*() {
+      const rangesWith = Effect.fnUntraced(function*(span: number, count: number) {
+        const ranges: Array<number> = []
+        const kernel = Kernel.make({
+          name: "spans",
+          args: [ScalarArg("u32", "other"), VectorArg("u32", "x"), ScalarArg("u32", "span")],
+          body: { host: (from, to) => ranges.push(to - from) },
+          workPerItem: "span"
+        })
+        const x = yield* create(4)
+        yield* CommandQueue.dispatch(kernel, { other: 7, span, x }, count)
+        yield* CommandQueue.finish
+        return ranges
+      })
+      deepStrictEqual(yield* rangesWith(0, 25), [10, 10, 5])
+      deepStrictEqual(yield* rangesWith(1, 25), [10, 10, 5])
+      deepStrictEqual(yield* rangesWith(3, 7), [3, 3, 1])
+      deepStrictEqual(yield* rangesWith(10, 3), [1, 1, 1])
+      deepStrictEqual(yield* rangesWith(4_000_000_000, 2), [1, 1])
+    }).pipe(Effect.provide(Host.layer({ rangeItems: 10 }))))
+
+  it.effect("turns as often for the elements of reductions and scans as for those of other kernels", () =>
+    Effect.gen(function*() {
+      const length = 2 ** 22
+      const sum = {
+        name: "sum",
+        args: [],
+        map: (_: object, index: Expr.Expr<"u32">) => index,
+        combine: (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">) => Expr.add(a, b),
+        neutral: 0
+      }
+      for (const commutative of [false, true]) {
+        const reduction = ReductionKernel.make({ ...sum, commutative })
+        const total = yield* ReductionKernel.run(reduction, {}, length)
+        assert.isAtLeast(yield* turnsDuring(CommandQueue.finish), length / 65_536)
+        deepStrictEqual([...(yield* CommandQueue.read(total, Uint32Array))], [2 ** 21 * (2 ** 22 - 1) % 2 ** 32])
+      }
+      yield* ScanKernel.run(ScanKernel.make(sum), {}, length)
+      assert.isAtLeast(yield* turnsDuring(CommandQueue.finish), 2 * length / 65_536)
+    }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer())))
 
   it.effect("keeps a destroyed buffer's memory until it is done", () =>
     Effect.gen(function*() {

@@ -65,7 +65,10 @@ export interface HostOptions {
   readonly faults?: Faults | undefined
   /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets them apart. */
   readonly latency?: Duration.Input | undefined
-  /** Items that a kernel works through between two turns of the event loop, 65,536 when left out. */
+  /**
+   * Items that a kernel works through between two turns of the event loop, 65,536 when left out; elements, for a kernel
+   * with a `workPerItem`, and at least one item.
+   */
   readonly rangeItems?: number | undefined
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined

@@ -153,11 +153,13 @@ export class DispatchCommand implements HostCommand {
 
   *pieces(): Generator<number, void> {
     const { body, kernel } = this.#kernel
+    const { count, scalars } = this.#dispatch
     const args = bodyArguments(kernel.args, this.#dispatch, (vector) => this.buffers[vector]!.memory)
-    for (let from = 0; from < this.#dispatch.count; from += this.#rangeItems) {
-      const to = Math.min(this.#dispatch.count, from + this.#rangeItems)
+    const range = this.#kernel.itemsOfTurn(this.#rangeItems, scalars)
+    for (let from = 0; from < count; from += range) {
+      const to = Math.min(count, from + range)
       body(from, to, args)
-      yield (to - from) / this.#rangeItems
+      yield (to - from) / range
     }
   }
 }

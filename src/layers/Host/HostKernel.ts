@@ -25,10 +25,21 @@ type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) 
  */
 export class HostKernel extends CompiledKernel {
   readonly body: Body
+  /** Which of the scalars says how many elements an item works through. */
+  readonly #work: number
 
   constructor(kernel: Kernel, body: Body) {
     super(kernel)
     this.body = body
+    this.#work = kernel.args.filter(({ _tag }) => _tag === "ScalarArg").findIndex(({ name }) =>
+      name === kernel.workPerItem
+    )
+  }
+
+  /** How many items make a turn of the event loop where `items` of one element do. At least one. */
+  itemsOfTurn(items: number, scalars: ReadonlyArray<number>): number {
+    const work = scalars[this.#work]
+    return work !== undefined && work > 1 ? Math.max(1, Math.floor(items / work)) : items
   }
 }
 
@@ -94,8 +105,8 @@ export const compiler = (): KernelCompiler<HostKernel> => {
   }
   return {
     // Two functions with the same source may close over different values, so a body is known by its identity.
-    key: ({ args, body, name, workgroupSize }) =>
-      JSON.stringify([body.host === undefined ? 0 : identity(body.host), name, args, workgroupSize]),
+    key: ({ args, body, name, workPerItem, workgroupSize }) =>
+      JSON.stringify([body.host === undefined ? 0 : identity(body.host), name, args, workgroupSize, workPerItem]),
     compile: (kernel) => Effect.suspend(() => compile(kernel)),
     release: () => {}
   }

@@ -1,0 +1,100 @@
+/**
+ * A device array as a value: shape, element type, and where its elements are or how they will be computed.
+ *
+ * @since 0.1.0
+ */
+import * as Pipeable from "effect/Pipeable"
+import type { DType } from "../domain/DType.ts"
+import { LeaseHolder } from "../services/LeaseHolder.ts"
+import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import type { Pending } from "./fusion/Pending.ts"
+import * as Layout from "./layout/Layout.ts"
+import * as Shape from "./layout/Shape.ts"
+
+/**
+ * An array of elements on a device. Views share the memory of the array that they were made of; everything else has
+ * memory of its own, a lease of the pool. An array is a value: no operation changes its elements.
+ *
+ * **Example** (What an array says of itself)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* DeviceArray.zeros([2, 3])
+ *   return [x.dtype, x.shape, x.strides, String(x)]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => ["f32", [2, 3], [3, 1], "DeviceArray(f32 [2, 3])"]
+ * ```
+ *
+ * @see pyopencl.array.Array
+ * @category models
+ * @since 0.1.0
+ */
+export class DeviceArray<out D extends DType = DType> extends Pipeable.Class implements LeaseHolder {
+  readonly dtype: D
+  /** The length of each axis, in elements; an array of no axes has one element. */
+  readonly shape: Shape.Shape
+  /** How many elements apart neighbours along each axis are in memory; 0 along an axis that repeats. */
+  readonly strides: ReadonlyArray<number>
+  /** Where the first element is in the lease, in elements. */
+  readonly offset: number
+  /** Number of elements. */
+  readonly size: number
+  /** The memory, `undefined` while the array is only recorded. */
+  #lease: PooledBuffer | undefined
+  #pending: Pending | undefined
+
+  /** @internal */
+  constructor(dtype: D, layout: Layout.Layout, source: PooledBuffer | Pending) {
+    super()
+    this.dtype = dtype
+    this.shape = layout.shape
+    this.strides = layout.strides
+    this.offset = layout.offset
+    this.size = Shape.size(layout.shape)
+    if ("operation" in source) this.#pending = source
+    else this.#lease = source
+  }
+
+  /** The lease with the elements; `undefined` while the array is only recorded, inside `DeviceArray.lazy`. */
+  get lease(): PooledBuffer | undefined {
+    return this.#lease
+  }
+
+  /** How the elements will be computed, while nobody has. @internal */
+  get pending(): Pending | undefined {
+    return this.#pending
+  }
+
+  /** Gives a recorded array its memory. Who comes second, on another fiber, has computed the same: the first stays. @internal */
+  settle(lease: PooledBuffer): void {
+    if (this.#pending === undefined) return
+    this.#pending = undefined
+    this.#lease = lease
+  }
+
+  /** Whether the elements follow each other in memory, the last axis fastest. */
+  get isContiguous(): boolean {
+    return Layout.isContiguous(this)
+  }
+
+  [LeaseHolder](): Iterable<PooledBuffer> {
+    return this.#lease === undefined ? [] : [this.#lease]
+  }
+
+  override toString(): string {
+    return `DeviceArray(${this.dtype} ${Shape.format(this.shape)}${this.#pending === undefined ? "" : ", recorded"})`
+  }
+}
+
+/**
+ * An array over the whole of a fresh lease.
+ *
+ * @internal
+ */
+export const dense = <D extends DType>(dtype: D, shape: Shape.Shape, source: PooledBuffer | Pending): DeviceArray<D> =>
+  new DeviceArray(dtype, { shape, strides: Layout.rowMajor(shape), offset: 0 }, source)

@@ -1,0 +1,195 @@
+/**
+ * Comparisons of arrays, element by element. Truth values are elements of u32: 0 and 1.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type { GpuError } from "../domain/GpuError.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import { binary } from "./elementwise/Operands.ts"
+import { compare, type Ordering } from "./elementwise/Ordering.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import type { ArrayServices } from "./fusion/Evaluation.ts"
+
+/**
+ * A truth about two operands, which broadcast: 1 where it holds, else 0. Integers are compared as they are, i32 with
+ * u32 too; an integer beside a float is taken as that float type first (f32 beside f16). A number takes the type of the
+ * array beside it.
+ *
+ * **Example** (Choosing a comparison)
+ *
+ * ```ts
+ * import { DeviceArray } from "effect-gpu-pool"
+ *
+ * const sharp = (strict: boolean): DeviceArray.Comparison => strict ? DeviceArray.less : DeviceArray.lessEqual
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Comparison {
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (self: DeviceArray, that: DeviceArray | number): Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (self: number, that: DeviceArray): Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+}
+
+const comparison = (ordering: Ordering): Comparison =>
+  binary({ name: ordering, build: ([a, b]) => compare(ordering, a!, b!) }, Signature.comparison)
+
+/**
+ * Whether the numbers are equal; NaN is equal to nothing.
+ *
+ * **Example** (Finding a value)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.equal(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(0, 1, 0)
+ * ```
+ *
+ * @see numpy.equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const equal: Comparison = comparison("equal")
+
+/**
+ * Whether the numbers differ; NaN differs from everything, itself included.
+ *
+ * **Example** (All but one)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.notEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 1)
+ * ```
+ *
+ * @see numpy.not_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const notEqual: Comparison = comparison("notEqual")
+
+/**
+ * Whether the first is the lesser; false where either is NaN.
+ *
+ * **Example** (Below a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.less(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 0)
+ * ```
+ *
+ * @see numpy.less
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const less: Comparison = comparison("less")
+
+/**
+ * Whether the first is the lesser or equal; false where either is NaN.
+ *
+ * **Example** (Up to a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.lessEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(1, 1, 0)
+ * ```
+ *
+ * @see numpy.less_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const lessEqual: Comparison = comparison("lessEqual")
+
+/**
+ * Whether the first is the greater; false where either is NaN.
+ *
+ * **Example** (Above a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.greater(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(0, 0, 1)
+ * ```
+ *
+ * @see numpy.greater
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greater: Comparison = comparison("greater")
+
+/**
+ * Whether the first is the greater or equal; false where either is NaN.
+ *
+ * **Example** (From a limit on)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.greaterEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Uint32Array.of(0, 1, 1)
+ * ```
+ *
+ * @see numpy.greater_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greaterEqual: Comparison = comparison("greaterEqual")

@@ -1,0 +1,89 @@
+/**
+ * The same elements in another type, or in memory of their own.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { DType } from "../domain/DType.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import { typeProblem } from "../domain/KernelSupport.ts"
+import { CommandQueue } from "../services/CommandQueue.ts"
+import type { SameType } from "./Arithmetic.ts"
+import { arrayProblem } from "./ArrayProblem.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import { nameOf, unary } from "./elementwise/Operands.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import * as Expr from "./Expr.ts"
+import { dtypeProblem } from "./FreshArray.ts"
+import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
+import type { ArrayOperation } from "./fusion/Pending.ts"
+
+const castOperation: ArrayOperation = {
+  name: "cast",
+  build: ([x], dtype) => Expr.cast(x!, dtype)
+}
+
+/**
+ * The numbers in another type, in memory of their own even where it is the same type. Floats go to integers without
+ * their fraction, to the nearest number that the type holds, NaN to 0; integers go to floats rounded to the nearest,
+ * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, told before anything is
+ * allocated.
+ *
+ * **Example** (Whole numbers of floats)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
+ *   Effect.flatMap(DeviceArray.cast("i32")),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Int32Array.of(-1, 2, 0, 2147483647)
+ * ```
+ *
+ * @see numpy.ndarray.astype
+ * @category conversions
+ * @since 0.1.0
+ */
+export const cast: {
+  <D extends DType>(dtype: D): (self: DeviceArray) => Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+  <D extends DType>(self: DeviceArray, dtype: D): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+} = dual(
+  2,
+  <D extends DType>(self: DeviceArray, dtype: D): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
+    const name = nameOf(castOperation)
+    const problem = arrayProblem(name, self) ?? dtypeProblem(name, dtype)
+    if (problem !== undefined) return problem
+    const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
+    return isEverywhere(dtype) ? result : Effect.flatMap(
+      CommandQueue,
+      (queue) => typeProblem(name, queue.info, dtype, "the elements") ?? result
+    )
+  }
+)
+
+const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f64"
+
+/**
+ * The same elements in memory of their own, one after the other: of a view, only those that it shows, so that the
+ * memory behind it can go back to the pool.
+ *
+ * **Example** (Keeping a small part of a large array)
+ *
+ * ```ts
+ * import { DeviceArray } from "effect-gpu-pool"
+ *
+ * const keep = (view: DeviceArray.DeviceArray<"f32">) => DeviceArray.scoped(DeviceArray.copy(view))
+ * ```
+ *
+ * @see numpy.copy
+ * @category conversions
+ * @since 0.1.0
+ */
+export const copy: SameType = unary({ name: "copy", build: ([x]) => x! }, Signature.same)

@@ -1,0 +1,1382 @@
+/**
+ * Expressions over the elements of vectors, for kernels that the library writes in every language.
+ *
+ * An expression is typed: operands of different element types do not mix without {@link cast}, and a number beside an
+ * expression takes its type. A mistake that the types could not catch (a number that the type cannot hold, anything in a
+ * program without types) does not throw: it is kept, and the first use of a kernel made of it answers InvalidRequest.
+ *
+ * Results are alike on every backend up to the accuracy of its functions; `docs/expressions.md` tells where they differ.
+ *
+ * @since 0.1.0
+ */
+import { dual } from "effect/Function"
+import type { Pipeable } from "effect/Pipeable"
+import type { DType } from "../domain/DType.ts"
+import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { above, apply, constantOf, isExpression, isExprType, make, wrong } from "./expression/Expression.ts"
+import type { ExprType, Operation } from "./expression/Operation.ts"
+
+export type { ExprType } from "./expression/Operation.ts"
+
+/** @internal */
+export { apply, holds, make } from "./expression/Expression.ts"
+
+/**
+ * An expression of type `T`: plain data, computed once per item of a kernel.
+ *
+ * **Example** (A function of expressions)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const square = (x: Expr.Expr<"f32">): Expr.Expr<"f32"> => Expr.multiply(x, x)
+ * square(Expr.constant("f32", 3)).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
+  readonly type: T
+  /** What is wrong with it, if anything; told when a kernel made of it is first used. */
+  readonly problem: GpuError | undefined
+  /** @internal */
+  readonly node: Node
+  /** How many operations stand above each other. @internal */
+  readonly depth: number
+}
+
+/**
+ * How an expression is computed.
+ *
+ * @internal
+ */
+export type Node =
+  | { readonly _tag: "Element"; readonly vector: string; readonly dtype: DType; readonly at: ElementIndex }
+  | { readonly _tag: "Scalar"; readonly name: string }
+  | { readonly _tag: "Constant"; readonly value: number | boolean }
+  | { readonly _tag: "Index" }
+  | { readonly _tag: "Variable"; readonly name: string }
+  | { readonly _tag: "MultiplyAdd"; readonly operands: readonly [Expr<"u32">, Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Quotient"; readonly operands: readonly [Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Apply"; readonly operation: Operation; readonly operands: ReadonlyArray<Expr> }
+
+/**
+ * Which element: the item's own, one at an index that is clamped to the last, or one at an index that is known to be
+ * inside. The first two are counted from the view's offset, if the vector has one.
+ *
+ * @internal
+ */
+export type ElementIndex =
+  | { readonly _tag: "Own"; readonly withOffset: boolean }
+  | { readonly _tag: "Clamped"; readonly withOffset: boolean; readonly index: Expr<"u32"> }
+  | { readonly _tag: "Inside"; readonly index: Expr<"u32"> }
+
+/**
+ * An expression, or a number that takes the type of the expression beside it.
+ *
+ * **Example** (A function that takes either)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const above = (x: Expr.Expr<"f32">, limit: Expr.Operand<"f32">) => Expr.select(Expr.greater(x, limit), x, 0)
+ * above(Expr.constant("f32", 3), 2).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Operand<T extends ExprType> = Expr<T> | number
+
+/**
+ * The element types of fractions.
+ *
+ * **Example** (A function for all of them)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const half = <T extends Expr.FloatType>(x: Expr.Expr<T>) => Expr.multiply(x, 0.5)
+ * half(Expr.constant("f16", 3)).type // => "f16"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FloatType = "f32" | "f16" | "f64"
+
+/**
+ * The element types of whole numbers.
+ *
+ * **Example** (A function for both)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const isOdd = <T extends Expr.IntegerType>(x: Expr.Expr<T>) => Expr.cast(Expr.bitAnd(x, 1), "bool")
+ * isOdd(Expr.index).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type IntegerType = "i32" | "u32"
+
+/**
+ * A function of one operand that keeps its type.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const rounding: Expr.Unary<Expr.FloatType> = Expr.floor
+ * rounding(Expr.constant("f32", 1.5)).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Unary<Allowed extends DType> = <T extends Allowed>(self: Expr<T>) => Expr<T>
+
+/**
+ * A function of two operands of one type that keeps it, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const combine: Expr.Binary<"f32" | "i32"> = Expr.max
+ * combine(Expr.constant("i32", 1), 2).type // => "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Binary<Allowed extends DType> {
+  <T extends Allowed>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+  (that: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  <T extends Allowed>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, that: Expr<T>): Expr<T>
+}
+
+/**
+ * A function of three operands of one type that keeps it, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const limited: Expr.Ternary<"f32"> = Expr.clamp
+ * limited(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ternary<Allowed extends DType> {
+  (second: number, third: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  <T extends Allowed>(second: Expr<T>, third: Operand<NoInfer<T>>): (self: Operand<NoInfer<T>>) => Expr<T>
+  <T extends Allowed>(second: number, third: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+  <T extends Allowed>(self: Expr<T>, second: Operand<NoInfer<T>>, third: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, second: Expr<T>, third: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, second: number, third: Expr<T>): Expr<T>
+}
+
+/**
+ * A function from two operands of one type to a truth value, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const comparison: Expr.Comparison = Expr.less
+ * comparison(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Comparison {
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  (that: number): <T extends DType>(self: Expr<T>) => Expr<"bool">
+  <T extends DType>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<"bool">
+  <T extends DType>(self: number, that: Expr<T>): Expr<"bool">
+}
+
+/**
+ * A function of two truth values, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const either: Expr.Logic = Expr.or
+ * either(Expr.less(Expr.index, 10), Expr.greater(Expr.index, 20)).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Logic {
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+  (self: Expr<"bool">, that: Expr<"bool">): Expr<"bool">
+}
+
+/**
+ * A function that moves the bits of an integer by a number of places, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const shift: Expr.Shift = Expr.shiftLeft
+ * shift(Expr.constant("i32", 1), Expr.index).type // => "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shift {
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+  <T extends IntegerType>(self: Expr<T>, places: Operand<"u32">): Expr<T>
+}
+
+const unary = <Allowed extends DType>(operation: Operation): Unary<Allowed> => (self) =>
+  apply(operation, [self]) as typeof self
+
+const binary = <Allowed extends DType>(operation: Operation): Binary<Allowed> =>
+  dual(2, (self: Operand<DType>, that: Operand<DType>) => apply(operation, [self, that])) as Binary<Allowed>
+
+const ternary = <Allowed extends DType>(operation: Operation): Ternary<Allowed> =>
+  dual(
+    3,
+    (self: Operand<DType>, second: Operand<DType>, third: Operand<DType>) => apply(operation, [self, second, third])
+  ) as Ternary<Allowed>
+
+const comparison = (operation: Operation): Comparison =>
+  dual(2, (self: Operand<DType>, that: Operand<DType>) => apply(operation, [self, that])) as Comparison
+
+const logic = (operation: Operation): Logic =>
+  dual(2, (self: Expr<"bool">, that: Expr<"bool">) => apply(operation, [self, that]) as Expr<"bool">)
+
+const shift = (operation: Operation): Shift =>
+  dual(2, <T extends IntegerType>(self: Expr<T>, places: Operand<"u32">) => apply(operation, [self, places]) as Expr<T>)
+
+/**
+ * Whether a value is an expression.
+ *
+ * **Example** (Telling an expression from a number)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.isExpr(Expr.index) // => true
+ * Expr.isExpr(1) // => false
+ * ```
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isExpr = (u: unknown): u is Expr => isExpression(u)
+
+/**
+ * A value, the same for every item. Floats are rounded to the type, infinities and NaN included; a number that an
+ * integer type does not hold is a mistake.
+ *
+ * **Example** (A number and a truth value)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.constant("f32", 0.1).type // => "f32"
+ * Expr.constant("bool", true).type // => "bool"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const constant = <T extends ExprType>(type: T, value: T extends "bool" ? boolean : number): Expr<T> =>
+  isExprType(type) ? constantOf("Expr.constant", type, value) : unknownType("Expr.constant", type)
+
+const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
+  wrong(
+    type,
+    invalidRequest(
+      name,
+      typeof type === "string" ? `there is no type ${JSON.stringify(type)}` : `the type is a ${typeof type}`,
+      `Use "f32", "i32", "u32", "f16", "f64" or "bool".`
+    )
+  )
+
+/**
+ * The index of the item, from 0 up to the number of items of the dispatch less one. It does not count the offsets of
+ * views.
+ *
+ * **Example** (Every other item)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const isEven = Expr.equal(Expr.bitAnd(Expr.index, 1), 0)
+ * isEven.type // => "bool"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
+
+/**
+ * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
+ * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+ * already.
+ *
+ * **Example** (The difference to the next element)
+ *
+ * ```ts
+ * import { ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
+ *
+ * const differences = ElementwiseKernel.make({
+ *   name: "differences",
+ *   args: [
+ *     KernelArgument.VectorArg("f32", "x", { access: "read" }),
+ *     KernelArgument.VectorArg("f32", "y", { access: "write" })
+ *   ],
+ *   outputs: ({ x }) => ({ y: Expr.subtract(Expr.at(x, Expr.add(Expr.index, 1)), x) })
+ * })
+ * differences.problem // => undefined
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const at: {
+  (index: Operand<"u32">): <T extends DType>(element: Expr<T>) => Expr<T>
+  <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T>
+} = dual(2, <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T> => {
+  const node = isExpression(element) ? element.node : undefined
+  if (node !== undefined && element.problem !== undefined) return element
+  if (node?._tag !== "Element" || node.at._tag === "Inside") {
+    return wrong(
+      node === undefined ? "f32" as T : element.type,
+      invalidRequest("Expr.at", "the first operand is no element of a vector", "Use an argument that is a vector.")
+    )
+  }
+  const position = isExpression(index) ? index : constantOf("Expr.at", "u32", index)
+  if (position.problem !== undefined) return wrong(element.type, position.problem)
+  if (position.type !== "u32") {
+    return wrong(
+      element.type,
+      invalidRequest("Expr.at", `the index is ${position.type}`, `Cast it: Expr.cast(index, "u32").`)
+    )
+  }
+  const clamped = { _tag: "Clamped", withOffset: node.at.withOffset, index: position } as const
+  return above("Expr.at", element.type, { ...node, at: clamped }, [position])
+})
+
+/**
+ * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+ * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1; a
+ * number is true unless it is 0 (so NaN is true).
+ *
+ * **Example** (Counting truths)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.cast(Expr.less(Expr.index, 10), "f32").type // => "f32"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const cast: {
+  <T extends ExprType>(type: T): (self: Expr) => Expr<T>
+  <T extends ExprType>(self: Expr, type: T): Expr<T>
+} = dual(
+  2,
+  <T extends ExprType>(self: Expr, type: T): Expr<T> =>
+    isExprType(type) ? apply("cast", [self], type) as Expr<T> : unknownType("Expr.cast", type)
+)
+
+/**
+ * One of two values: `yes` where the condition is true, else `no`. Both are computed.
+ *
+ * **Example** (No negative numbers)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const positive = (x: Expr.Expr<"f32">) => Expr.select(Expr.greater(x, 0), x, 0)
+ * positive(Expr.constant("f32", -1)).type // => "f32"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const select: {
+  <T extends DType>(yes: Expr<T>, no: Operand<NoInfer<T>>): (condition: Expr<"bool">) => Expr<T>
+  <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
+  <T extends DType>(condition: Expr<"bool">, yes: Expr<T>, no: Operand<NoInfer<T>>): Expr<T>
+  <T extends DType>(condition: Expr<"bool">, yes: number, no: Expr<T>): Expr<T>
+} = dual(
+  3,
+  <T extends DType>(condition: Expr<"bool">, yes: Operand<T>, no: Operand<T>) =>
+    apply("select", [condition, yes, no]) as Expr<T>
+)
+
+/**
+ * The sum. Integers wrap around.
+ *
+ * **Example** (The next index)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.add(Expr.index, 1).type // => "u32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const add = binary<DType>("add")
+
+/**
+ * The difference. Integers wrap around.
+ *
+ * **Example** (From a number)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.subtract(1, Expr.constant("f32", 0.25)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const subtract = binary<DType>("subtract")
+
+/**
+ * The product. Integers wrap around.
+ *
+ * **Example** (In a pipe)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.constant("f32", 3).pipe(Expr.multiply(2)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const multiply = binary<DType>("multiply")
+
+/**
+ * The quotient. That of integers loses its fraction, is 0 where the divisor is 0, and wraps around for the least i32
+ * by -1. That of floats follows IEEE 754: infinite or NaN where the divisor is 0.
+ *
+ * **Example** (A half)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.divide(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const divide = binary<DType>("divide")
+
+/**
+ * What division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0. That of
+ * floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+ *
+ * **Example** (Items in rows of ten)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.remainder(Expr.constant("f32", 5), 10).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const remainder = binary<DType>("remainder")
+
+/**
+ * The number with the other sign. Integers wrap around: the least i32 stays as it is.
+ *
+ * **Example** (The other sign)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.negate(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const negate = unary<DType>("negate")
+
+/**
+ * The number without its sign. The least i32 has no positive counterpart and stays as it is.
+ *
+ * **Example** (A distance)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.abs(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const abs = unary<DType>("abs")
+
+/**
+ * -1, 0 or 1. That of NaN is NaN, and that of a zero is the zero itself.
+ *
+ * **Example** (Which side of zero)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.sign(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const sign = unary<DType>("sign")
+
+/**
+ * The lesser number; NaN where either is NaN. Of zeros with different signs it may give either.
+ *
+ * **Example** (No more than two)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.min(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const min = binary<DType>("min")
+
+/**
+ * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
+ *
+ * **Example** (No less than two)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.max(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const max = binary<DType>("max")
+
+/**
+ * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
+ * NaN in any operand gives NaN.
+ *
+ * **Example** (Into a range)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.clamp(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const clamp = ternary<DType>("clamp")
+
+/**
+ * The bits that both have.
+ *
+ * **Example** (The lowest bits)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.bitAnd(Expr.constant("i32", 5), 3).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitAnd = binary<IntegerType>("bitAnd")
+
+/**
+ * The bits that either has.
+ *
+ * **Example** (Setting a bit)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.bitOr(Expr.constant("i32", 5), 8).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitOr = binary<IntegerType>("bitOr")
+
+/**
+ * The bits that one of the two has.
+ *
+ * **Example** (Turning a bit)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.bitXor(Expr.constant("i32", 5), 1).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitXor = binary<IntegerType>("bitXor")
+
+/**
+ * The bits that it does not have.
+ *
+ * **Example** (All other bits)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.bitNot(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitNot = unary<IntegerType>("bitNot")
+
+/**
+ * How many bits are set.
+ *
+ * **Example** (The size of a set)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.countOneBits(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const countOneBits = unary<IntegerType>("countOneBits")
+
+/**
+ * How many bits stand above the highest one that is set; 32 for 0.
+ *
+ * **Example** (The size of a number)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.countLeadingZeros(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
+
+/**
+ * The bits moved up, zeros coming in. The number of places counts modulo 32.
+ *
+ * **Example** (A power of two)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.shiftLeft(Expr.constant("u32", 1), Expr.index).type // => "u32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const shiftLeft = shift("shiftLeft")
+
+/**
+ * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
+ *
+ * **Example** (Half of it)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.shiftRight(Expr.constant("i32", -8), 1).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const shiftRight = shift("shiftRight")
+
+/**
+ * Whether the numbers are equal. NaN is equal to nothing.
+ *
+ * **Example** (One item)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.equal(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const equal = comparison("equal")
+
+/**
+ * Whether the numbers differ. NaN differs from everything, itself included.
+ *
+ * **Example** (All but one)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.notEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const notEqual = comparison("notEqual")
+
+/**
+ * Whether the first number is the lesser; false where either is NaN.
+ *
+ * **Example** (The first ten)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.less(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const less = comparison("less")
+
+/**
+ * Whether the first number is the lesser or equal; false where either is NaN.
+ *
+ * **Example** (Up to ten)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.lessEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const lessEqual = comparison("lessEqual")
+
+/**
+ * Whether the first number is the greater; false where either is NaN.
+ *
+ * **Example** (Beyond ten)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.greater(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greater = comparison("greater")
+
+/**
+ * Whether the first number is the greater or equal; false where either is NaN.
+ *
+ * **Example** (From ten on)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.greaterEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greaterEqual = comparison("greaterEqual")
+
+/**
+ * Whether a float is no number. It looks at the bits, so compilers that assume that there is no NaN do not spoil it.
+ *
+ * **Example** (Finding gaps)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.isNaN(Expr.constant("f32", 1)).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isNaN", [self]) as Expr<"bool">
+
+/**
+ * Whether a float is neither infinite nor NaN. It looks at the bits.
+ *
+ * **Example** (Finding overflows)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.isFinite(Expr.constant("f32", 1)).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isFinite", [self]) as Expr<"bool">
+
+/**
+ * Whether both are true.
+ *
+ * **Example** (Between limits)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.and(Expr.greater(Expr.index, 2), Expr.less(Expr.index, 9)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const and = logic("and")
+
+/**
+ * Whether one of them is true, or both.
+ *
+ * **Example** (Outside limits)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.or(Expr.less(Expr.index, 2), Expr.greater(Expr.index, 9)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const or = logic("or")
+
+/**
+ * Whether it is false.
+ *
+ * **Example** (The opposite)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.not(Expr.less(Expr.index, 2)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const not = (self: Expr<"bool">): Expr<"bool"> => apply("not", [self]) as Expr<"bool">
+
+/**
+ * The square root; NaN for negative numbers.
+ *
+ * **Example** (A length)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.sqrt(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const sqrt = unary<FloatType>("sqrt")
+
+/**
+ * 1 divided by the square root; infinite for 0, NaN for negative numbers.
+ *
+ * **Example** (A factor that makes a length 1)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.inverseSqrt(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const inverseSqrt = unary<FloatType>("inverseSqrt")
+
+/**
+ * e to the power of the number.
+ *
+ * **Example** (Growth)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.exp(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const exp = unary<FloatType>("exp")
+
+/**
+ * 2 to the power of the number.
+ *
+ * **Example** (Doublings)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.exp2(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const exp2 = unary<FloatType>("exp2")
+
+/**
+ * The logarithm to base e; minus infinity for 0, NaN for negative numbers.
+ *
+ * **Example** (The opposite of exp)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.log(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const log = unary<FloatType>("log")
+
+/**
+ * The logarithm to base 2; minus infinity for 0, NaN for negative numbers.
+ *
+ * **Example** (The opposite of exp2)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.log2(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const log2 = unary<FloatType>("log2")
+
+/**
+ * The first number to the power of the second. A negative number has one for whole exponents only, else NaN; anything
+ * to the power of 0 is 1, and 1 to any power.
+ *
+ * **Example** (A cube)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.pow(Expr.constant("f32", 5), 3).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const pow = binary<FloatType>("pow")
+
+/**
+ * The sine of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A wave)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.sin(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const sin = unary<FloatType>("sin")
+
+/**
+ * The cosine of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A shifted wave)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.cos(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const cos = unary<FloatType>("cos")
+
+/**
+ * The tangent of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A slope)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.tan(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const tan = unary<FloatType>("tan")
+
+/**
+ * The angle in radians, from -π/2 to π/2, with that sine; NaN outside -1 to 1.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.asin(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const asin = unary<FloatType>("asin")
+
+/**
+ * The angle in radians, from 0 to π, with that cosine; NaN outside -1 to 1.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.acos(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const acos = unary<FloatType>("acos")
+
+/**
+ * The angle in radians, from -π/2 to π/2, with that tangent.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.atan(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const atan = unary<FloatType>("atan")
+
+/**
+ * The angle in radians, from -π to π, of the point whose y is the first operand and whose x is the second, signs of
+ * zeros included.
+ *
+ * **Example** (The direction of a vector)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.atan2(Expr.constant("f32", 1), Expr.constant("f32", -1)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const atan2 = binary<FloatType>("atan2")
+
+/**
+ * Radians as degrees.
+ *
+ * **Example** (A quarter of a turn)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.degrees(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const degrees = unary<FloatType>("degrees")
+
+/**
+ * Degrees as radians.
+ *
+ * **Example** (A quarter of a turn)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.radians(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const radians = unary<FloatType>("radians")
+
+/**
+ * The hyperbolic sine.
+ *
+ * **Example** (A hyperbola's height)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.sinh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const sinh = unary<FloatType>("sinh")
+
+/**
+ * The hyperbolic cosine.
+ *
+ * **Example** (A hanging chain)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.cosh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const cosh = unary<FloatType>("cosh")
+
+/**
+ * The hyperbolic tangent, from -1 to 1.
+ *
+ * **Example** (An activation)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.tanh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const tanh = unary<FloatType>("tanh")
+
+/**
+ * The number with that hyperbolic sine.
+ *
+ * **Example** (A logarithm for both signs)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.asinh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const asinh = unary<FloatType>("asinh")
+
+/**
+ * The number from 0 on with that hyperbolic cosine; NaN below 1.
+ *
+ * **Example** (The opposite of cosh)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.acosh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const acosh = unary<FloatType>("acosh")
+
+/**
+ * The number with that hyperbolic tangent; infinite for -1 and 1, NaN beyond them.
+ *
+ * **Example** (The opposite of tanh)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.atanh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const atanh = unary<FloatType>("atanh")
+
+/**
+ * The greatest whole number that is not above.
+ *
+ * **Example** (Down)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.floor(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const floor = unary<FloatType>("floor")
+
+/**
+ * The least whole number that is not below.
+ *
+ * **Example** (Up)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.ceil(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const ceil = unary<FloatType>("ceil")
+
+/**
+ * The number without its fraction.
+ *
+ * **Example** (Towards zero)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.trunc(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const trunc = unary<FloatType>("trunc")
+
+/**
+ * The nearest whole number; of two, the even one.
+ *
+ * **Example** (To the nearest)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.round(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const round = unary<FloatType>("round")
+
+/**
+ * What is above the greatest whole number that is not above: `x - floor(x)`.
+ *
+ * **Example** (The place in a period)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.fract(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const fract = unary<FloatType>("fract")
+
+/**
+ * A number between two, at a ratio from 0 to 1: `a * (1 - ratio) + b * ratio`, every step rounded.
+ *
+ * **Example** (Halfway)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.mix(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
+ * ```
+ *
+ * @category combinations
+ * @since 0.1.0
+ */
+export const mix = ternary<FloatType>("mix")
+
+/**
+ * A product and a sum: `a * b + c`, rounded once or twice as the device likes.
+ *
+ * **Example** (A line)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.fma(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
+ * ```
+ *
+ * @category combinations
+ * @since 0.1.0
+ */
+export const fma = ternary<FloatType>("fma")

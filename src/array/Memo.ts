@@ -1,0 +1,29 @@
+/**
+ * Kernels and reductions that are made on demand, one for each structure that programs use.
+ *
+ * @internal
+ */
+
+/**
+ * Remembers values by key; beyond the capacity the oldest goes. A kernel that went is made again, and the device's cache
+ * knows its source.
+ *
+ * @internal
+ */
+export class Memo<A> {
+  readonly #capacity: number
+  readonly #known = new Map<string, A>()
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  get(key: string, make: () => A): A {
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const made = make()
+    if (this.#known.size >= this.#capacity) this.#known.delete(this.#known.keys().next().value!)
+    this.#known.set(key, made)
+    return made
+  }
+}

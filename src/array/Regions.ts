@@ -1,0 +1,133 @@
+/**
+ * Scopes of array expressions: intermediates that go back at once, and chains that become one kernel.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import type { CommandQueue } from "../services/CommandQueue.ts"
+import * as LeaseHolder from "../services/LeaseHolder.ts"
+import { arrayProblem } from "./ArrayProblem.ts"
+import { DeviceArray } from "./ArrayValue.ts"
+import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
+
+/** What an effect is in a scope of its own that its result outlives. */
+type Scoped<A, E, R> = Effect.Effect<
+  A,
+  E | GpuError,
+  Exclude<R, Scope.Scope> | BufferPool.BufferPool | CommandQueue | Scope.Scope
+>
+
+const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
+  const arrays: Array<DeviceArray> = []
+  LeaseHolder.walk(value, (holder) => {
+    if (holder instanceof DeviceArray) arrays.push(holder)
+  })
+  return arrays
+}
+
+/**
+ * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
+ * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
+ * and records of them.
+ *
+ * **Example** (Ten intermediates, one of which lives on)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost(Float32Array.of(3, 4))
+ *   const length = yield* DeviceArray.scoped(Effect.gen(function*() {
+ *     const squares = yield* DeviceArray.multiply(x, x)
+ *     return yield* DeviceArray.sqrt(yield* DeviceArray.sum(squares))
+ *   }))
+ *   const { activeBlocks } = yield* BufferPool.stats
+ *   return [yield* DeviceArray.toNumber(length), activeBlocks]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [5, 2]
+ * ```
+ *
+ * @category scopes
+ * @since 0.1.0
+ */
+export const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R> =>
+  BufferPool.extract(Effect.tap(effect, (result) => evaluateAll(arraysIn(result))))
+
+/**
+ * Runs an expression as {@link scoped} does, but elementwise operations in it only record what is to be computed: a
+ * chain of them becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers
+ * are those of the eager form.
+ *
+ * **Details**
+ *
+ * Mistakes in shapes and types are told where they are made, as in the eager form; what a device refuses shows when the
+ * chain is computed. That is when the effect has ended, or earlier where something needs the elements: `toHost`,
+ * `matmul` and views compute what they are given, reductions take it into their own kernel. A recorded array that two
+ * of these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too many
+ * arrays for one kernel of the device becomes several.
+ *
+ * Memory that is needed on the way lives until the whole ends; {@link scoped} inside gives it back earlier, and computes
+ * its result. A `lazy` inside another goes on recording: its results become part of the outer kernels.
+ *
+ * **Example** (One kernel for three operations)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost(Float32Array.of(0, 1, 2))
+ *   const y = yield* DeviceArray.lazy(Effect.gen(function*() {
+ *     const squares = yield* DeviceArray.multiply(x, x)
+ *     return yield* DeviceArray.sqrt(yield* DeviceArray.add(squares, 9))
+ *   }))
+ *   const { allocations } = yield* Effect.map(Host.Host, (host) => host.faults)
+ *   return [(yield* DeviceArray.toHost(y))[0], allocations]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [3, 2]
+ * ```
+ *
+ * @category scopes
+ * @since 0.1.0
+ */
+export const lazy = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R> =>
+  Effect.withFiber((fiber): Scoped<A, E, R> =>
+    fiber.getRef(Recording)
+      // The scope is the one that is there already: providing it only tells the type so.
+      ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
+      : scoped(Effect.provideService(effect, Recording, true))
+  )
+
+/**
+ * Gives a recorded array its memory now; an array that has memory stays as it is. For a value inside {@link lazy} that is
+ * needed more than once. The memory belongs to the scope that the array was recorded in, or to the caller's if that is
+ * closed already.
+ *
+ * **Example** (Computing a shared value once)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "effect-gpu-pool"
+ *
+ * const spread = (x: DeviceArray.DeviceArray<"f32">) =>
+ *   DeviceArray.lazy(Effect.gen(function*() {
+ *     const roots = yield* Effect.tap(DeviceArray.sqrt(x), DeviceArray.evaluate)
+ *     return yield* DeviceArray.subtract(yield* DeviceArray.max(roots), yield* DeviceArray.min(roots))
+ *   }))
+ * ```
+ *
+ * @category scopes
+ * @since 0.1.0
+ */
+export const evaluate = <A extends DeviceArray>(
+  array: A
+): Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue | Scope.Scope> =>
+  Effect.suspend(() => arrayProblem("DeviceArray.evaluate", array) ?? Effect.as(evaluateAll([array]), array))

@@ -1,0 +1,168 @@
+/**
+ * Elements of one array or another.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { DType } from "../domain/DType.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import { arrayProblem } from "./ArrayProblem.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import { combine, type Computed, nameOf, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
+import * as Expr from "./Expr.ts"
+import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { ArrayOperation } from "./fusion/Pending.ts"
+import * as Promotion from "./layout/Promotion.ts"
+
+/**
+ * The element type of an array, `D` for a number beside an array of that type.
+ *
+ * **Example** (A number takes the type beside it)
+ *
+ * ```ts
+ * import type { DeviceArray } from "effect-gpu-pool"
+ *
+ * const dtype: DeviceArray.TypeBeside<number, "i32"> = "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TypeBeside<T extends DeviceArray | number, D extends DType> = T extends DeviceArray<infer A> ? A : D
+
+/**
+ * The element type that two operands have together: f32 if both are numbers.
+ *
+ * **Example** (Of an array and a number)
+ *
+ * ```ts
+ * import type { DeviceArray } from "effect-gpu-pool"
+ *
+ * const dtype: DeviceArray.TypeOfBoth<DeviceArray.DeviceArray<"u32">, number> = "u32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TypeOfBoth<X extends DeviceArray | number, Y extends DeviceArray | number> = X extends DeviceArray<infer A>
+  ? Promotion.Promote<A, TypeBeside<Y, A>>
+  : TypeBeside<Y, "f32">
+
+const clipOperation: ArrayOperation = {
+  name: "clip",
+  build: ([x, low, high]) => Expr.clamp(x!, low!, high!)
+}
+
+/**
+ * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and meet
+ * in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+ *
+ * **Example** (Into the range of bytes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
+ *   Effect.flatMap(DeviceArray.clip(0, 255)),
+ *   Effect.flatMap(DeviceArray.toHost),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => Float32Array.of(0, 100, 255)
+ * ```
+ *
+ * @see numpy.clip
+ * @category selection
+ * @since 0.1.0
+ */
+export const clip: {
+  <L extends DeviceArray | number, H extends DeviceArray | number>(
+    low: L,
+    high: H
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<
+    DeviceArray<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>,
+    GpuError,
+    ArrayServices
+  >
+  <A extends DType, L extends DeviceArray | number, H extends DeviceArray | number>(
+    self: DeviceArray<A>,
+    low: L,
+    high: H
+  ): Effect.Effect<
+    DeviceArray<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>,
+    GpuError,
+    ArrayServices
+  >
+} = dual(3, (self: DeviceArray, low: Operand, high: Operand): Computed => {
+  const name = nameOf(clipOperation)
+  const problem = arrayProblem(name, self)
+  if (problem !== undefined) return problem
+  const type = self.dtype
+  const lowType = typeBeside(low, type)
+  const highType = typeBeside(high, type)
+  if (lowType === undefined || highType === undefined) return notOperands(name, [self, low, high])
+  const common = Promotion.promote(Promotion.promote(type, lowType), highType)
+  return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
+})
+
+const typeBeside = (operand: Operand, type: DType): DType | undefined =>
+  typeof operand === "number" ? type : typeOf(operand)
+
+const whereOperation: ArrayOperation = {
+  name: "where",
+  build: ([condition, x, y]) => Expr.select(Expr.cast(condition!, "bool"), x!, y!)
+}
+
+/**
+ * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast; `x`
+ * and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+ *
+ * **Example** (Only what is positive)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost(Float32Array.of(-1, 2))
+ *   const positive = yield* DeviceArray.greater(x, 0)
+ *   return yield* DeviceArray.toHost(yield* DeviceArray.where(positive, x, 0))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => Float32Array.of(0, 2)
+ * ```
+ *
+ * @see numpy.where
+ * @category selection
+ * @since 0.1.0
+ */
+export const where: {
+  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+    x: X,
+    y: Y
+  ): (condition: DeviceArray) => Effect.Effect<DeviceArray<TypeOfBoth<X, Y>>, GpuError, ArrayServices>
+  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+    condition: DeviceArray,
+    x: X,
+    y: Y
+  ): Effect.Effect<DeviceArray<TypeOfBoth<X, Y>>, GpuError, ArrayServices>
+} = dual(3, (condition: DeviceArray, x: Operand, y: Operand): Computed => {
+  const name = nameOf(whereOperation)
+  const problem = arrayProblem(name, condition)
+  if (problem !== undefined) return problem
+  const xType = typeBeside(x, typeOf(y) ?? "f32")
+  const yType = typeBeside(y, xType ?? "f32")
+  if (xType === undefined || yType === undefined) return notOperands(name, [condition, x, y])
+  const common = Promotion.promote(xType, yType)
+  return combine(name, whereOperation, [condition, x, y], {
+    operands: [condition.dtype, common, common],
+    result: common
+  })
+})

@@ -1,0 +1,17 @@
+/**
+ * The expressions that elementwise operations are built of.
+ *
+ * @internal
+ */
+import type { DType } from "../../domain/DType.ts"
+import type * as Expr from "../Expr.ts"
+import { isFloat } from "../expression/Operation.ts"
+
+/** @internal */
+export type Element = Expr.Expr<DType>
+
+/** @internal */
+export type Truth = Expr.Expr<"bool">
+
+/** @internal */
+export const isFloating = (x: Element): x is Expr.Expr<Expr.FloatType> => isFloat(x.type)

@@ -1,0 +1,26 @@
+/**
+ * The length of a vector of two components.
+ *
+ * @internal
+ */
+import * as Expr from "../Expr.ts"
+import { type Element, isFloating } from "./Element.ts"
+
+/**
+ * The greater component is taken out before the squares, which would overflow else. Infinite where one component is,
+ * whatever the other one.
+ *
+ * @internal
+ */
+export const hypotenuseOf = (x: Element, y: Element): Element => {
+  if (!isFloating(x) || !isFloating(y)) return x
+  const a = Expr.abs(x)
+  const b = Expr.abs(y)
+  const greater = Expr.max(a, b)
+  const ratio = Expr.divide(Expr.min(a, b), greater)
+  const length = Expr.multiply(greater, Expr.sqrt(Expr.add(Expr.multiply(ratio, ratio), 1)))
+  const isInfinite = Expr.or(infinite(a), infinite(b))
+  return Expr.select(isInfinite, Infinity, Expr.select(Expr.equal(greater, 0), greater, length))
+}
+
+const infinite = (x: Expr.Expr<Expr.FloatType>): Expr.Expr<"bool"> => Expr.not(Expr.or(Expr.isFinite(x), Expr.isNaN(x)))

@@ -1,0 +1,124 @@
+/**
+ * From what a caller gives to a recorded or computed array. Whatever is wrong is told before any memory is asked for.
+ * Every elementwise operation runs through here, so nothing but the result is allocated.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { DType } from "../../domain/DType.ts"
+import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import { arrayProblem } from "../ArrayProblem.ts"
+import { DeviceArray } from "../ArrayValue.ts"
+import * as Expr from "../Expr.ts"
+import type { Operation } from "../expression/Operation.ts"
+import { apply, type ArrayServices } from "../fusion/Evaluation.ts"
+import type { ArrayOperation } from "../fusion/Pending.ts"
+import * as Shape from "../layout/Shape.ts"
+import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
+
+/** @internal */
+export type Operand = DeviceArray | number
+
+/** @internal */
+export type Computed = Effect.Effect<DeviceArray, GpuError, ArrayServices>
+
+type AnyFunction = (...args: ReadonlyArray<never>) => unknown
+
+/** An operation that expressions have, under the same name or an array's own. @internal */
+export const plain = (operation: Operation, name: string = operation): ArrayOperation => ({
+  name,
+  build: (operands) => Expr.apply(operation, operands) as Expr.Expr<DType>
+})
+
+/** An operation of one array. `F` is the type that users see. @internal */
+export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatures: UnarySignatures): F => {
+  const name = nameOf(operation)
+  const body = (self: DeviceArray): Computed => {
+    const problem = arrayProblem(name, self)
+    if (problem !== undefined) return problem
+    const signature = signatures[self.dtype]
+    if (signature === undefined) return noSuchTypes(name, self.dtype)
+    return apply(operation, [self], signature.operands, signature.result, self.shape)
+  }
+  return body as AnyFunction as F
+}
+
+/** An operation of two operands, at least one of them an array. `F` is the type that users see. @internal */
+export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatures: BinarySignatures): F =>
+  dual(2, binaryBody(operation, signatures)) as AnyFunction as F
+
+/** The same without the form for pipes. @internal */
+export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
+  const name = nameOf(operation)
+  return (self: Operand, that: Operand): Computed => {
+    const a = typeOf(self) ?? typeOfNumber(self, that)
+    const b = typeOf(that) ?? typeOfNumber(that, self)
+    if (a === undefined || b === undefined) return notOperands(name, [self, that])
+    const signature = signatures[a][b]
+    return signature === undefined ? noSuchTypes(name, a, b) : combine(name, operation, [self, that], signature)
+  }
+}
+
+/** The dtype of an array, `undefined` for everything else. @internal */
+export const typeOf = (operand: unknown): DType | undefined =>
+  operand instanceof DeviceArray ? operand.dtype : undefined
+
+/** A number takes the type of the array beside it. */
+const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
+  typeof operand === "number" ? typeOf(beside) : undefined
+
+/**
+ * Applies an operation to arrays and numbers, which broadcast.
+ *
+ * @internal
+ */
+export const combine = (
+  name: string,
+  operation: ArrayOperation,
+  operands: ReadonlyArray<Operand>,
+  { operands: types, result }: Signature
+): Computed => {
+  let shape: Shape.Shape | undefined
+  for (let at = 0; at < operands.length; at++) {
+    const operand = operands[at]!
+    if (typeof operand === "number") {
+      if (!Expr.holds(types[at]!, operand)) return notHeld(name, operand, types[at]!)
+    } else {
+      const broadcast = shape === undefined ? operand.shape : Shape.broadcast(name, shape, operand.shape)
+      if (broadcast instanceof GpuError) return broadcast
+      shape = broadcast
+    }
+  }
+  return apply(operation, operands, types, result, shape!)
+}
+
+/** @internal */
+export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
+
+/** @internal */
+export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
+  const wrong = operands.find((operand) => typeof operand !== "number" && !(operand instanceof DeviceArray))
+  return operands.every((operand) => typeof operand === "number")
+    ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
+    : invalidRequest(
+      name,
+      `an operand is ${shown(wrong)}`,
+      "Pass device arrays and numbers. An effect that makes an array must be yielded first."
+    )
+}
+
+const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
+  invalidRequest(
+    name,
+    dtypes.length === 1 ? `the array is of ${dtypes[0]}` : `the operands are of ${dtypes.join(" and ")}`,
+    "It takes integers: cast with DeviceArray.cast(x, \"i32\")."
+  )
+
+const notHeld = (name: string, number: number, dtype: DType): GpuError =>
+  invalidRequest(
+    name,
+    `the number ${number} is not of type ${dtype}, which it takes beside the array`,
+    "Use a whole number in range, or cast the array first: DeviceArray.cast(x, \"f32\")."
+  )

@@ -1,0 +1,49 @@
+/**
+ * Comparisons of elements, also of i32 with u32, which no type holds both.
+ *
+ * @internal
+ */
+import * as Expr from "../Expr.ts"
+import type { Element, Truth } from "./Element.ts"
+
+/** Each with its mirror: `a < b` is `b > a`. */
+const mirrored = {
+  equal: "equal",
+  notEqual: "notEqual",
+  less: "greater",
+  lessEqual: "greaterEqual",
+  greater: "less",
+  greaterEqual: "lessEqual"
+} as const
+
+/** @internal */
+export type Ordering = keyof typeof mirrored
+
+/** What is true of a negative number beside one that is not. */
+const ofNegative: { readonly [O in Ordering]: boolean } = {
+  equal: false,
+  notEqual: true,
+  less: true,
+  lessEqual: true,
+  greater: false,
+  greaterEqual: false
+}
+
+/** The truth as an element. @internal */
+export const compare = (ordering: Ordering, a: Element, b: Element): Expr.Expr<"u32"> =>
+  Expr.cast(truthOf(ordering, a, b), "u32")
+
+const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expr.apply(ordering, [a, b]) as Truth
+
+const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
+  if (a.type === "i32" && b.type === "u32") return truthOfSigned(ordering, a, b)
+  if (a.type === "u32" && b.type === "i32") return truthOfSigned(mirrored[ordering], b, a)
+  return compared(ordering, a, b)
+}
+
+/** An i32 and a u32 are compared without the sign, unless there is one. */
+const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
+  const isNegative = Expr.less(a, 0)
+  const truth = compared(ordering, Expr.cast(a, "u32"), b)
+  return ofNegative[ordering] ? Expr.or(isNegative, truth) : Expr.and(Expr.not(isNegative), truth)
+}

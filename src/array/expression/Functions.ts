@@ -1,0 +1,34 @@
+/**
+ * The functions that a text calls: languages whose operations need some of their own put those before the kernel.
+ *
+ * @internal
+ */
+
+/**
+ * Functions by name, each after those that it calls.
+ *
+ * @internal
+ */
+export type Functions = ReadonlyMap<string, string>
+
+/** Names of the library contain two underscores. */
+const call = /\b[A-Za-z]\w*__\w+(?=\()/g
+
+/**
+ * The functions that some texts call, and those that they call in turn, in the order of the table.
+ *
+ * @internal
+ */
+export const functionsCalled = (functions: Functions, texts: Iterable<string>): ReadonlyArray<string> => {
+  const used = new Set<string>()
+  const visit = (text: string): void => {
+    for (const [name] of text.matchAll(call)) {
+      const found = functions.get(name)
+      if (found === undefined || used.has(name)) continue
+      used.add(name)
+      visit(found)
+    }
+  }
+  for (const text of texts) visit(text)
+  return [...functions].flatMap(([name, text]) => used.has(name) ? [text] : [])
+}

@@ -1,0 +1,223 @@
+/**
+ * Expressions in OpenCL C. Signed overflow, division by zero and conversions of what the target cannot hold have no
+ * defined meaning there: signed numbers are added and multiplied as unsigned ones, and functions guard the rest.
+ *
+ * @internal
+ */
+import type { Expr } from "../Expr.ts"
+import { deviceSubscripts } from "./DeviceSubscripts.ts"
+import { functionsCalled } from "./Functions.ts"
+import { heldBy } from "./HeldBy.ts"
+import { operationsOf } from "./Inspection.ts"
+import type { Language } from "./Language.ts"
+import { functions } from "./OpenClFunctions.ts"
+import { type ExprType, isFloat, type Operation } from "./Operation.ts"
+
+const names: { readonly [T in ExprType]: string } = {
+  f32: "float",
+  i32: "int",
+  u32: "uint",
+  f16: "half",
+  f64: "double",
+  bool: "bool"
+}
+
+/** What is an operator between the operands, on every type that the operation has but i32, where `signed` decides. */
+const infix: { readonly [name in Operation]?: string } = {
+  add: "+",
+  subtract: "-",
+  multiply: "*",
+  bitAnd: "&",
+  bitOr: "|",
+  bitXor: "^",
+  equal: "==",
+  notEqual: "!=",
+  less: "<",
+  lessEqual: "<=",
+  greater: ">",
+  greaterEqual: ">=",
+  and: "&&",
+  or: "||"
+}
+
+/** Undefined for int where the result is out of range. */
+const wrapping: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply"])
+
+/** OpenCL's own functions of floats, which do what the operation says. */
+const builtIn: { readonly [name in Operation]?: string } = {
+  sqrt: "sqrt",
+  inverseSqrt: "rsqrt",
+  exp: "exp",
+  exp2: "exp2",
+  log: "log",
+  log2: "log2",
+  pow: "pow",
+  sin: "sin",
+  cos: "cos",
+  tan: "tan",
+  asin: "asin",
+  acos: "acos",
+  atan: "atan",
+  atan2: "atan2",
+  sinh: "sinh",
+  cosh: "cosh",
+  tanh: "tanh",
+  asinh: "asinh",
+  acosh: "acosh",
+  atanh: "atanh",
+  floor: "floor",
+  ceil: "ceil",
+  trunc: "trunc",
+  round: "rint",
+  fma: "fma"
+}
+
+const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
+  const [a = "", b = "", c = ""] = operands
+  const sign = infix[operation]
+  if (sign !== undefined) {
+    return type === "i32" && wrapping.has(operation)
+      ? `as_int(as_uint(${a}) ${sign} as_uint(${b}))`
+      : `${a} ${sign} ${b}`
+  }
+  switch (operation) {
+    case "not":
+      return `!${a}`
+    case "bitNot":
+      return `~${a}`
+    case "select":
+      return `${a} ? ${b} : ${c}`
+    case "cast":
+      return cast(a, type, result)
+  }
+  return isFloat(type) ? applyFloat(operation, operands, type) : applyInteger(operation, operands, type)
+}
+
+const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
+  const [a = "", b = "", c = ""] = operands
+  const signed = type === "i32"
+  switch (operation) {
+    case "divide":
+    case "remainder":
+      return `${operation}__${type}(${a}, ${b})`
+    case "negate":
+      return signed ? `as_int(0u - as_uint(${a}))` : `0u - ${a}`
+    case "abs":
+      return signed ? `abs__i32(${a})` : a
+    case "sign":
+      return signed ? `(${a} > 0) - (${a} < 0)` : `min(${a}, 1u)`
+    case "min":
+    case "max":
+      return `${operation}(${a}, ${b})`
+    case "clamp":
+      return `min(max(${a}, ${b}), ${c})`
+    case "shiftLeft":
+      return signed ? `as_int(as_uint(${a}) << (${b} & 31u))` : `${a} << (${b} & 31u)`
+    case "shiftRight":
+      return `${a} >> (${b} & 31u)`
+    case "countOneBits":
+      return `popcount(${a})`
+    case "countLeadingZeros":
+      return `${a} == 0 ? 32 : clz(${a})`
+    default:
+      throw new Error(`OpenCL C has no ${operation} of ${type}`)
+  }
+}
+
+/** Half functions are computed in float, which they are rounded from once. */
+const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
+  const [a = "", b = "", c = ""] = operands
+  switch (operation) {
+    case "isNaN":
+    case "isFinite":
+    case "sign":
+    case "min":
+    case "max":
+    case "remainder":
+    case "mix":
+      return `${operation}__${type}(${operands.join(", ")})`
+    case "clamp":
+      return `min__${type}(max__${type}(${a}, ${b}), ${c})`
+    case "negate":
+      return `-${a}`
+    case "abs":
+      return `fabs(${a})`
+    case "fract":
+      return `${a} - floor(${a})`
+  }
+  if (type === "f16") return `(half) (${applyFloat(operation, operands.map((operand) => `(float) ${operand}`), "f32")})`
+  switch (operation) {
+    case "divide":
+      return `${a} / ${b}`
+    case "degrees":
+      return `${a} * ${constant(180 / Math.PI, type)}`
+    case "radians":
+      return `${a} * ${constant(Math.PI / 180, type)}`
+  }
+  const call = builtIn[operation]
+  if (call === undefined) throw new Error(`OpenCL C has no ${operation} of ${type}`)
+  return `${call}(${operands.join(", ")})`
+}
+
+const cast = (a: string, type: ExprType, result: ExprType): string => {
+  if (type === result) return a
+  if (result === "bool") return `${a} != 0`
+  if (isFloat(type) && (result === "i32" || result === "u32")) {
+    return `${result}__${type === "f16" ? `f32((float) ${a})` : `${type}(${a})`}`
+  }
+  if (type === "i32" && result === "u32") return `as_uint(${a})`
+  if (type === "u32" && result === "i32") return `as_int(${a})`
+  return `(${names[result]}) ${a}`
+}
+
+const constant = (value: number | boolean, type: ExprType): string => {
+  if (typeof value === "boolean") return String(value)
+  switch (type) {
+    case "f32": {
+      const held = heldBy(type, value)
+      return needsBits(held) ? `as_float(0x${hex(Float32Array.of(held).buffer)}u)` : `${decimal(held)}f`
+    }
+    case "f64":
+      return needsBits(value) ? `as_double(0x${hex(Float64Array.of(value).buffer)}ul)` : decimal(value)
+    case "f16": {
+      const held = heldBy(type, value)
+      if (Number.isNaN(held)) return "as_half((ushort) 0x7e00)"
+      return Number.isFinite(held) ? `(half) (${decimal(held)}f)` : `as_half((ushort) 0x${held > 0 ? "7c00" : "fc00"})`
+    }
+    case "i32":
+      return value === -0x80000000 ? "(-2147483647 - 1)" : String(value)
+    default:
+      return `${value}u`
+  }
+}
+
+const needsBits = (value: number): boolean => !Number.isFinite(value)
+
+const hex = (buffer: ArrayBuffer): string =>
+  new Uint32Array(buffer).reduceRight<string>((text, word) => text + word.toString(16).padStart(8, "0"), "")
+
+/** Without a point or an exponent it would be an integer. */
+const decimal = (value: number): string => {
+  const text = Object.is(value, -0) ? "-0" : String(value)
+  return /[.e]/.test(text) ? text : `${text}.0`
+}
+
+/** @internal */
+export const openClC: Language = {
+  ...deviceSubscripts,
+  declare: (name, type, value) => `const ${names[type]} ${name} = ${value};`,
+  constant,
+  apply
+}
+
+/**
+ * The functions that some expressions need, after the rule that each step is rounded by itself.
+ *
+ * @internal
+ */
+export const openClPreamble = (expressions: ReadonlyArray<Expr>): string => {
+  const texts = operationsOf(expressions).map(({ operation, result, type }) =>
+    apply(operation, ["a", "b", "c"], type, result)
+  )
+  return ["#pragma OPENCL FP_CONTRACT OFF", ...functionsCalled(functions, texts)].join("\n")
+}

@@ -1,0 +1,45 @@
+/**
+ * Expressions with others in the place of some.
+ *
+ * @internal
+ */
+import type { Expr, Node } from "../Expr.ts"
+import { make } from "./Expression.ts"
+import { nodesOf, operandsOf } from "./Inspection.ts"
+
+/**
+ * Puts expressions in the place of others of the same types, wherever those occur: each is known by its identity. What
+ * does not change stays itself, and what is shared stays shared. Depth adds up, and nothing here limits it.
+ *
+ * @internal
+ */
+export const substitute = <E extends Expr>(
+  expressions: ReadonlyArray<E>,
+  replacements: ReadonlyMap<Expr, Expr>
+): ReadonlyArray<E> => {
+  const results = new Map<Expr, Expr>(replacements)
+  for (const expr of nodesOf(expressions)) {
+    if (!results.has(expr)) results.set(expr, rebuilt(expr, operandsOf(expr).map((operand) => results.get(operand)!)))
+  }
+  // Types stay what they were, all the way up.
+  return expressions.map((expr) => results.get(expr) as E)
+}
+
+const rebuilt = (expr: Expr, operands: ReadonlyArray<Expr>): Expr => {
+  if (operandsOf(expr).every((operand, index) => operand === operands[index])) return expr
+  const depth = 1 + Math.max(...operands.map((operand) => operand.depth))
+  return make(expr.type, nodeOf(expr.node, operands), expr.problem, depth)
+}
+
+const nodeOf = (node: Node, operands: ReadonlyArray<Expr>): Node => {
+  switch (node._tag) {
+    case "Apply":
+    case "MultiplyAdd":
+    case "Quotient":
+      return { ...node, operands } as Node
+    case "Element":
+      return node.at._tag === "Own" ? node : { ...node, at: { ...node.at, index: operands[0] as Expr<"u32"> } }
+    default:
+      return node
+  }
+}

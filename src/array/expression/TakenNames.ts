@@ -1,0 +1,32 @@
+/**
+ * Names of types and functions that generated code uses, and that an argument of the same name would hide from it. One
+ * language's names are refused on every backend, so that a program that runs on one runs on all.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { KernelArgument } from "../../domain/KernelArgument.ts"
+
+const wgsl = "array bool f16 f32 i32 u32 vec2 vec3 " +
+  "abs bitcast ceil cos countLeadingZeros countOneBits exp exp2 floor fma inverseSqrt log log2 max min pow round select " +
+  "sign sin sqrt tan trunc"
+
+const openClC =
+  "acos acosh as_double as_float as_half as_int as_uint as_ulong as_ushort asin asinh atan atan2 atanh clz " +
+  "cosh fabs fmax fmin get_global_id popcount rint rsqrt sinh tanh"
+
+const taken: ReadonlySet<string> = new Set([...wgsl.split(" "), ...openClC.split(" ")])
+
+/**
+ * What is wrong with the names of some arguments, beyond what every kernel's must be.
+ *
+ * @internal
+ */
+export const takenNameProblem = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
+  const argument = args.find(({ name }) => taken.has(name))
+  return argument === undefined ? undefined : invalidRequest(
+    operation,
+    `the argument "${argument.name}" hides a function or a type that generated code uses`,
+    `Call it something else, as "${argument.name}_of".`
+  )
+}

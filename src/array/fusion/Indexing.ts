@@ -1,0 +1,65 @@
+/**
+ * How a kernel finds the element of an array from the position of an item in the iteration.
+ *
+ * @internal
+ */
+import * as Expr from "../Expr.ts"
+
+/**
+ * The ways, from cheap to dear: the item's own element, the same with an offset, one element for all, or strides over
+ * the axes of the iteration, of which 0 are left out.
+ *
+ * @internal
+ */
+export type Access = "Own" | "Shifted" | "Single" | "Strided"
+
+/** @internal */
+export const accessOf = (offset: number, strides: ReadonlyArray<number>): Access => {
+  if (strides.length === 1 && strides[0] === 1) return offset === 0 ? "Own" : "Shifted"
+  for (let axis = 0; axis < strides.length; axis++) {
+    if (strides[axis] !== 0) return "Strided"
+  }
+  return "Single"
+}
+
+/**
+ * The coordinates of a position in an iteration over axes of these lengths, the last axis fastest.
+ *
+ * @internal
+ */
+export const coordinates = (
+  position: Expr.Expr<"u32">,
+  lengths: ReadonlyArray<Expr.Expr<"u32">>
+): ReadonlyArray<Expr.Expr<"u32">> => {
+  const result = lengths.slice()
+  let rest = position
+  for (let axis = lengths.length - 1; axis > 0; axis--) {
+    const length = lengths[axis]!
+    const above = Expr.make("u32", { _tag: "Quotient", operands: [rest, length] })
+    result[axis] = subtract(rest, multiply(above, length))
+    rest = above
+  }
+  if (lengths.length > 0) result[0] = rest
+  return result
+}
+
+const subtract = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
+  Expr.make("u32", { _tag: "Apply", operation: "subtract", operands: [a, b] })
+
+const multiply = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
+  Expr.make("u32", { _tag: "Apply", operation: "multiply", operands: [a, b] })
+
+/** `offset` plus each coordinate times its stride, modulo 2^32: negative strides are given as 2^32 less. @internal */
+export const stridedIndex = (
+  offset: Expr.Expr<"u32">,
+  coordinates: ReadonlyArray<Expr.Expr<"u32">>,
+  strides: ReadonlyArray<Expr.Expr<"u32"> | undefined>
+): Expr.Expr<"u32"> => {
+  let index = offset
+  for (let axis = 0; axis < coordinates.length; axis++) {
+    const stride = strides[axis]
+    if (stride === undefined) continue
+    index = Expr.make("u32", { _tag: "MultiplyAdd", operands: [index, coordinates[axis]!, stride] })
+  }
+  return index
+}

@@ -1,0 +1,75 @@
+/**
+ * Where the elements of an array are in its memory: strides and an offset, both in elements.
+ *
+ * @internal
+ */
+import type { Shape } from "./Shape.ts"
+
+/** @internal */
+export interface Layout {
+  readonly shape: Shape
+  readonly strides: ReadonlyArray<number>
+  readonly offset: number
+}
+
+/** The strides of an array whose elements follow each other, the last axis fastest. @internal */
+export const rowMajor = (shape: Shape): ReadonlyArray<number> => {
+  const strides = shape.slice()
+  let stride = 1
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = stride
+    stride *= shape[axis]!
+  }
+  return strides
+}
+
+/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 have no say. @internal */
+export const isContiguous = ({ shape, strides }: Layout): boolean => {
+  let expected = 1
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const length = shape[axis]!
+    if (length !== 1 && strides[axis] !== expected) return shape.includes(0)
+    expected *= length
+  }
+  return true
+}
+
+/** The strides by which an array is read as one of a larger shape, to which it broadcasts: 0 where it repeats. @internal */
+export const broadcastStrides = ({ shape, strides }: Layout, target: Shape): ReadonlyArray<number> => {
+  if (shape === target) return strides
+  const missing = target.length - shape.length
+  return target.map((length, axis) =>
+    axis < missing || (shape[axis - missing] === 1 && length !== 1) ? 0 : strides[axis - missing]!
+  )
+}
+
+/** The elements of a shape in order, and the strides by which each of several arrays is read. @internal */
+export interface Iteration {
+  readonly shape: Shape
+  readonly strides: ReadonlyArray<ReadonlyArray<number>>
+}
+
+/**
+ * The same iteration over as few axes as possible, for several arrays at once: axes of length 1 go, and neighbours that
+ * all arrays step through evenly become one.
+ *
+ * @internal
+ */
+export const collapse = (
+  shape: Shape,
+  strides: ReadonlyArray<ReadonlyArray<number>>
+): Iteration => {
+  const lengths: Array<number> = []
+  const steps: Array<Array<number>> = strides.map(() => [])
+  for (let axis = 0; axis < shape.length; axis++) {
+    const length = shape[axis]!
+    if (length === 1) continue
+    const last = lengths.length - 1
+    const merges = last >= 0 && strides.every((of, array) => steps[array]![last] === of[axis]! * length)
+    if (merges) lengths[last]! *= length
+    else lengths.push(length)
+    const at = lengths.length - 1
+    for (let array = 0; array < strides.length; array++) steps[array]![at] = strides[array]![axis]!
+  }
+  return { shape: lengths, strides: steps }
+}

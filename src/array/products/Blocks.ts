@@ -1,0 +1,124 @@
+/**
+ * Into what blocks the host divides a product, and how it computes one. Blocks are no larger than what stays in a
+ * processor's cache; their size has no say in the numbers.
+ *
+ * @internal
+ */
+import {
+  addFloats,
+  addIntegers,
+  columnsOfStrip,
+  copy,
+  type Elements,
+  type Part,
+  rowsOfStrip,
+  type Scratch
+} from "./Strips.ts"
+
+/** Rows and columns of the largest block; a multiple of those of a strip. */
+const largest = 64
+
+/** How much of the depth is copied at a time. */
+const depthAtATime = 256
+
+/** Multiplications that are worth an item: the event loop has its turn after so many items. */
+const worthAnItem = 64
+
+/**
+ * The most multiplications of a block, for which the event loop has to wait: a few milliseconds. Blocks are no smaller than
+ * strips, so a greater depth takes longer, in proportion; to stop on the way, someone would have to keep the sums.
+ */
+const worthABlock = 2 ** 21
+
+/** Blocks of so many rows and columns, each of which stands for so many items of the dispatch. */
+export interface Division {
+  readonly blockRows: number
+  readonly blockColumns: number
+  readonly blockItems: number
+  /** Items altogether. */
+  readonly count: number
+}
+
+/** @internal */
+export const divide = (matrices: number, rows: number, columns: number, depth: number): Division => {
+  let blockRows = Math.min(rows, largest)
+  let blockColumns = Math.min(columns, largest)
+  while (blockRows * blockColumns * depth > worthABlock && Math.max(blockRows, blockColumns) > columnsOfStrip) {
+    if (blockRows > blockColumns) blockRows = Math.ceil(blockRows / 2)
+    else blockColumns = Math.ceil(blockColumns / 2)
+  }
+  const blocks = matrices * Math.ceil(rows / blockRows) * Math.ceil(columns / blockColumns)
+  const worth = Math.ceil(blockRows * blockColumns * depth / worthAnItem)
+  const blockItems = Math.max(1, Math.min(worth, Math.floor(0xffffffff / blocks)))
+  return { blockRows, blockColumns, blockItems, count: blocks * blockItems }
+}
+
+/** A block of one matrix of the result. */
+export interface Block {
+  readonly rows: number
+  readonly columns: number
+  readonly depth: number
+  readonly a: Part
+  readonly b: Part
+  readonly y: Elements
+  /** Where its first element is in the result, and how far its rows are from each other. */
+  readonly at: number
+  readonly row: number
+}
+
+/** A block is computed in one go, so all share this memory. */
+let floats: Scratch<Float64Array> | undefined
+let integers: Scratch<Int32Array> | undefined
+
+const floatScratch = (): Scratch<Float64Array> =>
+  floats ??= {
+    a: new Float64Array(largest * depthAtATime),
+    b: new Float64Array(largest * depthAtATime),
+    sums: new Float64Array(largest ** 2)
+  }
+
+const integerScratch = (): Scratch<Int32Array> =>
+  integers ??= {
+    a: new Int32Array(largest * depthAtATime),
+    b: new Int32Array(largest * depthAtATime),
+    sums: new Int32Array(largest ** 2)
+  }
+
+/** @internal */
+export const computeFloats = (block: Block): void => compute(block, floatScratch(), addFloats)
+
+/** @internal */
+export const computeIntegers = (block: Block): void => compute(block, integerScratch(), addIntegers)
+
+const compute = <A extends Float64Array | Int32Array>(block: Block, scratch: Scratch<A>, add: Add<A>): void => {
+  scratch.sums.fill(0)
+  for (let from = 0; from < block.depth; from += depthAtATime) {
+    const depth = Math.min(block.depth - from, depthAtATime)
+    copy(scratch.a, following(block.a, from), block.rows, depth, rowsOfStrip)
+    copy(scratch.b, following(block.b, from), block.columns, depth, columnsOfStrip)
+    for (let column = 0; column < block.columns; column += columnsOfStrip) {
+      for (let row = 0; row < block.rows; row += rowsOfStrip) {
+        add(scratch, row * depth, column * depth, row * largest + column, largest, depth)
+      }
+    }
+  }
+  store(block, scratch.sums)
+}
+
+type Add<A extends Float64Array | Int32Array> = (
+  scratch: Scratch<A>,
+  aAt: number,
+  bAt: number,
+  sumsAt: number,
+  width: number,
+  depth: number
+) => void
+
+const following = (part: Part, elements: number): Part => ({ ...part, at: part.at + elements * part.step })
+
+/** The sums are rounded to the result's type, or taken modulo 2^32. */
+const store = ({ at, columns, row, rows, y }: Block, sums: Float64Array | Int32Array): void => {
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < columns; c++) y[at + r * row + c] = sums[r * largest + c]!
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Which elements an item of a reduction or a scan works through.
+ *
+ * @internal
+ */
+import { ScalarArg } from "../../domain/KernelArgument.ts"
+import * as Expr from "../Expr.ts"
+import { scalar as scalarOf } from "../expression/Expression.ts"
+import type { Moves } from "../expression/Loops.ts"
+import type { Statements } from "../expression/Statements.ts"
+import type { ArgumentNames } from "./ArgumentNames.ts"
+import type { Division } from "./Chunks.ts"
+
+/** @internal */
+export const rowVariable = "row__"
+
+/**
+ * The row that an item works in, as an expression of `map`.
+ *
+ * @internal
+ */
+export const row: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Variable", name: rowVariable })
+
+/**
+ * The position in the row, as an expression of `map`; the same as the element index.
+ *
+ * @internal
+ */
+export const position: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Index" })
+
+/** Expressions of the item's index and of scalar arguments. */
+export interface Walk {
+  readonly row: Expr.Expr<"u32">
+  readonly begin: Expr.Expr<"u32">
+  readonly step: Expr.Expr<"u32">
+  readonly times: Expr.Expr<"u32">
+}
+
+/**
+ * What a walk is told by scalar arguments: the rows, how they are divided, and whether neighbouring items are in
+ * neighbouring rows (1) or in neighbouring chunks of one row (0).
+ */
+export interface WalkValues extends Division {
+  readonly rows: number
+  /** Elements of a row. */
+  readonly length: number
+  readonly across: number
+}
+
+/** What the scalars are called among a kernel's arguments. */
+export type WalkNames = { readonly [S in keyof WalkValues]: string }
+
+/** @internal */
+export const walkScalars: ReadonlyArray<keyof WalkValues> = ["rows", "length", "chunks", "lanes", "span", "across"]
+
+/** @internal */
+export const walkNames = (names: ArgumentNames): WalkNames => ({
+  rows: names.add("rows"),
+  length: names.add("length"),
+  chunks: names.add("chunks"),
+  lanes: names.add("lanes"),
+  span: names.add("span"),
+  across: names.add("across")
+})
+
+/** @internal */
+export const walkArgs = (names: WalkNames): ReadonlyArray<ScalarArg> =>
+  walkScalars.map((scalar) => ScalarArg("u32", names[scalar]))
+
+/** @internal */
+export const scalar = (name: string): Expr.Expr<"u32"> => scalarOf("u32", name)
+
+/** @internal */
+export const constant = (value: number): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Constant", value })
+
+/** @internal */
+export const whole = (
+  operation: "add" | "subtract" | "multiply" | "min",
+  a: Expr.Expr<"u32">,
+  b: Expr.Expr<"u32">
+): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation, operands: [a, b] })
+
+/** @internal */
+export const isSet = (flag: Expr.Expr<"u32">): Expr.Expr<"bool"> =>
+  Expr.make("bool", { _tag: "Apply", operation: "notEqual", operands: [flag, constant(0)] })
+
+/** @internal */
+export const choose = (
+  condition: Expr.Expr<"bool">,
+  yes: Expr.Expr<"u32">,
+  no: Expr.Expr<"u32">
+): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation: "select", operands: [condition, yes, no] })
+
+const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
+  Expr.make("u32", { _tag: "Quotient", operands: [a, b] })
+
+/** The row and the chunk of item `i`. */
+const placeOf = (names: WalkNames): { readonly row: Expr.Expr<"u32">; readonly chunk: Expr.Expr<"u32"> } => {
+  const item = Expr.make("u32", { _tag: "Index" })
+  const across = isSet(scalar(names.across))
+  const width = choose(across, scalar(names.rows), scalar(names.chunks))
+  const above = quotient(item, width)
+  const beside = whole("subtract", item, whole("multiply", above, width))
+  return { row: choose(across, beside, above), chunk: choose(across, above, beside) }
+}
+
+/**
+ * The elements of item `i`. No sum exceeds the elements of a row, which may be 2^32 - 1.
+ *
+ * @internal
+ */
+export const make = (names: WalkNames): Walk => {
+  const { chunk, row } = placeOf(names)
+  const lanes = scalar(names.lanes)
+  const segment = quotient(chunk, lanes)
+  const lane = whole("subtract", chunk, whole("multiply", segment, lanes))
+  const segmentLength = whole("multiply", lanes, scalar(names.span))
+  const start = whole("multiply", segment, segmentLength)
+  const inSegment = whole("min", segmentLength, whole("subtract", scalar(names.length), start))
+  const aside = whole("subtract", whole("subtract", lanes, lane), constant(1))
+  return {
+    row,
+    begin: whole("add", start, lane),
+    step: lanes,
+    times: quotient(whole("add", inSegment, aside), lanes)
+  }
+}
+
+/**
+ * The index of a state that an earlier kernel left: states are stored by item.
+ *
+ * @internal
+ */
+export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
+  const across = isSet(scalar(names.across))
+  const start = whole("multiply", row, choose(across, constant(1), scalar(names.length)))
+  const step = choose(across, scalar(names.rows), constant(1))
+  return Expr.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
+}
+
+/**
+ * The walk of an item as a loop takes it, after the statements that compute it.
+ *
+ * @internal
+ */
+export const moves = (walk: Walk, item: Statements): Moves => ({
+  position: "k__",
+  begin: item.value(walk.begin),
+  step: item.value(walk.step),
+  times: item.value(walk.times)
+})

@@ -1,0 +1,13 @@
+import * as Layer from "effect/Layer"
+import { OpenCl } from "../../src/opencl.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import { describeWith } from "../support/required.ts"
+import { reductionLaws } from "./ReductionLaws.ts"
+import { scanLaws } from "./ScanLaws.ts"
+
+const gpu = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer()))
+
+describeWith(["opencl"], "on OpenCL", () => {
+  reductionLaws(gpu)
+  scanLaws(gpu)
+})
