@@ -1,19 +1,44 @@
-/** What is measured on one backend: the same job with a pool, and with every buffer from the driver and back to it. */
+/** What is measured on one backend: the same job in every form, with memory from a pool and without one. */
 import { Duration, Effect, Layer } from "effect"
 import { BufferPool, DeviceContext, SizePolicy } from "effect-gpu-pool"
 import type { DeviceInfo, GpuError, PoolStats } from "effect-gpu-pool"
 import type { Airport } from "./Airports.ts"
 import type { Backend } from "./Backends.ts"
+import * as Form from "./Form.ts"
 import * as NearestNeighbours from "./NearestNeighbours.ts"
 import { Progress } from "./Progress.ts"
 import * as Reference from "./Reference.ts"
 
-/** One way of getting memory. */
+const pooled = BufferPool.layer()
+
+/**
+ * The same pool, except that it keeps nothing and rounds nothing up: a lease is a buffer fresh from the driver, and its end
+ * gives the buffer back. The job need not know.
+ */
+const unpooled = Layer.tap(
+  BufferPool.layer({ sizePolicy: SizePolicy.exact }),
+  (context) => Effect.provide(BufferPool.stopHolding, context)
+)
+
+/** The ways to run the job, each with one improvement over the one before. */
+export const ways = [
+  { name: "eager, no pool", form: Form.eager, pool: unpooled },
+  { name: "eager", form: Form.eager, pool: pooled },
+  { name: "scoped", form: Form.scoped, pool: pooled },
+  { name: "fused", form: Form.fused, pool: pooled }
+] as const
+
+type Way = typeof ways[number]
+
+/** The job, run one way. */
 export interface Measurement {
+  readonly way: Way["name"]
   /** The median of the rounds, in milliseconds. */
   readonly millis: number
   /** The pool's counters after one job. */
   readonly stats: PoolStats.PoolStats
+  /** The largest of all rounds against float64, in metres. */
+  readonly errorMeters: number
 }
 
 /** The backend ran the job. */
@@ -21,10 +46,8 @@ export interface Measured {
   readonly _tag: "Measured"
   readonly backend: string
   readonly device: DeviceInfo.DeviceInfo
-  readonly pooled: Measurement
-  readonly unpooled: Measurement
-  /** Against float64, over every round, in metres. */
-  readonly errorMeters: number
+  /** One for each of {@link ways}. */
+  readonly measurements: ReadonlyArray<Measurement>
   readonly neighbours: NearestNeighbours.Neighbours
 }
 
@@ -50,18 +73,7 @@ export interface Options {
   readonly rounds: number
 }
 
-const pooled = BufferPool.layer()
-
-/**
- * The same pool, except that it keeps nothing and rounds nothing up: a lease is a buffer fresh from the driver, and its end
- * gives the buffer back. The job need not know.
- */
-const unpooled = Layer.tap(
-  BufferPool.layer({ sizePolicy: SizePolicy.exact }),
-  (context) => Effect.provide(BufferPool.stopHolding, context)
-)
-
-/** Runs the job both ways on one backend. A machine without it is an answer, not a failure. */
+/** Runs the job in all ways on one backend. A machine without it is an answer, not a failure. */
 export const run = Effect.fn("Comparison.run")(function*(
   backend: Backend,
   airports: ReadonlyArray<Airport>,
@@ -91,64 +103,52 @@ const measure = Effect.fn("Comparison.measure")(function*(
 ) {
   const device = yield* DeviceContext.info
   const progress = yield* Progress
-  const jobs = 2 * rounds
   return yield* progress.track(
     `${backend}, ${device.name}`,
-    jobs * airports.length,
+    rounds * ways.length * airports.length,
     (onRows) =>
       Effect.gen(function*() {
-        yield* warmUp(airports, rowsPerTile)
-        const job = timed(airports, reference, { rowsPerTile, onRows })
-        // Turn by turn, so that whatever else the machine does meets both alike.
-        const runs = yield* Effect.replicateEffect(
-          Effect.all({
-            pooled: Effect.provide(job, pooled),
-            unpooled: Effect.provide(job, unpooled)
-          }),
-          rounds
-        )
-        const all = runs.flatMap((run) => [run.pooled, run.unpooled])
+        // One tile, so that compiling the kernels counts nowhere.
+        const few = airports.slice(0, Math.max(2, rowsPerTile))
+        yield* Effect.forEach(ways, (way) => job(few, way, { rowsPerTile, onRows: () => Effect.void }))
+        // Turn by turn, so that whatever else the machine does meets all alike.
+        const turn = Effect.forEach(ways, (way) => timed(airports, way, reference, { rowsPerTile, onRows }))
+        const runs = (yield* Effect.replicateEffect(turn, rounds)).flat()
         const outcome: Outcome = {
           _tag: "Measured",
           backend,
           device,
-          pooled: summary(runs.map((run) => run.pooled)),
-          unpooled: summary(runs.map((run) => run.unpooled)),
-          errorMeters: Math.max(...all.map((run) => run.errorMeters)),
-          neighbours: all[0]!.neighbours
+          measurements: ways.map(({ name }) => summary(runs.filter(({ way }) => way === name))),
+          neighbours: runs[0]!.neighbours
         }
         return outcome
       })
   )
 })
 
-/** One tile, so that compiling the kernels counts on neither side. */
-const warmUp = (airports: ReadonlyArray<Airport>, rowsPerTile: number) =>
-  NearestNeighbours.run(airports.slice(0, Math.max(2, rowsPerTile)), { rowsPerTile, onRows: () => Effect.void }).pipe(
-    Effect.provide(unpooled)
-  )
+type Watched = Omit<NearestNeighbours.JobOptions, "form">
+
+/** Runs the job one way, and tells what the pool counted. */
+const job = (airports: ReadonlyArray<Airport>, { form, pool }: Way, options: Watched) =>
+  Effect.gen(function*() {
+    const [duration, neighbours] = yield* Effect.timed(NearestNeighbours.run(airports, { ...options, form }))
+    return { millis: Duration.toMillis(duration), neighbours, stats: yield* BufferPool.stats }
+  }).pipe(Effect.provide(pool))
 
 interface Run extends Measurement {
-  readonly errorMeters: number
   readonly neighbours: NearestNeighbours.Neighbours
 }
 
-const timed = Effect.fn("Comparison.timed")(function*(
-  airports: ReadonlyArray<Airport>,
-  reference: Reference.Reference,
-  options: NearestNeighbours.JobOptions
-) {
-  const [duration, neighbours] = yield* Effect.timed(NearestNeighbours.run(airports, options))
-  const run: Run = {
-    millis: Duration.toMillis(duration),
-    stats: yield* BufferPool.stats,
-    errorMeters: Reference.largestError(reference, neighbours),
-    neighbours
-  }
-  return run
-})
+const timed = (airports: ReadonlyArray<Airport>, way: Way, reference: Reference.Reference, options: Watched) =>
+  Effect.map(job(airports, way, options), (run): Run => ({
+    ...run,
+    way: way.name,
+    errorMeters: Reference.largestError(reference, run.neighbours)
+  }))
 
+/** Of the runs in one way. */
 const summary = (runs: ReadonlyArray<Run>): Measurement => {
   const sorted = [...runs].sort((a, b) => a.millis - b.millis)
-  return sorted[Math.floor(sorted.length / 2)]!
+  const { millis, stats, way } = sorted[Math.floor(sorted.length / 2)]!
+  return { way, millis, stats, errorMeters: Math.max(...runs.map(({ errorMeters }) => errorMeters)) }
 }

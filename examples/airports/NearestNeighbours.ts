@@ -1,13 +1,12 @@
 /**
  * The job, written once for every backend: the distance of every airport to every other, tile of rows by tile of rows, and
- * of each row its nearest neighbour and its mean. Which device it runs on, and whether its buffers are pooled, is for the
- * layers to say.
+ * of each row its nearest neighbour and its mean. Which device it runs on, and whether its memory is pooled, is for the
+ * layers to say; in which form its expressions run, for the caller.
  */
 import { Effect } from "effect"
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
-import type { PooledBuffer } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool"
 import type { Airport } from "./Airports.ts"
-import * as Kernels from "./Kernels.ts"
+import type { Form } from "./Form.ts"
 
 /** The mean radius of the earth, in metres. */
 export const earthRadius = 6_371_008.8
@@ -21,124 +20,122 @@ export interface Neighbours {
 }
 
 export interface JobOptions {
+  readonly form: Form
   /** How many rows of the distance matrix are on the device at one time. */
   readonly rowsPerTile: number
   /** Told how many rows have been finished. */
   readonly onRows: (rows: number) => Effect.Effect<void>
 }
 
-interface Tile {
-  readonly firstRow: number
-  readonly rows: number
-  readonly columns: number
-}
-
+/** The airports on a globe of diameter 1, in three vectors. */
 interface Points {
-  readonly latitude: PooledBuffer.PooledBuffer
-  readonly latitudeCosine: PooledBuffer.PooledBuffer
-  readonly longitude: PooledBuffer.PooledBuffer
+  readonly x: DeviceArray.DeviceArray<"f32">
+  readonly y: DeviceArray.DeviceArray<"f32">
+  readonly z: DeviceArray.DeviceArray<"f32">
 }
 
-/** All element types of the job have 4 bytes. */
-const vector = (elements: number, label: string) => BufferPool.allocate(elements * 4, { label })
+/** Some rows of the distance matrix. */
+interface Tile {
+  readonly start: number
+  readonly stop: number
+}
 
-/** Runs the job. Everything that it leases is back in the pool when it ends, however it ends. */
+/** Runs the job. All its memory is back in the pool when it ends, however it ends. */
 export const run = Effect.fn("NearestNeighbours.run")(function*(
   airports: ReadonlyArray<Airport>,
-  { onRows, rowsPerTile }: JobOptions
+  { form, onRows, rowsPerTile }: JobOptions
 ) {
-  const columns = airports.length
+  const count = airports.length
   const points = yield* upload(airports)
-  const nearest = yield* vector(columns, "nearest")
-  const nearestMeters = yield* vector(columns, "nearestMeters")
-  const meanMeters = yield* vector(columns, "meanMeters")
-  for (let firstRow = 0; firstRow < columns; firstRow += rowsPerTile) {
-    const tile = { firstRow, rows: Math.min(rowsPerTile, columns - firstRow), columns }
-    yield* Effect.scoped(Effect.gen(function*() {
-      const meters = yield* distances(points, tile)
-      yield* reduce(meters, tile, { nearest, nearestMeters, meanMeters })
-    }))
-    // Without a wait the program would record tiles faster than the device works them off.
-    yield* CommandQueue.finish
-    yield* onRows(tile.rows)
+  const neighbours = {
+    nearest: new Uint32Array(count),
+    nearestMeters: new Float32Array(count),
+    meanMeters: new Float32Array(count)
   }
-  const neighbours: Neighbours = {
-    nearest: yield* CommandQueue.read(nearest, Uint32Array),
-    nearestMeters: yield* CommandQueue.read(nearestMeters, Float32Array),
-    meanMeters: yield* CommandQueue.read(meanMeters, Float32Array)
+  for (let start = 0; start < count; start += rowsPerTile) {
+    const tile = { start, stop: Math.min(start + rowsPerTile, count) }
+    const found = yield* Effect.scoped(neighboursOf(points, tile, form))
+    neighbours.nearest.set(found.nearest, start)
+    neighbours.nearestMeters.set(found.nearestMeters, start)
+    neighbours.meanMeters.set(found.meanMeters, start)
+    yield* onRows(tile.stop - tile.start)
   }
-  return neighbours
+  const result: Neighbours = neighbours
+  return result
 }, Effect.scoped)
 
-/** The airports' coordinates in radians. What `extract` returns stays leased; the degrees go back at once. */
-const upload = (airports: ReadonlyArray<Airport>) =>
-  BufferPool.extract(Effect.gen(function*() {
-    const latitude = yield* radians(Float32Array.from(airports, (airport) => airport.latitude), "latitude")
-    const longitude = yield* radians(Float32Array.from(airports, (airport) => airport.longitude), "longitude")
-    const latitudeCosine = yield* vector(airports.length, "latitudeCosine")
-    yield* CommandQueue.dispatch(
-      Kernels.cosine,
-      { angle: latitude, angleCosine: latitudeCosine },
-      airports.length
-    )
-    const points: Points = { latitude, latitudeCosine, longitude }
-    return points
-  }))
-
-const radians = Effect.fn("NearestNeighbours.radians")(function*(degrees: Float32Array, label: string) {
-  const angleDegrees = yield* vector(degrees.length, `${label} in degrees`)
-  const angleRadians = yield* vector(degrees.length, label)
-  yield* CommandQueue.write(angleDegrees, degrees)
-  yield* CommandQueue.dispatch(Kernels.toRadians, { angleDegrees, angleRadians }, degrees.length)
-  return angleRadians
+const upload = Effect.fn("NearestNeighbours.upload")(function*(airports: ReadonlyArray<Airport>) {
+  const onGlobe = airports.map(({ latitude, longitude }) => pointOnGlobe(radians(latitude), radians(longitude)))
+  const points: Points = {
+    x: yield* DeviceArray.fromHost(Float32Array.from(onGlobe, ({ x }) => x)),
+    y: yield* DeviceArray.fromHost(Float32Array.from(onGlobe, ({ y }) => y)),
+    z: yield* DeviceArray.fromHost(Float32Array.from(onGlobe, ({ z }) => z))
+  }
+  return points
 })
 
-/** The distances of one tile, in metres: a chain of steps, each with a buffer of its own for its result. */
-const distances = (points: Points, { columns, firstRow, rows }: Tile) =>
-  BufferPool.extract(Effect.gen(function*() {
-    const pairs = rows * columns
-    const latitudeTerm = yield* vector(pairs, "latitudeTerm")
-    yield* CommandQueue.dispatch(
-      Kernels.latitudeTerm,
-      { latitude: points.latitude, term: latitudeTerm, firstRow, columns },
-      pairs
-    )
-    const longitudeTerm = yield* vector(pairs, "longitudeTerm")
-    yield* CommandQueue.dispatch(
-      Kernels.longitudeTerm,
-      {
-        latitudeCosine: points.latitudeCosine,
-        longitude: points.longitude,
-        term: longitudeTerm,
-        firstRow,
-        columns
-      },
-      pairs
-    )
-    const angleHaversine = yield* vector(pairs, "angleHaversine")
-    yield* CommandQueue.dispatch(
-      Kernels.sumOfTerms,
-      { first: latitudeTerm, second: longitudeTerm, total: angleHaversine },
-      pairs
-    )
-    const angle = yield* vector(pairs, "angle")
-    yield* CommandQueue.dispatch(Kernels.centralAngle, { angleHaversine, angle }, pairs)
-    const meters = yield* vector(pairs, "meters")
-    yield* CommandQueue.dispatch(Kernels.arcLength, { angle, meters, radius: earthRadius }, pairs)
-    return meters
-  }))
+const radians = (degrees: number): number => degrees * (Math.PI / 180)
 
-/** Reduces each row of a tile, chunk by chunk and then the chunks, into its place in the results. */
-const reduce = Effect.fn("NearestNeighbours.reduce")(function*(
-  meters: PooledBuffer.PooledBuffer,
-  { columns, firstRow, rows }: Tile,
-  results: { readonly [Name in keyof Neighbours]: PooledBuffer.PooledBuffer }
+const pointOnGlobe = (latitude: number, longitude: number) => ({
+  x: 0.5 * Math.cos(latitude) * Math.cos(longitude),
+  y: 0.5 * Math.cos(latitude) * Math.sin(longitude),
+  z: 0.5 * Math.sin(latitude)
+})
+
+/** The results of one tile, in the program's memory. */
+const neighboursOf = Effect.fn("NearestNeighbours.neighboursOf")(function*(points: Points, tile: Tile, form: Form) {
+  const meters = yield* form(distances(points, tile, form))
+  const { mean, nearest, nearestMeters } = yield* form(reduce(meters, tile))
+  return {
+    nearest: yield* DeviceArray.toHost(nearest),
+    nearestMeters: yield* DeviceArray.toHost(nearestMeters),
+    meanMeters: yield* DeviceArray.toHost(mean)
+  }
+})
+
+/** The distances of a tile's airports to all airports, in metres along the ground: 2 asin √hav. */
+const distances = Effect.fn("NearestNeighbours.distances")(function*(points: Points, tile: Tile, form: Form) {
+  const haversine = yield* form(haversines(points, tile))
+  const halfAngle = yield* DeviceArray.asin(yield* DeviceArray.sqrt(haversine))
+  return yield* DeviceArray.multiply(halfAngle, 2 * earthRadius)
+})
+
+/**
+ * The haversines of the angles between airports. On a globe of diameter 1 they are the squares of the straight distances
+ * through the globe: a formula without cosines, which would round to 1 for airports close to each other.
+ */
+const haversines = Effect.fn("NearestNeighbours.haversines")(function*({ x, y, z }: Points, tile: Tile) {
+  const east = yield* squaredDifferences(x, tile)
+  const north = yield* squaredDifferences(y, tile)
+  const up = yield* squaredDifferences(z, tile)
+  const sum = yield* DeviceArray.add(yield* DeviceArray.add(east, north), up)
+  // Rounding may have pushed one over 1, which is no sine's square.
+  return yield* DeviceArray.minimum(sum, 1)
+})
+
+/** A column of the tile's airports minus a row of all airports is a matrix. */
+const squaredDifferences = Effect.fn("NearestNeighbours.squaredDifferences")(function*(
+  coordinate: DeviceArray.DeviceArray<"f32">,
+  tile: Tile
 ) {
-  const chunks = Math.ceil(columns / Kernels.chunkSize)
-  const chunkNearest = yield* vector(rows * chunks, "chunkNearest")
-  const chunkMeters = yield* vector(rows * chunks, "chunkMeters")
-  const chunkSum = yield* vector(rows * chunks, "chunkSum")
-  const partial = { chunkNearest, chunkMeters, chunkSum, firstRow, columns, chunks }
-  yield* CommandQueue.dispatch(Kernels.reduceChunks, { ...partial, meters }, rows * chunks)
-  yield* CommandQueue.dispatch(Kernels.reduceRows, { ...partial, ...results }, rows)
+  const column = yield* DeviceArray.expandDims(yield* DeviceArray.slice(coordinate, [tile]), 1)
+  const difference = yield* DeviceArray.subtract(column, coordinate)
+  return yield* DeviceArray.multiply(difference, difference)
+})
+
+/** The nearest other airport of each row, its distance, and the mean distance to all others. */
+const reduce = Effect.fn("NearestNeighbours.reduce")(function*(
+  meters: DeviceArray.DeviceArray<"f32">,
+  { start, stop }: Tile
+) {
+  const [, count = 0] = meters.shape
+  const self = yield* DeviceArray.expandDims(yield* DeviceArray.arange(start, stop), 1)
+  const isSelf = yield* DeviceArray.equal(self, yield* DeviceArray.arange(count))
+  const others = yield* DeviceArray.where(isSelf, Infinity, meters)
+  const sum = yield* DeviceArray.sum(meters, { axis: 1 })
+  return {
+    nearest: yield* DeviceArray.argmin(others, { axis: 1 }),
+    nearestMeters: yield* DeviceArray.min(others, { axis: 1 }),
+    mean: yield* DeviceArray.divide(sum, count - 1)
+  }
 })

@@ -49,7 +49,7 @@ const fillRow = (row: number, { meanMeters, nearest, nearestMeters, points }: Re
 /** Computes it on this thread, with other work in between. */
 export const run = Effect.fn("Reference.run")(function*(
   airports: ReadonlyArray<Airport>,
-  { onRows, rowsPerTile }: JobOptions
+  { onRows, rowsPerTile }: Omit<JobOptions, "form">
 ) {
   const count = airports.length
   const reference: Reference = {
@@ -68,9 +68,9 @@ export const run = Effect.fn("Reference.run")(function*(
 })
 
 /**
- * The tolerance, in metres. A 32-bit longitude beyond 128° is right to 0.85 m on the ground, and once more to 0.76 m when it
- * is in radians: a pair of airports may be off by 3.2 m before anything is computed. The arithmetic adds about 10 roundings
- * of 6e-8 each, relative to distances of up to 16,500 km, the longest in the data: 10 m.
+ * The tolerance, in metres. A coordinate of 32 bits is right to 0.2 m, so a pair of airports may be off by 0.7 m before
+ * anything is computed. The arithmetic adds about 10 roundings of 6e-8 each, relative to distances of up to 16,500 km, the
+ * longest in the data: 10 m.
  */
 export const toleranceMeters = 15
 

@@ -8,38 +8,32 @@ import { toleranceMeters } from "./Reference.ts"
 
 const head = [
   "backend",
-  "device",
-  "pooled",
-  "unpooled",
-  "ratio",
+  "form",
+  "time",
   "driver\nallocations",
   "hit rate",
+  "peak\nleased",
   "peak\nmanaged",
   "largest\nerror"
 ]
 
-const columnWidths = [16, 32, 9, 10, 8, 13, 10, 10, 9]
+const columnWidths = [30, 16, 10, 13, 10, 11, 11, 9]
 
-/** How many times longer the job takes without the pool. */
-export const ratio = ({ pooled, unpooled }: Measured): number => unpooled.millis / pooled.millis
-
-const millis = ({ millis }: Measurement): string => `${millis.toFixed(0)} ms`
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 
-/** Pooled and, below it, unpooled. */
-const both = ({ pooled, unpooled }: Measured, show: (stats: PoolStats.PoolStats) => string): string =>
-  `${show(pooled.stats)}\n${show(unpooled.stats)}`
+/** A line for each way. */
+const lines = ({ measurements }: Measured, show: (measurement: Measurement) => string): string =>
+  measurements.map(show).join("\n")
 
 const measuredRow = (outcome: Measured): ReadonlyArray<string> => [
-  outcome.backend,
-  outcome.device.name,
-  millis(outcome.pooled),
-  millis(outcome.unpooled),
-  `${ratio(outcome).toFixed(2)} x`,
-  both(outcome, (stats) => String(stats.driverAllocations)),
-  both(outcome, (stats) => `${(100 * PoolStats.hitRate(stats)).toFixed(1)} %`),
-  both(outcome, (stats) => mebibytes(stats.peakManagedBytes)),
-  `${outcome.errorMeters.toFixed(1)} m`
+  `${outcome.backend}: ${outcome.device.name}`,
+  lines(outcome, ({ way }) => way),
+  lines(outcome, ({ millis }) => `${millis.toFixed(0)} ms`),
+  lines(outcome, ({ stats }) => String(stats.driverAllocations)),
+  lines(outcome, ({ stats }) => `${(100 * PoolStats.hitRate(stats)).toFixed(1)} %`),
+  lines(outcome, ({ stats }) => mebibytes(stats.peakActiveBytes)),
+  lines(outcome, ({ stats }) => mebibytes(stats.peakManagedBytes)),
+  lines(outcome, ({ errorMeters }) => `${errorMeters.toFixed(1)} m`)
 ]
 
 const row = (outcome: Outcome): CliTable.HorizontalTableRow => {
@@ -53,7 +47,7 @@ const row = (outcome: Outcome): CliTable.HorizontalTableRow => {
   }
 }
 
-/** One row for each backend; where a cell has two lines, the first is pooled and the second unpooled. */
+/** One row for each backend, with a line for each way to run the job. */
 export const table = (outcomes: ReadonlyArray<Outcome>): string => {
   const table = new CliTable({ head, colWidths: columnWidths, wordWrap: true, style: { head: [], border: [] } })
   table.push(...outcomes.map(row))
@@ -83,10 +77,12 @@ const isolatedLines = (airports: ReadonlyArray<Airport>, neighbours: Neighbours)
 /** What went wrong, if anything: backends that failed, and results beyond the tolerance. */
 export const problems = (outcomes: ReadonlyArray<Outcome>): ReadonlyArray<string> =>
   outcomes.flatMap((outcome) => {
+    if (outcome._tag === "Missing") return []
     if (outcome._tag === "Failed") return [`${outcome.backend} failed: ${outcome.error.message}`]
-    return outcome._tag === "Missing" || outcome.errorMeters <= toleranceMeters
-      ? []
-      : [`${outcome.backend} is wrong by ${outcome.errorMeters} m, more than the ${toleranceMeters} m allowed`]
+    return outcome.measurements.filter(({ errorMeters }) => !(errorMeters <= toleranceMeters)).map(
+      ({ errorMeters, way }) =>
+        `${outcome.backend}, ${way}, is wrong by ${errorMeters} m, more than the ${toleranceMeters} m allowed`
+    )
   })
 
 export const isMeasured = (outcome: Outcome): outcome is Measured => outcome._tag === "Measured"
@@ -96,8 +92,11 @@ export const text = (airports: ReadonlyArray<Airport>, outcomes: ReadonlyArray<O
   const first = outcomes.find(isMeasured)
   return [
     table(outcomes),
-    "Where a cell has two lines: pooled, then unpooled. Ratio: unpooled / pooled. Errors are against float64, " +
-    `${toleranceMeters} m are allowed.`,
+    "eager, no pool: each operation is a kernel, each array a buffer from the driver and back to it",
+    "eager:  the same, with a pool",
+    "scoped: arrays go back to the pool when the expression they are used in has its result",
+    "fused:  an expression is one kernel, without arrays for its intermediate values",
+    `Errors are against float64; ${toleranceMeters} m are allowed.`,
     ...(first === undefined ? [] : ["", ...isolatedLines(airports, first.neighbours)])
   ].join("\n")
 }
@@ -106,7 +105,7 @@ const jsonOf = (outcome: Outcome) => {
   switch (outcome._tag) {
     case "Measured": {
       const { neighbours: _, ...measured } = outcome
-      return { ...measured, device: outcome.device.name, driver: outcome.device.driver, ratio: ratio(outcome) }
+      return { ...measured, device: outcome.device.name, driver: outcome.device.driver }
     }
     case "Missing":
       return outcome

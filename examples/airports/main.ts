@@ -24,8 +24,8 @@ const flags = {
   ),
   rounds: Flag.Int("rounds").pipe(
     atLeast(1),
-    Flag.withDefault(3),
-    Flag.withDescription("How often each job is timed; the median counts (default 3)")
+    Flag.withDefault(1),
+    Flag.withDescription("How often each job is timed; the median counts (default 1)")
   ),
   airports: Flag.Int("airports").pipe(
     atLeast(2),
@@ -36,7 +36,9 @@ const flags = {
 }
 
 const command = Command.make("airports", flags, Demo.run).pipe(
-  Command.withDescription("The distances between all airports, on every backend of this machine, pooled and unpooled")
+  Command.withDescription(
+    "The distances between all airports, on every backend of this machine: eager, scoped and fused"
+  )
 )
 
 // Ctrl-C interrupts the program, which closes its scopes: every buffer and device goes back to its driver.

@@ -3,7 +3,7 @@ import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { DriverObjects } from "effect-gpu-pool"
+import type { DriverObjects, PoolStats } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -30,6 +30,7 @@ const fewAirports = (count: number) =>
 
 const options = { rowsPerTile: 64, rounds: 1 }
 const silent = { rowsPerTile: options.rowsPerTile, onRows: () => Effect.void }
+const [, , , fused] = Comparison.ways
 
 /** A backend, and the driver objects of every device that was opened on it. */
 const watched = (backend: Backends.Backend) => {
@@ -63,23 +64,29 @@ const measured = (outcome: Comparison.Outcome): Comparison.Measured => {
 const assertRight = Effect.fnUntraced(function*(backend: Backends.Backend, count: number) {
   const { backend: device, opened } = watched(backend)
   const { outcome, reference, some } = yield* compare(device, count)
-  const { errorMeters, neighbours, pooled, unpooled } = measured(outcome)
-  assert.isAtMost(errorMeters, Reference.toleranceMeters)
-  assert.strictEqual(errorMeters, Reference.largestError(reference, neighbours))
+  const { measurements, neighbours } = measured(outcome)
+  assert.deepStrictEqual(measurements.map(({ way }) => way), Comparison.ways.map(({ name }) => name))
+  for (const { errorMeters, way } of measurements) assert.isAtMost(errorMeters, Reference.toleranceMeters, way)
+  assert.strictEqual(measurements[0]!.errorMeters, Reference.largestError(reference, neighbours))
   assert.deepStrictEqual(
     Report.mostIsolated(some, neighbours, 3).map(({ airport, nearest }) => [airport, nearest]),
     Report.mostIsolated(some, reference, 3).map(({ airport, nearest }) => [airport, nearest])
   )
-  assertPooling(pooled.stats, unpooled.stats)
+  assertPooling(measurements.map(({ stats }) => stats))
   assertNothingLeft(opened, 1)
 })
 
-const assertPooling = (pooled: Comparison.Measurement["stats"], unpooled: Comparison.Measurement["stats"]) => {
+/** Each way needs less than the one before. */
+const assertPooling = ([unpooled, eager, scoped, fused]: ReadonlyArray<PoolStats.PoolStats>) => {
+  assert(unpooled !== undefined && eager !== undefined && scoped !== undefined && fused !== undefined)
   assert.strictEqual(unpooled.hits, 0)
   assert.strictEqual(unpooled.driverFrees, unpooled.driverAllocations)
-  assert.strictEqual(unpooled.driverAllocations, pooled.hits + pooled.misses)
-  assert.isAtMost(pooled.driverAllocations, unpooled.driverAllocations / 4)
-  assert.strictEqual(pooled.activeBlocks, 0)
+  assert.strictEqual(unpooled.driverAllocations, eager.hits + eager.misses)
+  assert.isAtMost(eager.driverAllocations, unpooled.driverAllocations / 4)
+  assert.isBelow(scoped.peakActiveBytes, 0.8 * eager.peakActiveBytes)
+  assert.isBelow(fused.peakActiveBytes, 0.4 * eager.peakActiveBytes)
+  assert.isBelow(fused.hits + fused.misses, 0.6 * (eager.hits + eager.misses))
+  for (const { activeBlocks } of [unpooled, eager, scoped, fused]) assert.strictEqual(activeBlocks, 0)
 }
 
 const count = 600
@@ -90,7 +97,7 @@ describe("airports on the host", () => {
   it.live("finds the most isolated airports of all 3,376", () =>
     Effect.gen(function*() {
       const all = yield* airports
-      const neighbours = yield* NearestNeighbours.run(all, silent).pipe(
+      const neighbours = yield* NearestNeighbours.run(all, { ...silent, form: fused.form }).pipe(
         Effect.provide(BufferPool.layer()),
         Effect.provide(Host.layer())
       )
@@ -105,7 +112,7 @@ describe("airports on the host", () => {
   it.live.each([2, 3, 64, 65, 66, 129])("has no trouble with %i airports", (count) =>
     Effect.gen(function*() {
       const { outcome } = yield* compare(host().backend, count)
-      assert.isAtMost(measured(outcome).errorMeters, Reference.toleranceMeters)
+      assert.deepStrictEqual(Report.problems([measured(outcome)]), [])
     }))
 
   it.live("gives everything back when it is interrupted", () =>
@@ -113,7 +120,7 @@ describe("airports on the host", () => {
       const { backend, opened } = host()
       const underWay = yield* Deferred.make<void>()
       const onRows = () => Effect.andThen(Deferred.succeed(underWay, undefined), Effect.never)
-      const job = yield* NearestNeighbours.run(yield* airports, { rowsPerTile: 8, onRows }).pipe(
+      const job = yield* NearestNeighbours.run(yield* airports, { form: fused.form, rowsPerTile: 8, onRows }).pipe(
         Effect.provide(BufferPool.layer()),
         Effect.provide(backend.layer),
         Effect.forkChild
@@ -184,13 +191,19 @@ describe("airports against float64", () => {
       }
     }))
 
-  it("turns an error beyond the tolerance into a problem", () => {
-    const outcome = { _tag: "Measured", backend: "host", errorMeters: Reference.toleranceMeters + 1 }
-    assert.match(
-      Report.problems([outcome as Comparison.Measured]).join("\n"),
-      /^host is wrong by 16 m, more than the 15 m/
-    )
-  })
+  it.live("turns errors beyond the tolerance into problems", () =>
+    Effect.gen(function*() {
+      const { outcome } = yield* compare(host().backend, 10)
+      const wrong = [15, 16, NaN, 1e-3]
+      const measurements = measured(outcome).measurements.map((measurement, at) => ({
+        ...measurement,
+        errorMeters: wrong[at]!
+      }))
+      assert.deepStrictEqual(Report.problems([{ ...measured(outcome), measurements }]), [
+        "host, eager, is wrong by 16 m, more than the 15 m allowed",
+        "host, scoped, is wrong by NaN m, more than the 15 m allowed"
+      ])
+    }))
 
   it.live("says which file is no table of airports", () =>
     Effect.gen(function*() {

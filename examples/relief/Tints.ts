@@ -1,0 +1,26 @@
+/** Hypsometric tints: a colour for every height. */
+import { Effect } from "effect"
+import { DeviceArray } from "effect-gpu-pool"
+
+/** From the lowest height to the highest, evenly spaced. */
+const colors = ["#4f8a63", "#86b06f", "#b7c983", "#e3d6a0", "#d6b07a", "#b98a64", "#99705a", "#f4efe9"]
+
+const channels = (color: string): ReadonlyArray<number> => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16))
+
+/** Red, green and blue, 0 to 255, of each height: one more axis, of length 3. */
+export const tints = Effect.fn("Tints.tints")(function*(heights: DeviceArray.DeviceArray<"f32">) {
+  const palette = yield* DeviceArray.fromHost(colors.map(channels))
+  const lowest = yield* DeviceArray.min(heights)
+  const range = yield* DeviceArray.subtract(yield* DeviceArray.max(heights), lowest)
+  const place = yield* DeviceArray.multiply(
+    yield* DeviceArray.divide(yield* DeviceArray.subtract(heights, lowest), range),
+    colors.length - 1
+  )
+  const below = yield* DeviceArray.clip(yield* DeviceArray.floor(place), 0, colors.length - 2)
+  const index = yield* DeviceArray.cast(below, "u32")
+  const lower = yield* DeviceArray.take(palette, index, { axis: 0 })
+  const upper = yield* DeviceArray.take(palette, yield* DeviceArray.add(index, 1), { axis: 0 })
+  const share = yield* DeviceArray.expandDims(yield* DeviceArray.subtract(place, below), -1)
+  const step = yield* DeviceArray.subtract(upper, lower)
+  return yield* DeviceArray.add(lower, yield* DeviceArray.multiply(step, share))
+})
