@@ -1,5 +1,6 @@
 /** All sections, in the order in which they run. */
 import * as Allocation from "./sections/Allocation.ts"
+import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Core from "./sections/Core.ts"
 import * as Lease from "./sections/Lease.ts"
@@ -12,5 +13,6 @@ export const all = [
   TouchedWorkload.section,
   Allocation.section,
   Memory.section,
-  Clear.section
+  Clear.section,
+  Arrays.section
 ]

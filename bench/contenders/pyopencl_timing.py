@@ -1,7 +1,7 @@
 """PyOpenCL's MemoryPool and allocators, timed as the contenders beside this file time ours.
 
-Takes one JSON argument, {"what": "hit" | "immediate" | "deferred", "size": bytes}, and prints the marked line that
-ChildProgram.ts reads: nanoseconds per allocate and release, one number per round.
+Takes one JSON argument, {"what": "hit" | "immediate" | "deferred" | "array", "size": bytes}, and prints the marked line
+that ChildProgram.ts reads: nanoseconds per allocate and release, or per addition of two arrays, one number per round.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 import time
 
 MARKER = "effect-gpu-pool:bench "
-ROUNDS = {"hit": (5, 15, 20000), "immediate": (5, 15, 1000), "deferred": (5, 15, 1000)}
+ROUNDS = {"hit": (5, 15, 20000), "immediate": (5, 15, 1000), "deferred": (5, 15, 1000), "array": (5, 15, 500)}
 
 
 def answer(value):
@@ -36,6 +36,25 @@ def timed_round(allocate, size, queue, calls):
     return (time.perf_counter() - start) * 1e9 / calls
 
 
+def timed_additions(x, queue, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        x + x
+    queue.flush()
+    elapsed = time.perf_counter() - start
+    queue.finish()
+    return elapsed * 1e9 / calls
+
+
+def tiny_array(context, queue, size):
+    import numpy
+    import pyopencl.array
+    from pyopencl.tools import ImmediateAllocator, MemoryPool
+
+    pool = MemoryPool(ImmediateAllocator(queue))
+    return pyopencl.array.zeros(queue, size // 4, numpy.float32, allocator=pool)
+
+
 def main():
     request = json.loads(sys.argv[1])
     try:
@@ -48,12 +67,17 @@ def main():
         missing("PyOpenCL: no OpenCL platform has a device")
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
+    warm_up, measured, calls = ROUNDS[request["what"]]
+    if request["what"] == "array":
+        x = tiny_array(context, queue, request["size"])
+        rounds = [timed_additions(x, queue, calls) for _ in range(warm_up + measured)]
+        answer({"_tag": "Measured", "figures": rounds[warm_up:]})
+        return
     allocate = {
         "hit": lambda: MemoryPool(ImmediateAllocator(queue)).allocate,
         "immediate": lambda: ImmediateAllocator(queue),
         "deferred": lambda: DeferredAllocator(context),
     }[request["what"]]()
-    warm_up, measured, calls = ROUNDS[request["what"]]
     rounds = [timed_round(allocate, request["size"], queue, calls) for _ in range(warm_up + measured)]
     answer({"_tag": "Measured", "figures": rounds[warm_up:]})
 
