@@ -10,6 +10,11 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { DriverObjects } from "../domain/DriverObjects.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as EachArrayOperation from "./arrays/EachArrayOperation.ts"
+import * as EachProduct from "./arrays/EachProduct.ts"
+import * as EachReduction from "./arrays/EachReduction.ts"
+import * as Loops from "./arrays/Loops.ts"
+import * as RandomPrograms from "./arrays/RandomPrograms.ts"
 import * as BadCommands from "./BadCommands.ts"
 import * as BadDispatches from "./BadDispatches.ts"
 import * as BadRequests from "./BadRequests.ts"
@@ -18,6 +23,8 @@ import * as CopiesAndFills from "./CopiesAndFills.ts"
 import * as Dispatches from "./Dispatches.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Expect from "./Expect.ts"
+import * as EachOperation from "./expressions/EachOperation.ts"
+import * as RandomExpressions from "./expressions/RandomExpressions.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
 import * as Openings from "./Openings.ts"
@@ -27,7 +34,7 @@ import * as PoolOnDevice from "./PoolOnDevice.ts"
 import * as RandomCommands from "./RandomCommands.ts"
 import * as Transfers from "./Transfers.ts"
 
-export { type ConformanceTest, type Device, workScale } from "./ConformanceTest.ts"
+export { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 export { Mismatch } from "./Expect.ts"
 export { register, type TestFramework } from "./TestFramework.ts"
 
@@ -52,6 +59,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,
+  ...EachOperation.tests,
+  ...RandomExpressions.tests,
+  ...EachArrayOperation.tests,
+  ...EachReduction.tests,
+  ...EachProduct.tests,
+  ...RandomPrograms.tests,
+  ...Loops.tests,
   ...PoolOnDevice.tests,
   ...Ownership.tests,
   ...BadRequests.tests,

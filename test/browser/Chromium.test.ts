@@ -41,8 +41,6 @@ describe("the bundle of the root and /webgpu", () => {
 
 /** Starting a browser and bundling take seconds on a busy machine, and so does a group of tests on a software adapter. */
 const startup = { timeout: "2 minutes" } as const
-const timeout = 300_000
-
 const inPage = <A>(run: (chromium: Chromium["Service"]) => Promise<A>): Effect.Effect<A, never, Chromium> =>
   Effect.flatMap(Chromium, (chromium) => Effect.promise(() => run(chromium)))
 
@@ -69,7 +67,7 @@ describeWith(["chromium"], "the library in Chromium", () => {
         )
         assert.deepStrictEqual(driverObjects, {})
         assert.deepStrictEqual((yield* Chromium).complaints, [])
-      }), timeout)
+      }))
 
     // Only its names are used here: the page runs its own copy.
     const suite = Conformance.suite(WebGpu.layer())
@@ -83,14 +81,14 @@ describeWith(["chromium"], "the library in Chromium", () => {
             const outcome = outcomes.find((outcome) => outcome.name === name)
             assert(outcome !== undefined, "the page did not run it")
             assert(outcome.passed, outcome.problem)
-          }), timeout)
+          }))
 
         it.effect("closes its device with no driver object left", () =>
           Effect.map(outcomes, (outcomes) => {
             assert.strictEqual(outcomes.length, names.length + 1)
             const last = outcomes.at(-1)
             assert(last?.passed, last?.problem)
-          }), timeout)
+          }))
 
         it.effect("leaves nothing on the console", () =>
           Effect.map(Chromium, ({ complaints }) => assert.deepStrictEqual(complaints, [])))

@@ -130,12 +130,38 @@ const faults: ReadonlyArray<
   ["does not wait in a finish", "event loop", ({ flushUnsafe }) => ({ finish: Effect.suspend(() => flushUnsafe()) })]
 ]
 
+const inGroup = (group: string) => Conformance.tests.filter((test) => test.group === group)
+
+const shiftScalars = ({ dispatchUnsafe }: Driver): Partial<Driver> => ({
+  dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: dispatch.scalars.map((scalar) => scalar + 1) })
+})
+
+/** What only shows in the results of generated kernels. */
+const wrongResults: ReadonlyArray<
+  readonly [name: string, group: string, change: (driver: Driver) => Partial<Driver>]
+> = ["expressions", "arrays"].flatMap((group) => [
+  [
+    "leaves out the last item",
+    group,
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, count: dispatch.count - 1 })
+    })
+  ],
+  ["adds 1 to every scalar", group, shiftScalars]
+])
+
+const randomExpressions = Conformance.tests.filter(({ name }) => name.startsWith("random expressions of f32"))
+
 const suite = Conformance.tests.filter((test) => !test.heavy || test.group === "event loop")
 
-const failuresOf = Effect.fnUntraced(function*(layer: Layer.Layer<Conformance.Device, unknown>) {
-  const outcomes = yield* Effect.provideService(Conformance.runAll(layer, suite), Conformance.workScale, 0.01)
-  return outcomes.filter(({ passed }) => !passed)
-})
+/** A hundredth of the work, and what failed in it. */
+const quickly = <E>(outcomes: Effect.Effect<ReadonlyArray<Conformance.Outcome>, E>) =>
+  Effect.map(
+    Effect.provideService(outcomes, Conformance.workScale, 0.01),
+    (outcomes) => outcomes.filter(({ passed }) => !passed)
+  )
+
+const failuresOf = (layer: Layer.Layer<Conformance.Device, unknown>) => quickly(Conformance.runAll(layer, suite))
 
 describe("the conformance suite", () => {
   it.live.each(faults)("notices a queue that %s, among its tests of %s", ([, group, change]) =>
@@ -159,6 +185,28 @@ describe("the conformance suite", () => {
       const outcomes = yield* Effect.provideService(Conformance.runAll(layer, all), Conformance.workScale, 0.01)
       deepStrictEqual(outcomes.filter(({ passed }) => !passed), [])
       strictEqual(outcomes.length, all.length + 1)
+    }))
+
+  it.live.each(wrongResults)("notices a device that %s, among its %s", ([, group, change]) =>
+    Effect.gen(function*() {
+      const failed = yield* quickly(Conformance.runAll(broken(change), inGroup(group)))
+      assert.isNotEmpty(failed)
+    }))
+
+  it.live("names the seed and the case of a random test that failed, and runs that case alone", () =>
+    Effect.gen(function*() {
+      const [failed] = yield* quickly(Conformance.runAll(broken(shiftScalars), randomExpressions))
+      const [, seed, number] = /^.*seed (\d+): .*?case (\d+): /s.exec(failed?.problem ?? "") ?? []
+      assert(seed !== undefined && number !== undefined, failed?.problem)
+      const replay = { seed: Number(seed), case: Number(number) }
+      const [again] = yield* quickly(
+        Effect.provideService(Conformance.runAll(broken(shiftScalars), randomExpressions), Conformance.replay, replay)
+      )
+      assert.include(again?.problem, `case ${number}: `)
+      const sound = yield* quickly(
+        Effect.provideService(Conformance.runAll(Host.layer(), randomExpressions), Conformance.replay, replay)
+      )
+      deepStrictEqual(sound, [])
     }))
 
   it("has a name of its own for each test", () => {

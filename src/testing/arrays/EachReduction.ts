@@ -1,0 +1,78 @@
+/**
+ * Each reduction by itself, over rows that are long enough to be divided among items.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as DeviceArrays from "../../array/DeviceArray.ts"
+import type { DType } from "../../domain/DType.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { calmNumber } from "../expressions/AnyNumber.ts"
+import { allows, read } from "../expressions/Reference.ts"
+import { numberText } from "../expressions/Text.ts"
+import { rulesOf, valueText } from "../expressions/Trials.ts"
+import { Random } from "../Random.ts"
+import { call } from "./ArrayFunctions.ts"
+import * as ArrayModel from "./ArrayModel.ts"
+import { upload } from "./Execution.ts"
+import type { Input } from "./Program.ts"
+import { type ArrayReduction, reductions } from "./Reductions.ts"
+
+const test = inGroup("arrays")
+
+const shape = [3, 1100]
+
+const amount = {
+  host: { dtypes: ["f32", "i32", "u32", "f16", "f64"], axes: [undefined, 0, 1] },
+  webgpu: { dtypes: ["f32", "i32"], axes: [undefined, 1] },
+  opencl: { dtypes: ["f32"], axes: [1] }
+} as const satisfies {
+  readonly [backend: string]: { dtypes: ReadonlyArray<DType>; axes: ReadonlyArray<number | undefined> }
+}
+
+const inputOf = (dtype: DType): Input => {
+  const random = new Random(1)
+  return { dtype, shape, numbers: Array.from({ length: 3300 }, () => calmNumber(random, dtype)) }
+}
+
+const reduction = (dtype: DType, { name, result, value }: ArrayReduction, axis: number | undefined) =>
+  Effect.scoped(Effect.gen(function*() {
+    const rules = rulesOf((yield* DeviceContext).info)
+    const input = inputOf(dtype)
+    const array = (yield* upload([input])).get(0)!
+    const model = { dtype, shape, elements: input.numbers.map((number) => read(number, dtype, rules)) }
+    const expected = ArrayModel.reduce(
+      model,
+      axis === undefined ? [0, 1] : [axis],
+      false,
+      result(dtype),
+      (elements) => value(elements, dtype, rules)
+    )
+    const found = yield* DeviceArrays.toHost(yield* call(name, [array, axis === undefined ? {} : { axis }]))
+    for (const [at, element] of expected.elements.entries()) {
+      if (element === undefined || allows(element, found[at]!)) continue
+      Expect.fail(
+        `${name} of ${dtype} [${shape.join(", ")}] along axis ${axis} is ${numberText(found[at]!)} at ${at}, ` +
+          `expected ${valueText(element)}`
+      )
+    }
+  }))
+
+/** Each is a kernel or two, which drivers take their time for: there it is what all types share. */
+const eachReduction = Effect.gen(function*() {
+  const { info } = yield* DeviceContext
+  const { axes, dtypes } = amount[info.backend]
+  for (const dtype of dtypes) {
+    if (!info.dtypes.has(dtype)) continue
+    for (const rule of reductions) {
+      for (const axis of axes) yield* reduction(dtype, rule, axis)
+    }
+  }
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("each reduction of long rows is what a loop gives", eachReduction, { heavy: true })
+]

@@ -1,0 +1,114 @@
+/**
+ * Programs over arrays on the device.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { DeviceArray } from "../../array/ArrayValue.ts"
+import * as DeviceArrays from "../../array/DeviceArray.ts"
+import * as DType from "../../domain/DType.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import * as LeaseHolder from "../../services/LeaseHolder.ts"
+import * as Expect from "../Expect.ts"
+import { type Input, neededAfter, outputsOf, type Program, type Region } from "./Program.ts"
+
+type Arrays = Effect.Effect<ReadonlyMap<number, DeviceArray>, GpuError, DeviceArrays.ArrayServices>
+
+/** Elements by the number of their array. @internal */
+export type Elements = ReadonlyMap<number, ArrayLike<number>>
+
+/** @internal */
+export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
+  Effect.map(
+    Effect.forEach(inputs, ({ dtype, numbers, shape }) => {
+      const data = DType.view(dtype, new ArrayBuffer(numbers.length * DType.byteSize(dtype)), 0, numbers.length)
+      data.set(numbers)
+      return DeviceArrays.fromHost(data as Float32Array<ArrayBuffer>, { shape })
+    }),
+    (arrays) => new Map(arrays.entries())
+  )
+
+/** Every step by itself, and the elements of all arrays that have memory of their own. @internal */
+export const runEagerly = (program: Program, inputs: ReadonlyMap<number, DeviceArray>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const arrays = new Map(inputs)
+    yield* runSteps(program, arrays, 0, program.steps.length)
+    const outputs = new Set(outputsOf(program))
+    return yield* elementsOf(program, arrays, (array, step) => outputs.has(array) || !step.isView)
+  }))
+
+/**
+ * Region by region, each in its mode, and the elements of the outputs. A region leaves the arrays that are needed after
+ * it, or all.
+ *
+ * @internal
+ */
+export const runInRegions = (
+  program: Program,
+  inputs: ReadonlyMap<number, DeviceArray>,
+  leaves: "needed" | "all"
+) =>
+  Effect.scoped(Effect.gen(function*() {
+    const arrays = new Map(inputs)
+    for (const region of program.regions) {
+      for (const [array, made] of yield* runRegion(program, arrays, region, leaves)) arrays.set(array, made)
+      yield* expectHeld(arrays)
+    }
+    const outputs = new Set(outputsOf(program))
+    return yield* elementsOf(program, arrays, (array) => outputs.has(array))
+  }))
+
+const runSteps = (program: Program, arrays: Map<number, DeviceArray>, from: number, to: number) =>
+  Effect.gen(function*() {
+    for (let step = from; step < to; step++) {
+      const { operands, run } = program.steps[step]!
+      const made = yield* run(operands.map((operand) => arrays.get(operand)!))
+      arrays.set(program.inputs.length + step, made)
+    }
+  })
+
+/** What an eager region makes belongs to the scope around it, so that always leaves all. */
+const runRegion = (
+  program: Program,
+  before: ReadonlyMap<number, DeviceArray>,
+  region: Region,
+  leaves: "needed" | "all"
+): Arrays => {
+  const { from, mode, to } = region
+  const steps = Effect.gen(function*() {
+    const arrays = new Map(before)
+    yield* runSteps(program, arrays, from, to)
+    const numbers = mode === "eager" || leaves === "all"
+      ? Array.from({ length: to - from }, (_, step) => program.inputs.length + from + step)
+      : neededAfter(program, from, to)
+    return { numbers, made: numbers.map((number) => arrays.get(number)!) }
+  })
+  const run = mode === "eager" ? steps : mode === "lazy" ? DeviceArrays.lazy(steps) : DeviceArrays.scoped(steps)
+  return Effect.map(run, ({ made, numbers }) => new Map(numbers.map((number, at) => [number, made[at]!])))
+}
+
+/** The pool lends what the arrays hold, and nothing else. */
+const expectHeld = (arrays: ReadonlyMap<number, DeviceArray>) =>
+  Effect.map(BufferPool.stats, ({ activeBlocks }) => {
+    const leases = [...LeaseHolder.leases([...arrays.values()])].filter(({ size }) => size > 0)
+    Expect.equal("active blocks, one for each lease of a living array", activeBlocks, leases.length)
+  })
+
+const elementsOf = (
+  program: Program,
+  arrays: ReadonlyMap<number, DeviceArray>,
+  isWanted: (array: number, step: Program["steps"][number]) => boolean
+) =>
+  Effect.gen(function*() {
+    const elements = new Map<number, ArrayLike<number>>()
+    for (const [at, step] of program.steps.entries()) {
+      const array = program.inputs.length + at
+      if (!isWanted(array, step)) continue
+      const made = arrays.get(array)!
+      const { dtype, shape } = program.models[array]!
+      Expect.same(`type and shape of a${array}`, [made.dtype, made.shape], [dtype, shape])
+      elements.set(array, yield* DeviceArrays.toHost(made))
+    }
+    return elements
+  })

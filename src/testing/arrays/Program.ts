@@ -1,0 +1,72 @@
+/**
+ * A program over device arrays, straight on: inputs, and steps that each make one array of those before.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type { DeviceArray } from "../../array/ArrayValue.ts"
+import type { ArrayServices } from "../../array/DeviceArray.ts"
+import type { DType } from "../../domain/DType.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { ArrayModel } from "./ArrayModel.ts"
+
+/** @internal */
+export interface Input {
+  readonly dtype: DType
+  readonly shape: ReadonlyArray<number>
+  readonly numbers: ReadonlyArray<number>
+}
+
+/** @internal */
+export interface Step {
+  /** As a program would write it. */
+  readonly text: string
+  /** Inputs and results of steps, counted through. */
+  readonly operands: ReadonlyArray<number>
+  readonly run: (operands: ReadonlyArray<DeviceArray>) => Effect.Effect<DeviceArray, GpuError, ArrayServices>
+  /** It lays out the memory of its operand otherwise. */
+  readonly isView: boolean
+}
+
+/** How a run of steps is computed. @internal */
+export interface Region {
+  readonly mode: "eager" | "scoped" | "lazy"
+  /** The steps from one, up to the other, exclusive. */
+  readonly from: number
+  readonly to: number
+}
+
+/** @internal */
+export interface Program {
+  readonly inputs: ReadonlyArray<Input>
+  readonly steps: ReadonlyArray<Step>
+  readonly regions: ReadonlyArray<Region>
+  /** What the reference has for each input and step. */
+  readonly models: ReadonlyArray<ArrayModel>
+}
+
+/** The arrays that nothing is made of: what a program is for. @internal */
+export const outputsOf = ({ inputs, steps }: Program): ReadonlyArray<number> => {
+  const used = new Set(steps.flatMap(({ operands }) => operands))
+  return steps.map((_, step) => inputs.length + step).filter((array) => !used.has(array))
+}
+
+/** The arrays made by steps before `to` that a step from there on, or the caller, needs. @internal */
+export const neededAfter = (program: Program, from: number, to: number): ReadonlyArray<number> => {
+  const needed = new Set([
+    ...outputsOf(program),
+    ...program.steps.slice(to).flatMap(({ operands }) => operands)
+  ])
+  const first = program.inputs.length + from
+  return Array.from({ length: to - from }, (_, step) => first + step).filter((array) => needed.has(array))
+}
+
+/** @internal */
+export const textOf = ({ inputs, models, regions, steps }: Program): string => {
+  const modes = steps.map((_, step) => regions.find(({ from, to }) => from <= step && step < to)?.mode)
+  return models.map(({ dtype, shape }, array) => {
+    const step = array - inputs.length
+    const made = step < 0 ? `${dtype} [${shape.join(", ")}]` : `${steps[step]!.text}: ${dtype} [${shape.join(", ")}]`
+    return `  a${array} = ${made}${step < 0 ? "" : ` (${modes[step]})`}`
+  }).join("\n")
+}

@@ -1,0 +1,119 @@
+/**
+ * Each operation and each awkward constant by itself against the reference, at the numbers where it changes what it does and at ordinary ones.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Expr from "../../array/Expr.ts"
+import type { ExprType } from "../../array/expression/Operation.ts"
+import type { DType } from "../../domain/DType.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { Random } from "../Random.ts"
+import { applied, type Signature, signaturesOf } from "./AnyExpression.ts"
+import { anyNumber, awkwardNumbers } from "./AnyNumber.ts"
+import type { Arguments } from "./Reference.ts"
+import { supporting } from "./Supporting.ts"
+import { numberText } from "./Text.ts"
+import { type Bench, leavesOf, rulesOf, runTrials, type Trial } from "./Trials.ts"
+
+const test = inGroup("expressions")
+
+/** Three operands of the type, and one for shifts and conditions. */
+const benchOf = (type: DType): Bench => ({
+  vectors: [
+    { name: "x", dtype: type },
+    { name: "y", dtype: type },
+    { name: "z", dtype: type },
+    { name: "k", dtype: "u32" }
+  ],
+  scalars: []
+})
+
+/** The operations that decide by this type; those on truth values go with u32. */
+const signaturesFor = (type: DType): ReadonlyArray<Signature> =>
+  signaturesOf([...new Set<DType>([type, "f32", "i32", "u32"])]).filter(({ operands, operation }) => {
+    const decisive = operands[operation === "select" ? 1 : 0]
+    return decisive === type || (type === "u32" && decisive === "bool")
+  })
+
+const trialsOf = (type: DType, bench: Bench, items: number): ReadonlyArray<Trial> => {
+  const [x, y, z, k] = leavesOf(bench).elements as [
+    Expr.Expr<DType>,
+    Expr.Expr<DType>,
+    Expr.Expr<DType>,
+    Expr.Expr<"u32">
+  ]
+  const truths = [Expr.less(k, 8), Expr.cast(Expr.bitAnd(k, 1), "bool"), Expr.less(k, 16)]
+  const operand = (wanted: ExprType, at: number): Expr.Expr =>
+    wanted === "bool" ? truths[at]! : wanted === type ? [x, y, z][at]! : k
+  const operations = signaturesFor(type).map((signature) => {
+    const expr = applied(signature, signature.operands.map(operand))
+    const element = expr.type === "bool" ? Expr.cast(expr, "u32") : expr as Expr.Expr<DType>
+    return { name: signature.operation, expr: element }
+  })
+  const constants = awkwardNumbers(type).map((number) => ({
+    name: `constant ${numberText(number)}`,
+    expr: Expr.select(truths[0]!, Expr.constant(type, number), x)
+  }))
+  const starts = new Map<ExprType, number>()
+  return [...operations, ...constants].map((trial) => {
+    const start = starts.get(trial.expr.type) ?? 0
+    starts.set(trial.expr.type, start + items)
+    return { ...trial, start }
+  })
+}
+
+/** Each trial meets every pair of awkward numbers, if there are items for them, and then ordinary ones. */
+const inputsOf = (type: DType, trials: number, items: number): Arguments => {
+  const random = new Random(items)
+  const special = awkwardNumbers(type)
+  const pairs = special.length ** 2
+  const choose = (divisor: number) => (_: unknown, at: number) => {
+    const item = at % items
+    if (items <= pairs) return random.integer(0, 1) === 0 ? random.pick(special) : anyNumber(random, type)
+    return item < pairs ? special[Math.floor(item / divisor) % special.length]! : anyNumber(random, type)
+  }
+  const length = trials * items
+  return {
+    vectors: {
+      x: Array.from({ length }, choose(1)),
+      y: Array.from({ length }, choose(special.length)),
+      z: Array.from({ length }, () => anyNumber(random, type)),
+      k: Array.from({ length }, () => random.integer(0, 3) === 0 ? anyNumber(random, "u32") : random.integer(0, 33))
+    },
+    offsets: {},
+    scalars: {}
+  }
+}
+
+const eachOperation = (type: DType): Effect.Effect<void, unknown, TestServices> =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const items = yield* scaled(512, 24)
+    const bench = benchOf(type)
+    const trials = trialsOf(type, bench, items)
+    const inputs = inputsOf(type, trials.length, items)
+    const rules = rulesOf(info)
+    const compared = yield* runTrials(trials, { bench, inputs, items, rules })
+    for (const [at, { elements, sharp }] of compared.entries()) {
+      const { name } = trials[at]!
+      Expect.isTrue(
+        `${sharp} of ${elements} results of ${name} could be compared, one of eight must`,
+        sharp >= elements / 8
+      )
+    }
+  })
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...(["f32", "i32", "u32"] as const).map((type) =>
+    test(`each operation on ${type} is what it says, at awkward numbers too`, eachOperation(type), { heavy: true })
+  ),
+  ...(["f16", "f64"] as const).map((type) =>
+    test(`each operation on ${type} is, where the device has it`, supporting(type, eachOperation(type)), {
+      heavy: true
+    })
+  )
+]

@@ -1,0 +1,67 @@
+/**
+ * Operations on integers, exactly: computed without bounds, and then wrapped.
+ *
+ * @internal
+ */
+import type { Operation } from "../../array/expression/Operation.ts"
+
+/** @internal */
+export type IntegerType = "i32" | "u32"
+
+/** The number of a type that is congruent modulo 2^32. @internal */
+export const wrapped = (value: bigint, type: IntegerType): number =>
+  Number(type === "i32" ? BigInt.asIntN(32, value) : BigInt.asUintN(32, value))
+
+/** @internal */
+export const applyToIntegers = (
+  operation: Operation,
+  operands: ReadonlyArray<number>,
+  type: IntegerType
+): number => wrapped(meaning(operation, operands.map(BigInt)), type)
+
+const meaning = (operation: Operation, [a = 0n, b = 0n, c = 0n]: ReadonlyArray<bigint>): bigint => {
+  switch (operation) {
+    case "add":
+      return a + b
+    case "subtract":
+      return a - b
+    case "multiply":
+      return a * b
+    case "divide":
+      return b === 0n ? 0n : a / b
+    case "remainder":
+      return b === 0n ? 0n : a % b
+    case "negate":
+      return -a
+    case "abs":
+      return a < 0n ? -a : a
+    case "sign":
+      return a > 0n ? 1n : a < 0n ? -1n : 0n
+    case "min":
+      return a < b ? a : b
+    case "max":
+      return a > b ? a : b
+    case "clamp":
+      return meaning("min", [meaning("max", [a, b]), c])
+    case "bitAnd":
+      return a & b
+    case "bitOr":
+      return a | b
+    case "bitXor":
+      return a ^ b
+    case "bitNot":
+      return ~a
+    case "countOneBits":
+      return BigInt(bitsOf(a).replaceAll("0", "").length)
+    case "countLeadingZeros":
+      return BigInt(/^0*/.exec(bitsOf(a))![0].length)
+    case "shiftLeft":
+      return a << (b % 32n)
+    case "shiftRight":
+      return a >> (b % 32n)
+    default:
+      throw new Error(`the reference has no ${operation} of integers`)
+  }
+}
+
+const bitsOf = (value: bigint): string => BigInt.asUintN(32, value).toString(2).padStart(32, "0")

@@ -1,0 +1,79 @@
+/**
+ * Random expressions against the reference.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { DType } from "../../domain/DType.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import { type ConformanceTest, inGroup, replay, scaled, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { forSeeds, type Random, seeds } from "../Random.ts"
+import { AnyExpression } from "./AnyExpression.ts"
+import { supporting } from "./Supporting.ts"
+import { anyInputs, type Bench, type Compared, leavesOf, rulesOf, runTrials, type Trial } from "./Trials.ts"
+
+const test = inGroup("expressions")
+
+/** Expressions of each type in one kernel, and items of each expression. */
+const perType = 16
+const items = 24
+
+const benchOf = (type: "f32" | "f16" | "f64"): Bench => ({
+  vectors: [
+    { name: "x", dtype: type },
+    { name: "y", dtype: "f32", offset: 2 },
+    { name: "j", dtype: "i32" },
+    { name: "k", dtype: "u32" }
+  ],
+  scalars: [{ name: "a", dtype: type }, { name: "b", dtype: "i32" }, { name: "c", dtype: "u32" }]
+})
+
+/** One kernel of random expressions. */
+const kernel = Effect.fnUntraced(function*(random: Random, type: "f32" | "f16" | "f64") {
+  const { info } = yield* DeviceContext
+  const only = yield* replay
+  const bench = benchOf(type)
+  const types: ReadonlyArray<DType> = [...new Set([type, "f32", "i32", "u32"] as const)]
+  const expressions = new AnyExpression(random, leavesOf(bench))
+  const trials = Array.from({ length: perType * types.length }, (_, at): Trial => ({
+    name: `case ${at + 1}`,
+    expr: expressions.next(types[at % types.length]!, random.integer(1, 4)),
+    start: Math.floor(at / types.length) * items
+  }))
+  const inputs = anyInputs(random, bench, perType * items)
+  const chosen = only?.case === undefined ? trials : trials.filter((_, at) => at + 1 === only.case)
+  return yield* runTrials(chosen, { bench, inputs, items, rules: rulesOf(info) })
+})
+
+/** Kernels are compiled, so a driver takes its time for each. */
+const randomExpressions = (type: "f32" | "f16" | "f64", kernels: number): Effect.Effect<void, unknown, TestServices> =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const count = yield* scaled(info.backend === "host" ? kernels * 15 : kernels, 2)
+    const total: Array<Compared> = []
+    yield* forSeeds(seeds(count), (random) => Effect.map(kernel(random, type), (compared) => total.push(...compared)))
+    const only = yield* replay
+    if (only === undefined) expectEnough(total)
+  })
+
+/** What was left out must be the exception, or the test would pass without saying anything. */
+const expectEnough = (total: ReadonlyArray<Compared>): void => {
+  const sum = (of: (compared: Compared) => number) => total.reduce((sum, compared) => sum + of(compared), 0)
+  const elements = sum((compared) => compared.elements)
+  const sharp = sum((compared) => compared.sharp)
+  const numbers = sum((compared) => compared.numbers)
+  Expect.isTrue(`${sharp} of ${elements} elements could be compared, three of four must`, sharp >= elements * 0.75)
+  Expect.isTrue(`${numbers} of ${elements} elements are numbers, two of three must be`, numbers >= elements * 2 / 3)
+}
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("random expressions of f32, i32 and u32 are what they say", randomExpressions("f32", 8), { heavy: true }),
+  test("random expressions with f16 are, where the device has it", supporting("f16", randomExpressions("f16", 3)), {
+    heavy: true
+  }),
+  test("random expressions with f64 are, where the device has it", supporting("f64", randomExpressions("f64", 3)), {
+    heavy: true
+  })
+]

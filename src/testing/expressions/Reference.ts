@@ -1,0 +1,193 @@
+/**
+ * The reference: what an expression is, at one item, as far as that is certain on every backend.
+ *
+ * @internal
+ */
+import type { Expr, ExprType } from "../../array/Expr.ts"
+import type { Operation } from "../../array/expression/Operation.ts"
+import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
+import { applyToFloats, floatContext } from "./FloatReference.ts"
+import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
+import {
+  contains,
+  type FloatRules,
+  hasZero,
+  hull,
+  type Interval,
+  isNaN,
+  isPoint,
+  loaded,
+  point,
+  rounded
+} from "./Interval.ts"
+
+/**
+ * A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain.
+ *
+ * @internal
+ */
+export type Value = Interval | number | boolean | undefined
+
+/** The arguments of a kernel as the reference reads them. @internal */
+export interface Arguments {
+  readonly vectors: { readonly [name: string]: ArrayLike<number> }
+  /** Where the view of a vector starts, in elements. */
+  readonly offsets: { readonly [name: string]: number }
+  readonly scalars: { readonly [name: string]: number }
+}
+
+/** The value of an expression at an item. @internal */
+export const evaluate = (expr: Expr, item: number, args: Arguments, rules: FloatRules): Value => {
+  const known = new Map<Expr, Value>()
+  const valueOf = (expr: Expr): Value => {
+    if (known.has(expr)) return known.get(expr)
+    const value = compute(expr)
+    known.set(expr, value)
+    return value
+  }
+  const compute = ({ node, type }: Expr): Value => {
+    switch (node._tag) {
+      case "Index":
+        return item
+      case "Constant":
+        return read(node.value, type, rules)
+      case "Scalar":
+        return read(args.scalars[node.name]!, type, rules)
+      case "Element": {
+        const vector = args.vectors[node.vector]!
+        const offset = args.offsets[node.vector] ?? 0
+        if (node.at._tag === "Own") return read(vector[offset + item]!, type, rules)
+        const index = valueOf(node.at.index)
+        return typeof index === "number"
+          ? read(vector[Math.min(offset + index, vector.length - 1)]!, type, rules)
+          : undefined
+      }
+      case "Apply":
+        return applyTo(
+          node.operation,
+          node.operands.map(valueOf),
+          node.operands[node.operation === "select" ? 1 : 0]!.type,
+          type,
+          rules
+        )
+      default:
+        throw new Error(`the reference knows no ${node._tag}`)
+    }
+  }
+  return valueOf(expr)
+}
+
+/** A value as it comes from memory. @internal */
+export const read = (value: number | boolean, type: ExprType, rules: FloatRules): Value => {
+  if (typeof value === "boolean" || !isFloat(type)) return value
+  const format = formatOf(type)
+  return loaded(format.round(value), format, rules)
+}
+
+/**
+ * The result of an operation. `type` is that of the operand that decides (of `select`, the second).
+ *
+ * @internal
+ */
+export const applyTo = (
+  operation: Operation,
+  operands: ReadonlyArray<Value>,
+  type: ExprType,
+  result: ExprType,
+  rules: FloatRules
+): Value => {
+  if (operation === "select") return select(operands)
+  if (operation === "and" || operation === "or") return logic(operation, operands)
+  if (operands.some((operand) => operand === undefined)) return undefined
+  const [a, b] = operands
+  switch (operation) {
+    case "not":
+      return !a
+    case "cast":
+      return cast(a!, result, rules)
+    case "isNaN":
+      return isNaN(a as Interval)
+    case "isFinite":
+      return isFinite(a as Interval)
+    case "equal":
+    case "notEqual":
+    case "less":
+    case "lessEqual":
+    case "greater":
+    case "greaterEqual":
+      return compare(operation, asInterval(a!), asInterval(b!))
+  }
+  return isFloat(type)
+    ? applyToFloats(operation, operands as ReadonlyArray<Interval>, floatContext(type, rules))
+    : applyToIntegers(operation, operands as ReadonlyArray<number>, type as IntegerType)
+}
+
+const select = ([condition, yes, no]: ReadonlyArray<Value>): Value => {
+  if (typeof condition === "boolean") return condition ? yes : no
+  if (typeof yes === "object" && typeof no === "object") return hull(yes, no)
+  return yes === no ? yes : undefined
+}
+
+/** One operand can be enough. */
+const logic = (operation: "and" | "or", [a, b]: ReadonlyArray<Value>): Value => {
+  const decisive = operation === "or"
+  if (a === decisive || b === decisive) return decisive
+  return a === undefined || b === undefined ? undefined : !decisive
+}
+
+const isFinite = (a: Interval): boolean | undefined => {
+  if (isNaN(a)) return false
+  if (Number.isFinite(a.lo) && Number.isFinite(a.hi)) return true
+  return isPoint(a) ? false : undefined
+}
+
+/** Integers are doubles too. */
+const asInterval = (value: NonNullable<Value>): Interval => typeof value === "object" ? value : point(Number(value))
+
+type Comparison = "equal" | "notEqual" | "less" | "lessEqual" | "greater" | "greaterEqual"
+
+const compare = (comparison: Comparison, a: Interval, b: Interval): boolean | undefined => {
+  if (isNaN(a) || isNaN(b)) return comparison === "notEqual"
+  switch (comparison) {
+    case "equal":
+      return a.hi < b.lo || b.hi < a.lo ? false : a.lo === b.hi && b.lo === a.hi ? true : undefined
+    case "notEqual": {
+      const equal = compare("equal", a, b)
+      return equal === undefined ? undefined : !equal
+    }
+    case "less":
+      return a.hi < b.lo ? true : a.lo >= b.hi ? false : undefined
+    case "lessEqual":
+      return a.hi <= b.lo ? true : a.lo > b.hi ? false : undefined
+    case "greater":
+      return compare("less", b, a)
+    case "greaterEqual":
+      return compare("lessEqual", b, a)
+  }
+}
+
+const cast = (value: NonNullable<Value>, result: ExprType, rules: FloatRules): Value => {
+  if (typeof value === "object") return castFloat(value, result, rules)
+  if (result === "bool") return Boolean(value)
+  if (isFloat(result)) return castToFloat(point(Number(value)), result, rules)
+  return wrapped(BigInt(value), result)
+}
+
+const castFloat = (value: Interval, result: ExprType, rules: FloatRules): Value => {
+  if (isFloat(result)) return castToFloat(value, result, rules)
+  if (result === "bool") return isNaN(value) || !hasZero(value) ? true : value.lo === value.hi ? false : undefined
+  const least = saturated(value.lo, result)
+  return least === saturated(value.hi, result) ? least : undefined
+}
+
+const castToFloat = (value: Interval, result: FloatType, rules: FloatRules): Interval =>
+  isNaN(value) ? value : rounded(value.lo, value.hi, formatOf(result), rules)
+
+const saturated = (value: number, type: IntegerType): number => {
+  const [least, most] = type === "i32" ? [-0x80000000, 0x7fffffff] : [0, 0xffffffff]
+  return Number.isNaN(value) ? 0 : Math.min(most, Math.max(least, Math.trunc(value))) + 0
+}
+
+/** Whether a backend may give this element for a value of which something is known. @internal */
+export const allows = (value: NonNullable<Value>, found: number): boolean =>
+  typeof value === "object" ? contains(value, found) : Object.is(Number(value), found)

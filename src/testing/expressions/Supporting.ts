@@ -1,0 +1,32 @@
+/**
+ * Tests of element types that not every device has.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as ElementwiseKernel from "../../array/ElementwiseKernel.ts"
+import * as Expr from "../../array/Expr.ts"
+import { VectorArg } from "../../domain/KernelArgument.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import * as CommandQueue from "../../services/CommandQueue.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import type { TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+
+/** Runs the test where the device has the type; elsewhere an expression of it must be refused. @internal */
+export const supporting = (
+  type: "f16" | "f64",
+  body: Effect.Effect<void, unknown, TestServices>
+): Effect.Effect<void, unknown, TestServices> =>
+  Effect.flatMap(DeviceContext, ({ info }) => info.dtypes.has(type) ? body : refused(type))
+
+const refused = (type: "f16" | "f64") =>
+  Effect.gen(function*() {
+    const kernel = ElementwiseKernel.make({
+      name: `with_${type}`,
+      args: [VectorArg("f32", "x")],
+      outputs: ({ x }) => ({ x: Expr.cast(Expr.sqrt(Expr.cast(x, type)), "f32") })
+    })
+    const x = yield* BufferPool.allocate(16)
+    yield* Expect.failsWith(`an expression of ${type}`, CommandQueue.dispatch(kernel, { x }, 4), "Unsupported")
+  })
