@@ -18,7 +18,7 @@ export * as DeviceArray from "./array/DeviceArray.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as ElementwiseKernel from "./array/ElementwiseKernel.ts"
+export * as ElementwiseKernel from "./kernels/ElementwiseKernel.ts"
 
 /**
  * Typed expressions over the elements of vectors.
@@ -26,7 +26,7 @@ export * as ElementwiseKernel from "./array/ElementwiseKernel.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as Expr from "./array/Expr.ts"
+export * as Expr from "./kernels/Expr.ts"
 
 /**
  * Kernels that combine the elements of vectors into one.
@@ -34,7 +34,7 @@ export * as Expr from "./array/Expr.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as ReductionKernel from "./array/ReductionKernel.ts"
+export * as ReductionKernel from "./kernels/ReductionKernel.ts"
 
 /**
  * Kernels that combine each element of vectors with all that come before it.
@@ -42,7 +42,7 @@ export * as ReductionKernel from "./array/ReductionKernel.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as ScanKernel from "./array/ScanKernel.ts"
+export * as ScanKernel from "./kernels/ScanKernel.ts"
 
 /**
  * What a buffer may be used for, as flags.

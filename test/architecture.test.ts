@@ -32,14 +32,19 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/layers/WebGpu", inside: [...services, "src/layers/WebGpu"], packages: ["effect", ...npmWebgpu] },
   { part: "src/layers/OpenCl", inside: [...services, "src/layers/OpenCl"], packages: ["effect", "koffi", "node"] },
   { part: "src/layers/Host", inside: [...services, "src/layers/Host"], packages: ["effect"] },
-  { part: "src/array", inside: [...services, "src/array"], packages: ["effect"] },
-  { part: "src/testing", inside: [...services, ...backends, "src/array", "src/testing"], packages: ["effect"] },
+  { part: "src/kernels", inside: [...services, "src/kernels"], packages: ["effect"] },
+  { part: "src/array", inside: [...services, "src/kernels", "src/array"], packages: ["effect"] },
+  {
+    part: "src/testing",
+    inside: [...services, ...backends, "src/kernels", "src/array", "src/testing"],
+    packages: ["effect"]
+  },
   {
     part: "src/cli",
-    inside: [...services, ...backends, "src/array", "src/cli"],
+    inside: [...services, ...backends, "src/kernels", "src/array", "src/cli"],
     packages: ["effect", "node", "@effect/platform-node"]
   },
-  { part: "src/index.ts", inside: [...services, "src/array"], packages: [] },
+  { part: "src/index.ts", inside: [...services, "src/kernels", "src/array"], packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },

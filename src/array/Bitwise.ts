@@ -5,10 +5,10 @@
  */
 import type * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
+import type { IntegerType } from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import { binary, plain, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { IntegerType } from "./Expr.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 

@@ -7,12 +7,12 @@
 import type * as Effect from "effect/Effect"
 import type { DType } from "../domain/DType.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as Expr from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"
 import { isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import * as Expr from "./Expr.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 
 /**

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { DeviceContext } from "../services/DeviceContext.ts"
-import { type ConformanceTest, type Device, workScale } from "./ConformanceTest.ts"
+import { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 
 /**
@@ -48,6 +48,8 @@ export const register = <E>(
   options?: {
     /** See {@link workScale}. */
     readonly workScale?: number | undefined
+    /** See {@link replay}. */
+    readonly replay?: Replay | undefined
   }
 ): void => {
   const runtime = ManagedRuntime.make(layer)
@@ -56,7 +58,10 @@ export const register = <E>(
       for (const test of suite.filter((test) => test.group === group)) {
         framework.it(test.name, () =>
           runtime.runPromise(
-            Effect.provideService(Effect.asVoid(test.run), workScale, options?.workScale ?? 1)
+            Effect.asVoid(test.run).pipe(
+              Effect.provideService(workScale, options?.workScale ?? 1),
+              Effect.provideService(replay, options?.replay)
+            )
           ))
       }
     })

@@ -7,9 +7,9 @@
 import type { DType } from "../../domain/DType.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import * as ElementwiseKernel from "../ElementwiseKernel.ts"
-import * as Expr from "../Expr.ts"
-import { scalar } from "../expression/Expression.ts"
+import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import { scalar } from "../../kernels/expression/Expression.ts"
 import { Memo } from "../Memo.ts"
 
 /** A few kernels for each element type. */

@@ -4,8 +4,8 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import type * as Expr from "../Expr.ts"
-import { isFloat } from "../expression/Operation.ts"
+import type * as Expr from "../../kernels/Expr.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
 
 /** @internal */
 export type Element = Expr.Expr<DType>

@@ -5,7 +5,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import * as Expr from "../Expr.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import { type Element, isFloating, type Truth } from "./Element.ts"
 
 /** What truncating division leaves over. Steps of floats are rounded, so it may come out as the divisor or beyond. */

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import * as Expr from "../Expr.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import { type Element, isFloating } from "./Element.ts"
 
 /**

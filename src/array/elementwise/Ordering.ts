@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import * as Expr from "../Expr.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import type { Element, Truth } from "./Element.ts"
 
 /** Each with its mirror: `a < b` is `b > a`. */

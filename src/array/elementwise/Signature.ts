@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import { isInteger } from "../expression/Operation.ts"
+import { isInteger } from "../../kernels/expression/Operation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 
 /** To what each operand is cast first, and the type of the result. @internal */

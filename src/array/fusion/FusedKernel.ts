@@ -5,7 +5,7 @@
  */
 import type { Kernel } from "../../domain/Kernel.ts"
 import { VectorArg } from "../../domain/KernelArgument.ts"
-import * as ElementwiseKernel from "../ElementwiseKernel.ts"
+import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import type { Plan } from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import { Structures } from "./Structures.ts"

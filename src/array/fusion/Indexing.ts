@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import * as Expr from "../Expr.ts"
+import * as Expr from "../../kernels/Expr.ts"
 
 /**
  * The ways, from cheap to dear: the item's own element, the same with an offset, one element for all, or strides over

@@ -5,8 +5,8 @@
  */
 import type * as Scope from "effect/Scope"
 import type { DType } from "../../domain/DType.ts"
+import type { Expr } from "../../kernels/Expr.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import type { Expr } from "../Expr.ts"
 
 /**
  * An operation on the elements of arrays: one object for each, made once, since kernels are kept by it. It always has as

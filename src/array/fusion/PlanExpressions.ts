@@ -6,8 +6,8 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
-import * as Expr from "../Expr.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 

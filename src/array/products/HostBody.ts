@@ -6,7 +6,7 @@
 import type { DType } from "../../domain/DType.ts"
 import type { HostBody } from "../../domain/Kernel.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
-import { isFloat } from "../expression/Operation.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
 import type { Elements } from "./Strips.ts"
 import type { Types } from "./TileBody.ts"

@@ -7,8 +7,8 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import type { Language } from "../expression/Language.ts"
-import type { Loops } from "../expression/Loops.ts"
+import type { Language } from "../../kernels/expression/Language.ts"
+import type { Loops } from "../../kernels/expression/Loops.ts"
 
 /** Rows and columns of the result that one item computes. */
 export interface Tile {

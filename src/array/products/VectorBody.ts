@@ -6,8 +6,8 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import { openClC } from "../expression/OpenClC.ts"
-import { isFloat } from "../expression/Operation.ts"
+import { openClC } from "../../kernels/expression/OpenClC.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
 import { begin, place, rowStarts, type Tile, type Types } from "./TileBody.ts"
 
 /** Columns of a tile; the result must have as many. @internal */

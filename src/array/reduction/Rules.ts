@@ -4,11 +4,11 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import * as Expr from "../Expr.ts"
-import { isFloat } from "../expression/Operation.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
+import type { StateExprs } from "../../kernels/reduction/State.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { Rule } from "./ArrayReduction.ts"
-import type { StateExprs } from "./State.ts"
 
 type Value = Expr.Expr<DType>
 

@@ -7,8 +7,8 @@ import * as DType from "../../domain/DType.ts"
 import { GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import { holds } from "../../kernels/expression/Expression.ts"
 import { elementHint } from "../ArrayProblem.ts"
-import { holds } from "../expression/Expression.ts"
 import * as Shape from "../layout/Shape.ts"
 
 /**

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import { type ExprType, isInteger, type Operation } from "../../array/expression/Operation.ts"
 import type { DType } from "../../domain/DType.ts"
+import { type ExprType, isInteger, type Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat, unitAt } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
 import {

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import * as Expr from "../../array/Expr.ts"
-import { type ExprType, type Operation, operations, resultType } from "../../array/expression/Operation.ts"
 import type { DType } from "../../domain/DType.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import { type ExprType, type Operation, operations, resultType } from "../../kernels/expression/Operation.ts"
 import type { Random } from "../Random.ts"
 import { anyNumber } from "./AnyNumber.ts"
 import { isFloat } from "./FloatFormat.ts"

@@ -4,9 +4,9 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as Expr from "../../array/Expr.ts"
-import type { ExprType } from "../../array/expression/Operation.ts"
 import type { DType } from "../../domain/DType.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import type { ExprType } from "../../kernels/expression/Operation.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -6,7 +6,7 @@
  *
  * @internal
  */
-import type { Operation } from "../../array/expression/Operation.ts"
+import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatFormat, type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 import {
   above,

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Operation } from "../../array/expression/Operation.ts"
+import type { Operation } from "../../kernels/expression/Operation.ts"
 
 /** @internal */
 export type IntegerType = "i32" | "u32"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { Expr, ExprType } from "../../array/Expr.ts"
-import type { Operation } from "../../array/expression/Operation.ts"
+import type { Expr, ExprType } from "../../kernels/Expr.ts"
+import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"

@@ -4,9 +4,9 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as ElementwiseKernel from "../../array/ElementwiseKernel.ts"
-import * as Expr from "../../array/Expr.ts"
 import { VectorArg } from "../../domain/KernelArgument.ts"
+import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Expr } from "../../array/Expr.ts"
+import type { Expr } from "../../kernels/Expr.ts"
 
 /** @internal */
 export const textOf = (expr: Expr): string => {

@@ -9,7 +9,7 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#relative-error-as-ulps
  * @internal
  */
-import type { Operation } from "../../array/expression/Operation.ts"
+import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 
 /**

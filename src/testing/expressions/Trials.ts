@@ -5,14 +5,14 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as ElementwiseKernel from "../../array/ElementwiseKernel.ts"
-import * as Expr from "../../array/Expr.ts"
-import { nodesOf } from "../../array/expression/Inspection.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import { nodesOf } from "../../kernels/expression/Inspection.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { ArgumentValue, DispatchArguments } from "../../services/DispatchArguments.ts"

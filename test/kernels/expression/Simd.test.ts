@@ -1,13 +1,13 @@
 /** The host's vector instructions against its JavaScript: the same bits, operation by operation and in chains. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Expr from "../../../src/array/Expr.ts"
-import { makeHostBody } from "../../../src/array/expression/JavaScript.ts"
-import { type Operation, operations, resultType } from "../../../src/array/expression/Operation.ts"
-import { makeSimdBody } from "../../../src/array/expression/Simd.ts"
-import { Statements } from "../../../src/array/expression/Statements.ts"
 import { view } from "../../../src/domain/DType.ts"
 import { ScalarArg, VectorArg } from "../../../src/domain/KernelArgument.ts"
+import * as Expr from "../../../src/kernels/Expr.ts"
+import { makeHostBody } from "../../../src/kernels/expression/JavaScript.ts"
+import { type Operation, operations, resultType } from "../../../src/kernels/expression/Operation.ts"
+import { makeSimdBody } from "../../../src/kernels/expression/Simd.ts"
+import { Statements } from "../../../src/kernels/expression/Statements.ts"
 
 type Element32 = "f32" | "i32" | "u32"
 

@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
-import { javaScript } from "../../../src/array/expression/JavaScript.ts"
-import type { Language } from "../../../src/array/expression/Language.ts"
-import { openClC, openClPreamble } from "../../../src/array/expression/OpenClC.ts"
-import { type ExprType, type Operation, operations, resultType } from "../../../src/array/expression/Operation.ts"
-import { wgsl, wgslPreamble } from "../../../src/array/expression/Wgsl.ts"
+import { javaScript } from "../../../src/kernels/expression/JavaScript.ts"
+import type { Language } from "../../../src/kernels/expression/Language.ts"
+import { openClC, openClPreamble } from "../../../src/kernels/expression/OpenClC.ts"
+import { type ExprType, type Operation, operations, resultType } from "../../../src/kernels/expression/Operation.ts"
+import { wgsl, wgslPreamble } from "../../../src/kernels/expression/Wgsl.ts"
 
 const languages: Readonly<Record<string, Language>> = { javaScript, openClC, wgsl }
 const types = ["f32", "i32", "u32", "f16", "f64", "bool"] as const

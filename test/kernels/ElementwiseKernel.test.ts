@@ -14,7 +14,7 @@ import { Host } from "effect-gpu-pool/host"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { execFileSync } from "node:child_process"
-import { makeHostBody } from "../../src/array/expression/JavaScript.ts"
+import { makeHostBody } from "../../src/kernels/expression/JavaScript.ts"
 
 const { ScalarArg, VectorArg } = KernelArgument
 

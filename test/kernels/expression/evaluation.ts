@@ -1,7 +1,7 @@
 /** Computes many expressions on many operands with one kernel, because drivers take long to compile one. */
 import { BufferPool, CommandQueue, DType, Expr, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
 import * as Effect from "effect/Effect"
-import { generate } from "../../../src/array/ElementwiseKernel.ts"
+import { generate } from "../../../src/kernels/ElementwiseKernel.ts"
 
 type AnyDType = DType.DType
 
