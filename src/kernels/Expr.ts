@@ -57,6 +57,8 @@ export type Node =
   | { readonly _tag: "Constant"; readonly value: number | boolean }
   | { readonly _tag: "Index" }
   | { readonly _tag: "Variable"; readonly name: string }
+  /** The first operand as it is, in a way that no compiler can look through; the second is always 0. */
+  | { readonly _tag: "Seal"; readonly operands: readonly [Expr, Expr<"u32">] }
   | { readonly _tag: "MultiplyAdd"; readonly operands: readonly [Expr<"u32">, Expr<"u32">, Expr<"u32">] }
   | { readonly _tag: "Quotient"; readonly operands: readonly [Expr<"u32">, Expr<"u32">] }
   | { readonly _tag: "Apply"; readonly operation: Operation; readonly operands: ReadonlyArray<Expr> }

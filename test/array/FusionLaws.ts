@@ -7,6 +7,7 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { Random } from "../../src/testing/Random.ts"
 import { costOf, type GpuLayer } from "./ArrayBackends.ts"
 
 type Floats = DeviceArray.DeviceArray<"f32">
@@ -69,6 +70,24 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
           deepStrictEqual(yield* elementsOf(fused.value), yield* elementsOf(eager.value))
         }).pipe(Effect.scoped)
     )
+
+    it.effect("are not joined or reordered, as WGSL would let a compiler", () =>
+      Effect.gen(function*() {
+        const random = new Random(11)
+        const numbers = () => Array.from({ length: 500 }, () => random.integer(-1e6, 1e6) / 7)
+        const [a, b, c] = [yield* f32(numbers()), yield* f32(numbers()), yield* f32(numbers())]
+        const cancelled = Effect.flatMap(DeviceArray.add(a, b), DeviceArray.subtract(a))
+        const contracted = Effect.flatMap(DeviceArray.multiply(a, b), DeviceArray.add(c))
+        const restored = Effect.flatMap(DeviceArray.divide(a, b), DeviceArray.multiply(b))
+        const distributed = Effect.gen(function*() {
+          return yield* DeviceArray.add(yield* DeviceArray.multiply(a, c), yield* DeviceArray.multiply(b, c))
+        })
+        const summed = Effect.flatMap(distributed, DeviceArray.sum())
+        for (const [index, chain] of [cancelled, contracted, restored, distributed, summed].entries()) {
+          const eager = yield* elementsOf(yield* DeviceArray.scoped(chain))
+          deepStrictEqual(yield* elementsOf(yield* DeviceArray.lazy(chain)), eager, `chain ${index}`)
+        }
+      }).pipe(Effect.scoped))
 
     it.effect("are one kernel for all results of a shape", () =>
       Effect.gen(function*() {

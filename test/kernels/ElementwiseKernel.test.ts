@@ -219,7 +219,7 @@ describe("bodies for the host", () => {
   it("tell what to do where code from strings is forbidden", () => {
     const program = `
       import { makeHostBody } from ${
-      JSON.stringify(new URL("../../src/array/expression/JavaScript.ts", import.meta.url))
+      JSON.stringify(new URL("../../src/kernels/expression/JavaScript.ts", import.meta.url))
     }
       try { makeHostBody("k", [], () => [])(0, 1, {}) } catch (error) { process.stdout.write(error.message) }`
     const options = ["--disallow-code-generation-from-strings", "--input-type=module", "--eval", program]

@@ -185,7 +185,7 @@ const fill = (
 ): Effect.Effect<void, GpuError> => {
   const { size } = arrays[0]!
   if (size === 0) return settled(arrays, leases) ?? Exit.void
-  const args = PlanExpressions.argumentsOf(plan)
+  const args = PlanExpressions.argumentsOf(plan, "stored")
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // A failure gives the memory back at once: the scope may live for long.
   return Effect.onExitPrimitive(

@@ -21,7 +21,7 @@ export const of = (plan: Plan): Kernel => {
 }
 
 const generate = (plan: Plan): Kernel => {
-  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder)
+  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
   const names = expressions.map((_, index) => PlanExpressions.resultName(index))
   const outputs = expressions.map(({ type }, index) => VectorArg(type, names[index]!, { access: "write" }))
   return ElementwiseKernel.generate({

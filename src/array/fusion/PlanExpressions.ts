@@ -7,6 +7,7 @@
 import type { DType } from "../../domain/DType.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as Expr from "../../kernels/Expr.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
@@ -42,8 +43,30 @@ const needsCoordinates = (leaves: ReadonlyArray<Leaf>): boolean => {
   return false
 }
 
+/** Whether the results are stored as they are, or go on into the combinations of a reduction. */
+export type Use = "stored" | "combined"
+
+const zeroName = "zero"
+
+/**
+ * Whether one operation's float result goes on into another. Compilers of WGSL may join and reorder those, which would
+ * give other numbers than arrays in memory give; so each is sealed.
+ */
+const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
+  let floats = use === "combined" ? 1 : 0
+  for (let step = 0; step < steps.length; step++) {
+    if (isSealable(steps[step]!) && ++floats > 1) return true
+  }
+  return false
+}
+
+const isSealable = (step: Plan["steps"][number]): boolean => step._tag === "Apply" && isFloat(step.dtype)
+
 /** The values of the arguments by name. @internal */
-export const argumentsOf = ({ leaves, lengths, numbers, vectors }: Plan): Record<string, PooledBuffer | number> => {
+export const argumentsOf = (
+  { leaves, lengths, numbers, steps, vectors }: Plan,
+  use: Use
+): Record<string, PooledBuffer | number> => {
   const args: Record<string, PooledBuffer | number> = {}
   for (let vector = 0; vector < vectors.length; vector++) args[vectorName(vector)] = vectors[vector]!.lease
   if (needsCoordinates(leaves)) {
@@ -59,6 +82,7 @@ export const argumentsOf = ({ leaves, lengths, numbers, vectors }: Plan): Record
     }
   }
   for (let index = 0; index < numbers.length; index++) args[numberName(index)] = numbers[index]!
+  if (needsSeals(steps, use)) args[zeroName] = 0
   return args
 }
 
@@ -69,9 +93,10 @@ export const argumentsOf = ({ leaves, lengths, numbers, vectors }: Plan): Record
  */
 export const generate = (
   plan: Plan,
-  coordinates: Coordinates
+  coordinates: Coordinates,
+  use: Use
 ): { readonly args: ReadonlyArray<KernelArgument>; readonly expressions: ReadonlyArray<Expr.Expr<DType>> } => {
-  const generator = new Generator(plan, coordinates)
+  const generator = new Generator(plan, coordinates, use)
   const expressions = generator.expressions()
   return { args: generator.args, expressions }
 }
@@ -81,10 +106,12 @@ class Generator {
   readonly args: Array<KernelArgument>
   readonly #plan: Plan
   readonly #coordinates: ReadonlyArray<Expr.Expr<"u32">>
+  readonly #use: Use
   #numbers = 0
 
-  constructor(plan: Plan, coordinates: Coordinates) {
+  constructor(plan: Plan, coordinates: Coordinates, use: Use) {
     this.#plan = plan
+    this.#use = use
     this.args = plan.vectors.map(({ dtype }, index) => VectorArg(dtype, vectorName(index), { access: "read" }))
     this.#coordinates = needsCoordinates(plan.leaves)
       // The first length is never divided by.
@@ -94,17 +121,23 @@ class Generator {
 
   expressions(): ReadonlyArray<Expr.Expr<DType>> {
     const values: Array<Expr.Expr<DType>> = []
+    const results: Array<Expr.Expr<DType>> = []
     const leaves = this.#plan.leaves.map((leaf, index) => this.#leaf(leaf, index))
+    const zero = needsSeals(this.#plan.steps, this.#use) ? this.#scalar("u32", zeroName) : undefined
     for (const step of this.#plan.steps) {
       if (step._tag === "Leaf") values.push(leaves[step.leaf]!)
       else if (step._tag === "Number") values.push(this.#scalar(step.dtype, numberName(this.#numbers++)))
       else {
         const { operandTypes, operation } = step.pending
         const operands = step.operands.map((operand, at) => castTo(operandTypes[at]!, values[operand]!))
-        values.push(operation.build(operands, step.dtype))
+        const value = operation.build(operands, step.dtype)
+        results[values.length] = value
+        values.push(zero !== undefined && isSealable(step) ? seal(value, zero) : value)
       }
     }
-    return this.#plan.results.map((result) => values[result]!)
+    return this.#plan.results.map((result) =>
+      this.#use === "stored" ? results[result] ?? values[result]! : values[result]!
+    )
   }
 
   #scalar<D extends DType>(dtype: D, name: string): Expr.Expr<D> {
@@ -136,6 +169,9 @@ class Generator {
     }
   }
 }
+
+const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> =>
+  Expr.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
 
 const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
   operand.type === dtype ? operand : Expr.apply("cast", [operand], dtype) as Expr.Expr<DType>

@@ -47,7 +47,7 @@ const coordinates: { readonly [W in Walk]: PlanExpressions.Coordinates } = {
 }
 
 const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, walk: Walk): Reduction => {
-  const { args, expressions } = PlanExpressions.generate(plan, coordinates[walk])
+  const { args, expressions } = PlanExpressions.generate(plan, coordinates[walk], "combined")
   const [element] = expressions as readonly [Expr.Expr<DType>]
   const operations = PlanExpressions.nameOf(plan)
   return new Reduction({
@@ -81,7 +81,7 @@ export const reduce = (
     return Effect.flatMap(
       run(
         reductionOf(rule, plan, axis === undefined ? "all" : "rows"),
-        PlanExpressions.argumentsOf(plan),
+        PlanExpressions.argumentsOf(plan, "combined"),
         rowsOf(plan, array, axis)
       ),
       firstOnly

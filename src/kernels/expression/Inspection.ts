@@ -15,6 +15,7 @@ import type { ExprType, Operation } from "./Operation.ts"
 export const operandsOf = ({ node }: Expr): ReadonlyArray<Expr> => {
   switch (node._tag) {
     case "Apply":
+    case "Seal":
     case "MultiplyAdd":
     case "Quotient":
       return node.operands

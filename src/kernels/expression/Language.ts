@@ -25,6 +25,11 @@ export interface Language {
   readonly clampedIndex: (vector: string, index: string, withOffset: boolean) => string
   /** An operation on named values. `type` is that of the operand that decides (of `select`, the second). */
   readonly apply: (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType) => string
+  /**
+   * A value as it is, in a way that the compiler cannot look through; none where the language keeps to the operations as
+   * they are written. `zero` is a u32 of which only the program knows that it is 0.
+   */
+  readonly seal?: ((value: string, zero: string, type: ExprType) => string) | undefined
   /** An index computation modulo 2^32: `a + b * c`. */
   readonly multiplyAdd: (a: string, b: string, c: string) => string
   /** The whole quotient of two u32, the divisor not zero. */

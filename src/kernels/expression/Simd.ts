@@ -143,6 +143,8 @@ class Writer {
         const stream = streamOf(expr)
         return stream === undefined ? undefined : this.#load(stream)
       }
+      case "Seal":
+        return this.value(node.operands[0])
       case "Apply": {
         const operands = node.operands.map((operand) => this.value(operand))
         return operands.includes(undefined)

@@ -83,6 +83,12 @@ export class Statements {
         const index = this.#elementIndex(node.vector, node.at)
         return this.#declare(expr.type, language.load(node.vector, index.name, node.dtype), [index])
       }
+      case "Seal": {
+        const value = this.#valueOf(node.operands[0])
+        if (language.seal === undefined) return value
+        const zero = this.#valueOf(node.operands[1])
+        return this.#declare(expr.type, language.seal(value.name, zero.name, expr.type), [value, zero])
+      }
       case "MultiplyAdd": {
         const [a, b, c] = node.operands
         const values = [this.#valueOf(a), this.#valueOf(b), this.#valueOf(c)] as const

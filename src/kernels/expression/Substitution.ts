@@ -34,6 +34,7 @@ const rebuilt = (expr: Expr, operands: ReadonlyArray<Expr>): Expr => {
 const nodeOf = (node: Node, operands: ReadonlyArray<Expr>): Node => {
   switch (node._tag) {
     case "Apply":
+    case "Seal":
     case "MultiplyAdd":
     case "Quotient":
       return { ...node, operands } as Node

@@ -185,6 +185,12 @@ const bitsOfHalf = (value: number): number => {
 /** @internal */
 export const wgsl: Language = {
   ...deviceSubscripts,
+  // WGSL lets compilers reassociate and join float operations, and has no word against it.
+  // https://www.w3.org/TR/WGSL/#reassociation-and-fusion
+  seal: (value, zero, type) =>
+    type === "f16"
+      ? `bitcast<vec2<f16>>(bitcast<u32>(vec2<f16>(${value}, 0h)) ^ ${zero}).x`
+      : `bitcast<f32>(bitcast<u32>(${value}) ^ ${zero})`,
   declare: (name, type, value) => `let ${name}: ${type} = ${value};`,
   constant,
   apply

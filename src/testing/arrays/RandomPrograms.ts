@@ -42,7 +42,7 @@ const programs = Effect.gen(function*() {
   const compared: Compared = { elements: 0, sharp: 0 }
   yield* forSeeds(
     seeds(count),
-    (random) => one(anyProgram(random, { dtypes, steps: 10, rules }), rules.reorders, leavingOn[info.backend], compared)
+    (random) => one(anyProgram(random, { dtypes, steps: 10, rules }), leavingOn[info.backend], compared)
   )
   const { elements, sharp } = compared
   Expect.isTrue(`${sharp} of ${elements} elements could be compared, half of them must`, sharp >= elements / 2)
@@ -50,7 +50,6 @@ const programs = Effect.gen(function*() {
 
 const one = (
   program: Program,
-  reorders: boolean,
   leaving: ReadonlyArray<"needed" | "all">,
   compared: Compared
 ) =>
@@ -62,8 +61,7 @@ const one = (
     for (const leaves of leaving) {
       const mixed = yield* runInRegions(program, inputs, leaves)
       compare(program, mixed, compared)
-      // Compilers that reorder do so within a kernel, and fused ones are larger.
-      if (!reorders) expectSame(eager, mixed)
+      expectSame(eager, mixed)
     }
     Expect.equal("active blocks after the program", (yield* BufferPool.stats).activeBlocks, before)
   }).pipe(
