@@ -1,4 +1,7 @@
-/** What an operation on a tiny array costs the program: until it is recorded, without waiting for the device. */
+/**
+ * What an operation on a tiny array costs the program: until it is submitted, without waiting for the device. On a CPU the
+ * device's threads take their share of the machine meanwhile, so the time of the program's own thread is told as well.
+ */
 import { Effect, Schema } from "effect"
 import { BufferPool, CommandQueue, DeviceArray } from "effect-gpu-pool"
 import * as Backend from "../Backend.ts"
@@ -14,24 +17,30 @@ const add = (x: DeviceArray.DeviceArray<"f32">) =>
   })
 
 /** Microseconds per operation, by round. */
+const Figures = Schema.Struct({ thread: Schema.Array(Schema.Finite), wall: Schema.Array(Schema.Finite) })
+
 const measure = Effect.gen(function*() {
   const x = yield* DeviceArray.fromHost(new Float32Array(elements))
-  const micros: Array<number> = []
+  const thread: Array<number> = []
+  const wall: Array<number> = []
   for (let round = -rounds.warmUp; round < rounds.measured; round++) {
-    const from = performance.now()
+    const [from, fromThread] = [performance.now(), process.threadCpuUsage()]
     yield* add(x)
     yield* CommandQueue.flush
+    const { system, user } = process.threadCpuUsage(fromThread)
     const millis = performance.now() - from
     yield* CommandQueue.finish
-    if (round >= 0) micros.push(millis * 1000 / operations)
+    if (round < 0) continue
+    thread.push((user + system) / operations)
+    wall.push(millis * 1000 / operations)
   }
-  return micros
+  return { thread, wall }
 })
 
 export const contender = Contender.make({
   module: import.meta.url,
   input: Schema.Struct({ backend: Backend.Name }),
-  figures: Schema.Array(Schema.Finite),
+  figures: Figures,
   measure: ({ backend }) =>
     measure.pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Backend.layers[backend]))
 })

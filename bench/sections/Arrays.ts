@@ -20,9 +20,9 @@ const backends: ReadonlyArray<Backend.Name> = ["host", "webgpu", "opencl"]
 /** Many runs where one is short; the first ones, with their misses, count where a program has few of them. */
 const sizes = [
   { name: "4 KiB", bytes: 4 * kibibyte, runs: 100 },
-  { name: "1 MiB", bytes: mebibyte, runs: 20 },
-  { name: "16 MiB", bytes: 16 * mebibyte, runs: 4 },
-  { name: "64 MiB", bytes: 64 * mebibyte, runs: 3 }
+  { name: "1 MiB", bytes: mebibyte, runs: 10 },
+  { name: "16 MiB", bytes: 16 * mebibyte, runs: 3 },
+  { name: "64 MiB", bytes: 64 * mebibyte, runs: 1 }
 ]
 
 type Size = typeof sizes[number]
@@ -105,23 +105,27 @@ const hostCost = Effect.gen(function*() {
   const rows = yield* Effect.forEach(backends, (backend) =>
     Effect.map(
       Effect.replicateEffect(Contender.run(TinyArrays.contender, { backend }), processes),
-      (runs) => ({ name: backend, figure: Measure.medians("µs", runs) })
+      (runs) => ({
+        name: backend,
+        thread: Measure.medians("µs", runs.map((run) => run.thread)),
+        wall: Measure.medians("µs", runs.map((run) => run.wall))
+      })
     ))
   const python = yield* Section.optional(
     Effect.replicateEffect(PyOpenCl.run({ what: "array", size: 64 }), processes)
   )
   const pythonRows = python.figures === undefined
     ? []
-    : [{ name: "pyopencl.array", cells: [Measure.scale(Measure.medians("ns", python.figures), "µs", 1e-3)] }]
+    : [{ name: "pyopencl.array", cells: [Measure.scale(Measure.medians("ns", python.figures), "µs", 1e-3), null] }]
   return Section.findings({
     tables: [{
       title: "host cost of an operation on 16 elements, until it is submitted",
-      columns: ["each"],
-      rows: [...rows.map(({ figure, name }) => ({ name, cells: [figure] })), ...pythonRows]
+      columns: ["the program's thread", "wall clock"],
+      rows: [...rows.map(({ name, thread, wall }) => ({ name, cells: [thread, wall] })), ...pythonRows]
     }],
-    checks: rows.flatMap(({ figure, name }) => {
+    checks: rows.flatMap(({ name, thread }) => {
       const atMost = budgets[name]
-      return atMost === undefined ? [] : [{ name: `host cost per operation on ${name}`, figure, atMost }]
+      return atMost === undefined ? [] : [{ name: `host cost per operation on ${name}`, figure: thread, atMost }]
     }),
     remarks: python.remarks
   })
@@ -154,7 +158,7 @@ export const section: Section.Section = {
   name: "arrays",
   title: `array expressions, ${processes} fresh processes each; products in one`,
   run: Effect.map(
-    Effect.all([...backends.map(pooling), fusion, hostCost, products].map(Section.orReason)),
+    Effect.forEach([...backends.map(pooling), fusion, hostCost, products], Section.orReason),
     Report.merge
   )
 }
