@@ -377,5 +377,19 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
  * @since 0.1.0
  */
 export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuError, BufferPool | CommandQueue> =>
-  arrayProblem("DeviceArray.toNested", self) ??
+  arrayProblem("DeviceArray.toNested", self) ?? emptyRowsProblem(self) ??
     Effect.map(toHost(self), (elements) => nest(elements, self.shape))
+
+/** More empty rows than this are an exhausted heap, not an answer. */
+const mostEmptyRows = 2 ** 24
+
+/** An array without elements takes no memory here, however many rows of none it has. */
+const emptyRowsProblem = ({ shape, size }: DeviceArray): GpuError | undefined => {
+  if (size > 0) return undefined
+  const rows = Shape.size(shape.slice(0, shape.indexOf(0)))
+  return rows <= mostEmptyRows ? undefined : invalidRequest(
+    "DeviceArray.toNested",
+    `the shape ${Shape.format(shape)} has ${rows} empty rows`,
+    "Use toHost, and the shape."
+  )
+}

@@ -141,6 +141,9 @@ const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwri
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
 
+/** PoCL makes file names of kernels' names: longer ones fail to link, and from 800 on end the process. */
+const longestName = 128
+
 const operation = "Kernel.make"
 
 const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
@@ -222,6 +225,13 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
     )
 
 const nameProblem = (kernel: Kernel): GpuError | undefined => {
+  if (typeof kernel.name === "string" && kernel.name.length > longestName) {
+    return invalidRequest(
+      operation,
+      `the name of kernel "${kernel.name.slice(0, 20)}..." has ${kernel.name.length} characters`,
+      `Use ${longestName} at most.`
+    )
+  }
   const seen = new Set(["i", "count"])
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
     if (

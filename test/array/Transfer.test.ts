@@ -196,6 +196,16 @@ const noLease = (lease: unknown, options: unknown, ...mentions: ReadonlyArray<st
   )
 
 layer(strictHost)("transfers on the host", (it) => {
+  it.effect("refuse to nest more empty rows than the heap holds", () =>
+    Effect.gen(function*() {
+      for (const rows of [1e9, 2 ** 33]) {
+        const error = yield* Effect.flip(DeviceArray.toNested(yield* DeviceArray.zeros([rows, 0])))
+        deepStrictEqual([error.reason._tag, error.message.includes(`[${rows}, 0]`)], ["InvalidRequest", true])
+      }
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.zeros([2, 0])), [[], []])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.zeros([0, 2 ** 33])), [])
+    }).pipe(Effect.scoped))
+
   it.effect("refuse numbers that a type does not hold, naming the number and its place", () =>
     Effect.gen(function*() {
       yield* no([[1, 2], [3, 4.5]], { dtype: "i32" }, "[1][1]", "4.5", "i32")

@@ -77,6 +77,14 @@ describe("Kernel.check", () => {
     assert.isUndefined(Kernel.check(kernel([], "kernel")))
   })
 
+  it("refuses a name of the kernel that a driver would end the process over", () => {
+    const [longest, tooLong] = [128, 129].map((length) =>
+      Kernel.make({ name: "k".repeat(length), args: [], body: { wgsl: "" } })
+    )
+    assert.isUndefined(Kernel.check(longest!))
+    assert.match(Kernel.check(tooLong!)!.message, /129 characters/)
+  })
+
   it("refuses exactly the kernels in which two things have one name, derived names included", () => {
     fc.assert(
       fc.property(fc.array(someArgument, { maxLength: 4 }), (args) => {
