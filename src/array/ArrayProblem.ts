@@ -58,9 +58,9 @@ export const elementHint = (value: unknown, otherwise: string): string => {
 
 /**
  * Whether a call of a dual function has the array as its first argument. `arity` is how many arguments it then has, at
- * most.
+ * most. An effect in the place of the array is told so, and not taken for the arguments after it.
  *
  * @internal
  */
 export const isDataFirst = (arity: number) => (args: IArguments): boolean =>
-  args.length >= arity || args[0] instanceof DeviceArray
+  args.length >= arity || args[0] instanceof DeviceArray || Effect.isEffect(args[0])

@@ -1,5 +1,5 @@
 /**
- * Kernels and reductions that are made on demand, one for each structure that programs use.
+ * Kernels that are made on demand, one for each key.
  *
  * @internal
  */

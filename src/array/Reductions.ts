@@ -14,7 +14,7 @@ import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "../d
 import { shown } from "../domain/ShownValue.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { release } from "../services/PooledBuffer.ts"
-import { arrayProblem, optionsProblem } from "./ArrayProblem.ts"
+import { arrayProblem, isDataFirst, optionsProblem } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
 import type { ArrayOperation } from "./fusion/Pending.ts"
@@ -166,10 +166,6 @@ type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined)
 
 type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 
-/** An effect in the place of the array is told so, and not taken for the options. */
-const isDataFirst = ({ 0: first, length }: IArguments): boolean =>
-  first instanceof DeviceArray || length > 1 || Effect.isEffect(first)
-
 /** `F` is the type that users see. */
 const reduction = <F extends AnyFunction>(
   name: string,
@@ -191,7 +187,7 @@ const reduction = <F extends AnyFunction>(
       return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
     })
   }
-  return dual(isDataFirst, body) as AnyFunction as F
+  return dual(isDataFirst(2), body) as AnyFunction as F
 }
 
 /** Only a recorded result still needs the values that it is made of. */

@@ -206,9 +206,9 @@ layer(strictHost)("the forms of a call", (it) => {
       const refused = [
         // @ts-expect-error floats have no bits to combine
         DeviceArray.bitAnd(f, 1),
-        // @ts-expect-error
+        // @ts-expect-error floats have no bits to turn
         DeviceArray.bitNot(f),
-        // @ts-expect-error
+        // @ts-expect-error places are whole
         DeviceArray.shiftLeft(i, f),
         // @ts-expect-error two numbers are no arrays
         DeviceArray.add(1, 2),

@@ -82,8 +82,17 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
         const distributed = Effect.gen(function*() {
           return yield* DeviceArray.add(yield* DeviceArray.multiply(a, c), yield* DeviceArray.multiply(b, c))
         })
+        const compared = Effect.flatMap(DeviceArray.add(yield* DeviceArray.multiply(b, 1e-8), a), DeviceArray.equal(a))
         const summed = Effect.flatMap(distributed, DeviceArray.sum())
-        for (const [index, chain] of [cancelled, contracted, restored, distributed, summed].entries()) {
+        const chains: ReadonlyArray<Effect.Effect<DeviceArray.DeviceArray, GpuError, DeviceArray.ArrayServices>> = [
+          cancelled,
+          contracted,
+          restored,
+          distributed,
+          compared,
+          summed
+        ]
+        for (const [index, chain] of chains.entries()) {
           const eager = yield* elementsOf(yield* DeviceArray.scoped(chain))
           deepStrictEqual(yield* elementsOf(yield* DeviceArray.lazy(chain)), eager, `chain ${index}`)
         }

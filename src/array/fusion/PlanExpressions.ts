@@ -49,15 +49,17 @@ export type Use = "stored" | "combined"
 const zeroName = "zero"
 
 /**
- * Whether one operation's float result goes on into another. Compilers of WGSL may join and reorder those, which would
- * give other numbers than arrays in memory give; so each is sealed.
+ * Whether one operation's float result may go on into another, a comparison included. Compilers of WGSL may join and
+ * reorder those, which would give other numbers than arrays in memory give; so each is sealed.
  */
 const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
-  let floats = use === "combined" ? 1 : 0
+  let operations = use === "combined" ? 1 : 0
+  let floats = 0
   for (let step = 0; step < steps.length; step++) {
-    if (isSealable(steps[step]!) && ++floats > 1) return true
+    if (steps[step]!._tag === "Apply") operations += 1
+    if (isSealable(steps[step]!)) floats += 1
   }
-  return false
+  return operations > 1 && floats > 0
 }
 
 const isSealable = (step: Plan["steps"][number]): boolean => step._tag === "Apply" && isFloat(step.dtype)
