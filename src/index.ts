@@ -117,6 +117,14 @@ export * as Kernel from "./domain/Kernel.ts"
 export * as KernelArgument from "./domain/KernelArgument.ts"
 
 /**
+ * Byte limits: bytes, sizes with units, shares of a device's memory.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as MemoryLimit from "./domain/MemoryLimit.ts"
+
+/**
  * Free lists and the byte ledger behind every pool, synchronous.
  *
  * @category pools
@@ -197,6 +205,14 @@ export * as DeviceContext from "./services/DeviceContext.ts"
 export * as DispatchArguments from "./services/DispatchArguments.ts"
 
 /**
+ * An allocator that fails where a test planned it.
+ *
+ * @category allocators
+ * @since 0.1.0
+ */
+export * as FaultyAllocator from "./services/allocators/FaultyAllocator.ts"
+
+/**
  * Compiled kernels of a device.
  *
  * @category kernels
@@ -213,6 +229,22 @@ export * as KernelCache from "./services/KernelCache.ts"
 export * as LeaseHolder from "./services/LeaseHolder.ts"
 
 /**
+ * An allocator with a byte limit of its own.
+ *
+ * @category allocators
+ * @since 0.1.0
+ */
+export * as LimitingAllocator from "./services/allocators/LimitingAllocator.ts"
+
+/**
+ * An allocator that counts bytes and allocations.
+ *
+ * @category allocators
+ * @since 0.1.0
+ */
+export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.ts"
+
+/**
  * The lease, and how to end or move it.
  *
  * @category buffers
@@ -227,3 +259,11 @@ export * as PooledBuffer from "./services/PooledBuffer.ts"
  * @since 0.1.0
  */
 export * as QueueDriver from "./services/QueueDriver.ts"
+
+/**
+ * An allocator that knows what was not freed.
+ *
+ * @category allocators
+ * @since 0.1.0
+ */
+export * as TrackingAllocator from "./services/allocators/TrackingAllocator.ts"

@@ -22,12 +22,18 @@ interface Rule {
 }
 
 const services = ["src/domain", "src/services"]
+/** Decorators stand on the allocator alone, so that they can be put over each other in any order, under any pool. */
+const underDecorators = [
+  "src/domain",
+  ...["Allocator", "CallSite", "DeviceBuffer", "DeviceContext"].map((name) => `src/services/${name}.ts`)
+]
 const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 /** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */
 const npmWebgpu = ["webgpu", "<computed>"]
 
 const rules: ReadonlyArray<Rule> = [
   { part: "src/domain", inside: ["src/domain"], packages: ["effect"] },
+  { part: "src/services/allocators", inside: underDecorators, packages: ["effect"] },
   { part: "src/services", inside: services, packages: ["effect"] },
   { part: "src/layers/WebGpu", inside: [...services, "src/layers/WebGpu"], packages: ["effect", ...npmWebgpu] },
   { part: "src/layers/OpenCl", inside: [...services, "src/layers/OpenCl"], packages: ["effect", "koffi", "node"] },
@@ -130,6 +136,8 @@ describe("the check itself", () => {
     ["src/services/A.ts", `import * as Index from "../index.ts"`],
     ["src/services/A.ts", `const fs = await import("node:fs")`],
     ["src/services/A.ts", `import koffi from "koffi"`],
+    ["src/services/allocators/A.ts", `import * as BufferPool from "../BufferPool.ts"`],
+    ["src/services/allocators/A.ts", `import * as B from "./B.ts"`],
     ["src/layers/Host/A.ts", `import * as OpenCl from "../OpenCl/OpenCl.ts"`],
     ["src/layers/Host/A.ts", `const { create } = await import(name)`],
     ["src/layers/WebGpu/WebGpu.ts", `import { Worker } from "node:worker_threads"`],
@@ -150,6 +158,7 @@ describe("the check itself", () => {
   const allowed: ReadonlyArray<readonly [path: string, code: string]> = [
     ["src/domain/A.ts", `import * as Data from "effect/Data"`],
     ["src/services/A.ts", `import type { GpuError } from "../domain/GpuError.ts"`],
+    ["src/services/allocators/A.ts", `import { Allocator } from "../Allocator.ts"`],
     ["src/layers/OpenCl/A.ts", `import koffi from "koffi"`],
     ["src/layers/WebGpu/WebGpu.ts", `const { create } = await import("webgpu")`],
     ["src/testing/A.ts", `import * as Host from "../layers/Host/Host.ts"`],

@@ -34,13 +34,13 @@ export interface Holder {
  * @category models
  * @since 0.1.0
  */
-export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact"
+export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" | "handlers" | "wait"
 
 /**
  * The memory does not exist now, but could after a release. Retryable while other bytes are active or reserved.
  *
- * All sizes are bytes. Only a pool knows the evidence, from `limit` to `holders`: without one the byte counts are zero,
- * and the message leaves them out.
+ * All sizes are bytes. Only a pool knows the whole evidence, from `limit` to `holders`, and a limiting allocator its
+ * limit and what counts against it: else the byte counts are zero, and the message leaves them out.
  *
  * **Example** (Saying who holds the memory)
  *
@@ -67,7 +67,9 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly blockSize: number
   /** Whether a pool raised it; else a driver or the process did, asked by itself. */
   readonly pooled: boolean
-  /** The pool's byte limit, `Infinity` when there is none. */
+  /** Whose limit and counters these are: the pool's own, or those of a budget within it. */
+  readonly limitName: "maxBytes" | "budget"
+  /** That byte limit, `Infinity` when there is none. */
   readonly limit: number
   /** What active leases asked for, together. */
   readonly activeBytes: number
@@ -81,6 +83,8 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly largestHeldBytes: number
   /** What was tried, in order. */
   readonly rungs: ReadonlyArray<Rung>
+  /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
+  readonly waitedMillis: number | undefined
   /** The largest active leases, largest first. */
   readonly holders: ReadonlyArray<Holder>
 }> {
@@ -88,20 +92,29 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     return this.activeBytes > 0 || this.reservedBytes > 0
   }
   get message(): string {
-    return this.pooled
-      ? this.pooledMessage
-      : `Out of memory: ${this.requested} bytes could not be had. Ask for less, or give other buffers back first.`
+    if (this.pooled) return this.pooledMessage
+    const limit = this.limit === Infinity
+      ? ""
+      : ` under maxBytes ${this.limit}: ${this.activeBytes} are allocated and ${this.reservedBytes} reserved`
+    return `Out of memory: ${this.requested} bytes could not be had${limit}. ` +
+      "Ask for less, or give other buffers back first."
+  }
+  private get raise(): string {
+    return this.limitName === "budget" ? "the budget" : "maxBytes"
   }
   private get pooledMessage(): string {
-    const limit = this.limit === Infinity ? "no byte limit" : `limit ${this.limit}`
+    const limit = this.limit === Infinity ? "no byte limit" : `${this.limitName} ${this.limit}`
+    const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
+    const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
     const holders = this.holders.map((h) => `${h.label ?? "(no label)"} ${h.size} B, ${h.age} leases ago`).join("; ")
     return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize}), ${limit}, ` +
       `active ${this.activeBytes}, held ${this.heldBytes}, managed ${this.managedBytes}, reserved ${this.reservedBytes}, ` +
-      `largest held block ${this.largestHeldBytes}; tried ${this.rungs.join(", ")}` +
+      `largest held block ${this.largestHeldBytes}${tried}${waited}` +
       (holders === "" ? ". " : `; largest holders: ${holders}. `) +
       (this.isRetryable
-        ? "Release leases and retry (isRetryable is true), or raise maxBytes."
-        : "Nothing is leased that could be released: ask for less, raise maxBytes or choose a device with more memory.")
+        ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`
+        : `Nothing is leased that could be released: ask for less, raise ${this.raise} or choose a device with more ` +
+          "memory.")
   }
 }
 
@@ -537,7 +550,8 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
   make(new InvalidRequest({ operation, problem, hint }))
 
 /**
- * An {@link OutOfMemory} as an allocator raises it, which knows nothing of a pool.
+ * An {@link OutOfMemory} as an allocator raises it, which knows nothing of a pool. One with a byte limit of its own
+ * adds the limit and what counts against it.
  *
  * **Example** (An allocator whose driver has no memory left)
  *
@@ -551,12 +565,16 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
  * @category constructors
  * @since 0.1.0
  */
-export const outOfMemory = (bytes: number): GpuError =>
+export const outOfMemory = (
+  bytes: number,
+  evidence?: Partial<Pick<OutOfMemory, "limit" | "activeBytes" | "managedBytes" | "reservedBytes" | "rungs">>
+): GpuError =>
   make(
     new OutOfMemory({
       requested: bytes,
       blockSize: bytes,
       pooled: false,
+      limitName: "maxBytes",
       limit: Infinity,
       activeBytes: 0,
       heldBytes: 0,
@@ -564,6 +582,8 @@ export const outOfMemory = (bytes: number): GpuError =>
       reservedBytes: 0,
       largestHeldBytes: 0,
       rungs: ["driver"],
-      holders: []
+      waitedMillis: undefined,
+      holders: [],
+      ...evidence
     })
   )

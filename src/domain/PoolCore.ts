@@ -10,6 +10,8 @@
  *
  * @since 0.1.0
  */
+import { HeldOrder } from "./HeldOrder.ts"
+import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
@@ -63,6 +65,15 @@ export interface PoolBlock<A, F = number> {
 export interface PoolCoreOptions {
   /** The limit on managed and reserved bytes together. Default: none. */
   readonly maxBytes?: number | undefined
+  /** The limit on held bytes. Default: none. A finite one turns `recency` on. */
+  readonly maxHeldBytes?: number | undefined
+  /**
+   * Whether held blocks are kept in the order of their release too, so that the longest held one can be evicted. It
+   * makes hits and releases a little dearer. Default: false.
+   */
+  readonly recency?: boolean | undefined
+  /** How held blocks go when nobody asks for them. Default: they stay. It turns `recency` on. */
+  readonly idle?: IdleDecayOptions | undefined
 }
 
 class Block<A, F> implements PoolBlock<A, F> {
@@ -72,6 +83,11 @@ class Block<A, F> implements PoolBlock<A, F> {
   request = 0
   state: BlockState = "detached"
   below: Block<A, F> | undefined = undefined
+  // These four are kept only while the pool keeps its held blocks in order.
+  above: Block<A, F> | undefined = undefined
+  older: Block<A, F> | undefined = undefined
+  newer: Block<A, F> | undefined = undefined
+  heldAt = 0
 
   constructor(value: A, capacity: number, bin: Bin<Block<A, F>, F> | undefined) {
     this.value = value
@@ -96,7 +112,7 @@ class Block<A, F> implements PoolBlock<A, F> {
  *
  * **Gotchas**
  *
- * The counters are plain fields: read them, and leave writing to the core (`releaseFailures` and `maxBytes` are the
+ * The counters are plain fields: read them, and leave writing to the core (`releaseFailures` and `waiters` are the
  * owner's to write). Releasing a block that is not active, or reporting one as freed that is not detached, throws an
  * `Error`: telling stale leases apart is the owner's job. Byte counts are integers from 1 to 2^53−1; they are not
  * checked again here.
@@ -120,9 +136,6 @@ class Block<A, F> implements PoolBlock<A, F> {
  * @since 0.1.0
  */
 export class PoolCore<A, F = number> {
-  /** The limit on managed and reserved bytes together; `Infinity` for none. Lowering it frees nothing by itself. */
-  maxBytes: number
-
   /** Blocks kept for reuse. */
   heldBlocks = 0
   /** Blocks leased out. */
@@ -157,12 +170,46 @@ export class PoolCore<A, F = number> {
   driverFrees = 0
   /** Driver errors while a block was released or freed; counted by the owner. */
   releaseFailures = 0
+  /** Requests that wait for a release; counted by the owner. */
+  waiters = 0
 
+  private limit: number
+  private heldLimit: number
   private isHolding = true
+  /** The capacity up to which a released block is kept; −1 when none is. */
+  private keepsUpTo = Infinity
+  /** Whether every block that has a bin is simply pushed on it: the only question that most releases ask. */
+  private keepsAll = true
+  private order: HeldOrder<Block<A, F>> | undefined = undefined
+  private decay: IdleDecay<Block<A, F>> | undefined = undefined
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
-    this.maxBytes = options?.maxBytes ?? Infinity
+    this.limit = options?.maxBytes ?? Infinity
+    this.heldLimit = options?.maxHeldBytes ?? Infinity
+    if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
+    if (options?.recency === true || this.decay !== undefined || this.heldLimit < Infinity) this.order = new HeldOrder()
+    this.updateKeeping()
+  }
+
+  /** The limit on managed and reserved bytes together; `Infinity` for none. */
+  get maxBytes(): number {
+    return this.limit
+  }
+
+  /** The limit on held bytes; `Infinity` for none. */
+  get maxHeldBytes(): number {
+    return this.heldLimit
+  }
+
+  /** Whether more bytes are held than {@link PoolCore.maxHeldBytes} allows: see {@link PoolCore.evictOldest}. */
+  get excessHeld(): boolean {
+    return this.heldBytes > this.heldLimit
+  }
+
+  /** Leases that have ended. */
+  get releases(): number {
+    return this.hits + this.misses - this.activeBlocks
   }
 
   /** Whether released blocks are kept for reuse. */
@@ -180,11 +227,33 @@ export class PoolCore<A, F = number> {
    */
   stopHolding(): void {
     this.isHolding = false
+    this.updateKeeping()
   }
 
   /** From now on released blocks are kept again. */
   resumeHolding(): void {
     this.isHolding = true
+    this.updateKeeping()
+  }
+
+  /**
+   * Changes the limit on managed and reserved bytes together; `Infinity` for none. Lowering it frees nothing by itself
+   * (see {@link PoolCore.trim}); but while the pool is above it, released blocks are handed back to be freed.
+   */
+  setMaxBytes(bytes: number): void {
+    this.limit = bytes
+    this.updateKeeping()
+  }
+
+  /**
+   * Changes the limit on held bytes; `Infinity` for none. Released blocks larger than it are handed back to be freed;
+   * what is held above it is the owner's to evict: see {@link PoolCore.evictOldest}. In a pool that had no recency so
+   * far, what is held counts as released in the order of size, the smallest first.
+   */
+  setMaxHeldBytes(bytes: number): void {
+    this.heldLimit = bytes
+    if (bytes < Infinity && this.order === undefined) this.startOrder()
+    this.updateKeeping()
   }
 
   /**
@@ -219,10 +288,8 @@ export class PoolCore<A, F = number> {
 
   /** Gives back a reservation whose driver allocation failed. */
   unreserve(bytes: number): void {
-    if (bytes > this.reservedBytes) {
-      throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.reservedBytes} are reserved`)
-    }
-    this.reservedBytes -= bytes
+    this.takeReserved(bytes)
+    this.updateKeeping()
   }
 
   /** By how many bytes a reservation of `bytes` would exceed the limit; 0 when it fits. */
@@ -232,24 +299,25 @@ export class PoolCore<A, F = number> {
 
   /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    this.unreserve(blockSize)
+    this.takeReserved(blockSize)
     return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
   }
 
   /** The same for a block that belongs to no bin: it is handed back to be freed when it is released. */
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
-    this.unreserve(capacity)
+    this.takeReserved(capacity)
     return this.addMiss(capacity, undefined, value, request)
   }
 
   /**
    * Turns the reservation of a miss that nobody waits for any more into a held block; no miss is counted. When the pool
-   * is not holding, the block is detached instead (`block.state` says so) and the caller must free it now.
+   * would not keep it at release, the block is detached instead (`block.state` says so) and the caller must free it
+   * now.
    */
   addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
-    this.unreserve(blockSize)
+    this.takeReserved(blockSize)
     const block = this.add(blockSize, this.bins.findOrMake(family, blockSize), value)
-    if (this.isHolding) this.hold(block)
+    this.keep(block)
     return block
   }
 
@@ -258,18 +326,19 @@ export class PoolCore<A, F = number> {
    * detached: the caller must free it now.
    */
   addDetached(capacity: number, value: A): PoolBlock<A, F> {
-    this.unreserve(capacity)
+    this.takeReserved(capacity)
     return this.add(capacity, undefined, value)
   }
 
   /**
-   * Ends a lease. True when the block is held now; false when it is detached, because it has no bin or the pool is not
-   * holding, and the caller must free it now.
+   * Ends a lease. True when the block is held now; false when it is detached, and the caller must free it now: because
+   * it has no bin, or is larger than {@link PoolCore.maxHeldBytes}, or the pool is not holding or above its limit.
    */
   release(block: PoolBlock<A, F>): boolean {
     const own = this.deactivate(block)
-    if (!this.isHolding || own.bin === undefined) return false
-    this.hold(own)
+    if (own.bin === undefined) return false
+    if (!this.keepsAll) return this.keep(own)
+    this.push(own)
     return true
   }
 
@@ -292,6 +361,47 @@ export class PoolCore<A, F = number> {
     return this.evict(covering ?? this.bins.largest())
   }
 
+  /**
+   * Detaches the block that has been held for the longest time; the caller must free it now. To keep held bytes within
+   * {@link PoolCore.maxHeldBytes}, do so while {@link PoolCore.excessHeld} says, after a block became held or that limit
+   * was lowered. Needs the option `recency`.
+   */
+  evictOldest(): PoolBlock<A, F> | undefined {
+    if (this.order === undefined) throw new Error("PoolCore: the oldest block is known only with the option recency")
+    return this.evictBlock(this.order.oldest)
+  }
+
+  /**
+   * Says that one step of the time to live of idle blocks has passed. Time is counted in whole steps: the step in which
+   * a block was released does not count for it, unless the owner calls this right after the release too, as it does
+   * when the release starts its timer. Nothing is freed by it: see {@link PoolCore.evictIdle}. Without the option
+   * `idle` it does nothing.
+   */
+  tick(): void {
+    this.decay?.tick()
+  }
+
+  /**
+   * Detaches the next block that has been idle for too long, if there is one; the caller must free it now. Of what
+   * became idle in one tick the share 1 − k / steps stays after k whole ticks, rounded up to whole blocks, and
+   * `keepBytes` are kept in any case; the longest idle go first.
+   */
+  evictIdle(): PoolBlock<A, F> | undefined {
+    return this.evictBlock(this.decay?.next(this.order?.oldest, this.heldBytes))
+  }
+
+  /**
+   * Detaches held blocks one after the other until no more than `target` bytes are managed, or nothing is held; the
+   * caller must free each before it asks for the next. The least is freed that does: less than one block too much.
+   */
+  *trim(target: number): Generator<PoolBlock<A, F>, void> {
+    while (this.managedBytes > target) {
+      const block = this.evictCovering(this.managedBytes - target)
+      if (block === undefined) return
+      yield block
+    }
+  }
+
   /** Detaches the held blocks one after the other, largest first; the caller must free each. */
   *evictAll(): Generator<PoolBlock<A, F>, void> {
     let block = this.evictLargest()
@@ -311,6 +421,7 @@ export class PoolCore<A, F = number> {
     this.managedBlocks--
     this.managedBytes -= own.capacity
     this.driverFrees++
+    this.updateKeeping()
     if (own.bin !== undefined) this.bins.leave(own.bin)
   }
 
@@ -333,13 +444,29 @@ export class PoolCore<A, F = number> {
       misses: this.misses,
       driverAllocations: this.driverAllocations,
       driverFrees: this.driverFrees,
-      releaseFailures: this.releaseFailures
+      releaseFailures: this.releaseFailures,
+      waiters: this.waiters
     }
   }
 
   // Sums stay exact because no limit is above 2^53−1.
   private availableBytes(): number {
-    return Math.min(this.maxBytes, largestByteCount) - this.managedBytes - this.reservedBytes
+    return Math.min(this.limit, largestByteCount) - this.managedBytes - this.reservedBytes
+  }
+
+  /** Kept off the path of a hit and its release: only what can end or begin an excess calls it. */
+  private updateKeeping(): void {
+    this.keepsUpTo = this.isHolding && this.availableBytes() >= 0 ? this.heldLimit : -1
+    const keepsAll = this.keepsUpTo === Infinity && this.order === undefined
+    // Not written without need, so that the engine may take it for a constant.
+    if (keepsAll !== this.keepsAll) this.keepsAll = keepsAll
+  }
+
+  private takeReserved(bytes: number): void {
+    if (bytes > this.reservedBytes) {
+      throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.reservedBytes} are reserved`)
+    }
+    this.reservedBytes -= bytes
   }
 
   private addMiss(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A, request: number): Block<A, F> {
@@ -380,7 +507,15 @@ export class PoolCore<A, F = number> {
     return own
   }
 
-  private hold(block: Block<A, F>): void {
+  /** Holds a block that has a bin, if it may be kept now. */
+  private keep(block: Block<A, F>): boolean {
+    if (block.capacity > this.keepsUpTo) return false
+    this.push(block)
+    if (this.order !== undefined) this.enter(this.order, block)
+    return true
+  }
+
+  private push(block: Block<A, F>): void {
     const bin = block.bin!
     block.state = "held"
     block.below = bin.top
@@ -393,15 +528,55 @@ export class PoolCore<A, F = number> {
   private pop(bin: Bin<Block<A, F>, F>): Block<A, F> {
     const block = bin.top!
     bin.top = block.below
+    this.unhold(block)
+    return block
+  }
+
+  /** What is left to do for a held block that is out of its bin's stack. */
+  private unhold(block: Block<A, F>): void {
+    if (this.order !== undefined) this.leave(this.order, block)
     block.below = undefined
     this.heldBlocks--
-    this.heldBytes -= bin.size
-    return block
+    this.heldBytes -= block.capacity
+  }
+
+  private enter(order: HeldOrder<Block<A, F>>, block: Block<A, F>): void {
+    if (block.below !== undefined) block.below.above = block
+    order.add(block)
+    this.decay?.add(block)
+  }
+
+  private leave(order: HeldOrder<Block<A, F>>, block: Block<A, F>): void {
+    if (block.below !== undefined) block.below.above = block.above
+    block.above = undefined
+    this.decay?.remove(block)
+    order.remove(block)
+  }
+
+  /** Takes everything out and puts it back, which leaves the bins as they were. */
+  private startOrder(): void {
+    const blocks = [...this.evictAll()] as Array<Block<A, F>>
+    const order = new HeldOrder<Block<A, F>>()
+    this.order = order
+    for (const block of blocks.toReversed()) {
+      this.push(block)
+      this.enter(order, block)
+    }
   }
 
   private evict(bin: Bin<Block<A, F>, F> | undefined): Block<A, F> | undefined {
     if (bin === undefined) return undefined
     const block = this.pop(bin)
+    block.state = "detached"
+    return block
+  }
+
+  /** The same for a block that may lie anywhere in its bin's stack, in a pool that keeps an order. */
+  private evictBlock(block: Block<A, F> | undefined): Block<A, F> | undefined {
+    if (block === undefined) return undefined
+    if (block.above === undefined) block.bin!.top = block.below
+    else block.above.below = block.below
+    this.unhold(block)
     block.state = "detached"
     return block
   }

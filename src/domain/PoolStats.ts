@@ -51,6 +51,8 @@ export interface PoolStats {
   readonly driverFrees: number
   /** Driver errors while a block was released or freed; they cannot fail the scope that closes, so they are counted. */
   readonly releaseFailures: number
+  /** Requests that wait for a release. */
+  readonly waiters: number
 }
 
 /**

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as BufferRequest from "../domain/BufferRequest.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as CallSite from "./CallSite.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
@@ -26,6 +27,11 @@ export interface AllocateOptions {
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** Shows in errors, and in a pool's lists of the largest holders. */
   readonly label?: string | undefined
+  /**
+   * Where in the program the memory was asked for, as "file:line:column". The library fills it in while call sites are
+   * tracked (see `TrackingAllocator`), unless it is given.
+   */
+  readonly callSite?: string | undefined
 }
 
 /**
@@ -192,12 +198,14 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | Comman
 export const allocate = (
   bytes: number,
   options?: AllocateOptions
-): Effect.Effect<DeviceBuffer, GpuError, Allocator | Scope.Scope> =>
-  Effect.flatMap(Allocator, (allocator) =>
+): Effect.Effect<DeviceBuffer, GpuError, Allocator | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return Effect.flatMap(Allocator, (allocator) =>
     Effect.acquireRelease(
-      allocator.allocate(bytes, options),
+      allocator.allocate(bytes, located),
       (buffer) => giveBack(allocator.freeUnsafe, buffer)
     ))
+}
 
 /**
  * Waits until the driver has really given back what was freed.

@@ -7,23 +7,102 @@
  * @see pyopencl.tools.MemoryPool, cupy.cuda.MemoryPool
  * @since 0.1.0
  */
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import type { GpuError } from "../domain/GpuError.ts"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import * as MemoryLimit from "../domain/MemoryLimit.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
+import { shown } from "../domain/ShownValue.ts"
 import * as Allocator from "./Allocator.ts"
+import * as CallSite from "./CallSite.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 import * as LeaseHolder from "./LeaseHolder.ts"
+import type { Budget } from "./leasing/Budget.ts"
+import type { Need } from "./leasing/Handlers.ts"
+import { MemoryPool } from "./leasing/MemoryPool.ts"
 import { PoolRequests } from "./leasing/PoolRequests.ts"
 import { type PooledBuffer, transfer } from "./PooledBuffer.ts"
-import { type BufferPoolOptions, optionsProblem } from "./PoolOptions.ts"
+import {
+  type BudgetOptions,
+  type BufferPoolOptions,
+  limitOf,
+  patienceOf,
+  type PoolAllocateOptions,
+  type PoolLimit,
+  settingsOf
+} from "./PoolOptions.ts"
 
 export type { AllocateOptions } from "./Allocator.ts"
-export type { BufferPoolOptions } from "./PoolOptions.ts"
+export type { Need } from "./leasing/Handlers.ts"
+export type {
+  BudgetOptions,
+  BufferPoolOptions,
+  ExhaustedOptions,
+  PoolAllocateOptions,
+  PoolLimit
+} from "./PoolOptions.ts"
+
+/**
+ * What a pool can do, and what a budget within one can: see {@link withBudget}.
+ *
+ * **Example** (A function that works on any pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const reserve = (pool: BufferPool.Pool, sizes: ReadonlyArray<number>) =>
+ *   Effect.scoped(Effect.forEach(sizes, (size) => pool.allocate(size), { discard: true }))
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pool {
+  /** A lease of `size` bytes until the caller's scope closes. See {@link allocate}. */
+  readonly allocate: (
+    size: number,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<PooledBuffer, GpuError, Scope.Scope>
+  /** Lends a lease of `size` bytes to `f`, without a scope. See {@link use}. */
+  readonly use: <A, E, R>(
+    size: number,
+    f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** The counters now; under a budget those of what is leased under it. */
+  readonly stats: Effect.Effect<PoolStats>
+  /** The largest live leases, largest first. See {@link holders}. */
+  readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
+  /** The limit now, in bytes; `Infinity` without one. */
+  readonly maxBytes: Effect.Effect<number>
+  /** Changes the limit, of the pool or of the budget. See {@link setLimit}. */
+  readonly setLimit: (limit: PoolLimit) => Effect.Effect<void, GpuError>
+  /** Gives held blocks back until no more than so many bytes are managed. See {@link trimTo}. */
+  readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
+  /** Gives all held blocks back, and waits until the driver has. Active leases stay. */
+  readonly freeHeld: Effect.Effect<void, GpuError>
+  /** From now on released blocks go straight back to the driver; frees the held ones. */
+  readonly stopHolding: Effect.Effect<void, GpuError>
+  /** From now on released blocks are kept again. */
+  readonly resumeHolding: Effect.Effect<void>
+  /** Asks a handler when memory has run out, until the scope closes. See {@link onOutOfMemory}. */
+  readonly onOutOfMemory: <R>(
+    handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+  ) => Effect.Effect<void, never, R | Scope.Scope>
+  /** A pool on the same memory that leases no more than so many bytes at a time. See {@link withBudget}. */
+  readonly budget: (
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ) => Effect.Effect<Pool, GpuError>
+}
 
 /**
  * The service.
@@ -43,29 +122,12 @@ export type { BufferPoolOptions } from "./PoolOptions.ts"
  * @category services
  * @since 0.1.0
  */
-export class BufferPool extends Context.Service<BufferPool, {
-  /** A lease of `size` bytes until the caller's scope closes. See {@link allocate}. */
-  readonly allocate: (
-    size: number,
-    options?: Allocator.AllocateOptions
-  ) => Effect.Effect<PooledBuffer, GpuError, Scope.Scope>
-  /** Lends a lease of `size` bytes to `f`, without a scope. See {@link use}. */
-  readonly use: <A, E, R>(
-    size: number,
-    f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-    options?: Allocator.AllocateOptions
-  ) => Effect.Effect<A, E | GpuError, R>
-  /** The pool's counters now. */
-  readonly stats: Effect.Effect<PoolStats>
-  /** Gives all held blocks back, and waits until the driver has. Active leases stay. */
-  readonly freeHeld: Effect.Effect<void, GpuError>
-  /** From now on released blocks go straight back to the driver; frees the held ones. */
-  readonly stopHolding: Effect.Effect<void, GpuError>
-}>()("effect-gpu-pool/BufferPool") {}
+export class BufferPool extends Context.Service<BufferPool, Pool>()("effect-gpu-pool/BufferPool") {}
 
 /**
  * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become
- * BufferReleased and every block goes back. Fails with InvalidRequest for options that make no sense.
+ * BufferReleased, requests that wait fail, and every block goes back. Fails with InvalidRequest for options that make no
+ * sense, and with Unsupported for a share of the memory of a device that does not report it.
  *
  * **Example** (A second pool, for one job)
  *
@@ -88,39 +150,103 @@ export class BufferPool extends Context.Service<BufferPool, {
 export const make = (
   options: BufferPoolOptions = {}
 ): Effect.Effect<
-  BufferPool["Service"],
+  Pool,
   GpuError,
   Scope.Scope | Allocator.Allocator | DeviceContext | CommandQueue
 > =>
   Effect.gen(function*() {
-    const problem = optionsProblem(options)
-    if (problem !== undefined) return yield* problem
     const device = yield* DeviceContext
+    const settings = settingsOf(options, device.info)
+    if (isGpuError(settings)) return yield* settings
     const allocator = yield* Allocator.Allocator
     const { driver } = yield* CommandQueue
-    const pool = new PoolRequests(options, device, allocator, driver)
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const memory = new MemoryPool(settings, device, allocator, driver, run)
     if (!allocator.immediate) {
       yield* Effect.logWarning(
         "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
           "Provide Allocator.layerImmediate, or use BufferPool.layer."
       )
     }
-    const run = Effect.runForkWith(yield* Effect.context<never>())
     const forgetLoss = device.status.onLost(() => {
-      run(pool.drop())
+      run(memory.drop())
     })
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), pool.close))
-    return BufferPool.of({
-      allocate: (size, options) => pool.allocate(size, options),
-      use: (size, f, options) => pool.use(size, f, options),
-      stats: Effect.sync(() => pool.leases.core.stats()),
-      freeHeld: Effect.suspend(() => pool.freeHeld()),
-      stopHolding: Effect.suspend(() => {
-        pool.leases.core.stopHolding()
-        return pool.freeHeld()
-      })
-    })
+    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), memory.close))
+    return serviceOf(new PoolRequests(memory, undefined, settings.patience, settings.label), device.info)
   })
+
+/** The pool itself, or a budget within it: all that concerns the memory is the same for both. */
+const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
+  const { budget, memory } = requests
+  return BufferPool.of({
+    allocate: (size, options) => requests.allocate(size, options),
+    use: (size, f, options) => requests.use(size, f, options),
+    stats: Effect.sync(() => budget === undefined ? memory.core.stats() : budget.stats()),
+    holders: (count = 3) => Effect.sync(() => requests.leases.largestHolders(count)),
+    maxBytes: Effect.sync(() => budget === undefined ? memory.core.maxBytes : budget.limit),
+    setLimit: (limit) =>
+      Effect.suspend(() => {
+        const bytes = changedLimit(limit, device, budget)
+        if (isGpuError(bytes)) return bytes
+        return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
+      }),
+    trimTo: (target) =>
+      Effect.suspend(() => {
+        const bytes = requiredBytes("BufferPool.trimTo", "bytes", target, device)
+        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
+      }),
+    freeHeld: memory.freeHeld,
+    stopHolding: Effect.suspend(() => {
+      memory.core.stopHolding()
+      return memory.freeHeld
+    }),
+    resumeHolding: Effect.sync(() => memory.resumeHolding()),
+    onOutOfMemory: (handler) => registered(requests, handler),
+    budget: (limit, options = {}) =>
+      Effect.suspend(() => {
+        const operation = "BufferPool.withBudget"
+        const bytes = requiredBytes(operation, "the budget", limit, device)
+        if (isGpuError(bytes)) return bytes
+        const patience = patienceOf(operation, options, requests.patience)
+        if (isGpuError(patience)) return patience
+        const nested = memory.budget(bytes, budget)
+        return Exit.succeed(
+          serviceOf(new PoolRequests(memory, nested, patience, options.label ?? requests.label), device)
+        )
+      })
+  })
+}
+
+const requiredBytes = (
+  operation: string,
+  name: string,
+  bytes: MemoryLimit.Input,
+  device: DeviceInfo
+): number | GpuError =>
+  MemoryLimit.resolve(operation, name, { bytes }, device) ??
+    invalidRequest(operation, `${name} is not given`, `Pass bytes, as 1048576 or "1 MiB".`)
+
+const changedLimit = (limit: PoolLimit, device: DeviceInfo, budget: Budget | undefined): number | GpuError => {
+  const operation = "BufferPool.setLimit"
+  if (typeof limit !== "object" || limit === null) {
+    return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass { maxBytes } or { maxFraction }.`)
+  }
+  if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
+    return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
+  }
+  return limitOf(operation, limit, device)
+}
+
+const registered = <R>(
+  requests: PoolRequests,
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, never, R | Scope.Scope> =>
+  Effect.contextWith((context: Context.Context<R | Scope.Scope>) =>
+    Effect.acquireRelease(
+      Effect.sync(() => requests.lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
+      (remove) => Effect.sync(remove)
+    )
+  )
 
 /**
  * A pool over whatever Allocator is in context, such as a decorated or a deferred one.
@@ -180,6 +306,31 @@ export const layer = (
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
 
 /**
+ * The same as {@link layer}, with options that come from configuration, whole or one by one.
+ *
+ * **Example** (The limit from the environment)
+ *
+ * ```ts
+ * import { Config, ConfigProvider, Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = BufferPool.layerConfig({ maxBytes: Config.String("GPU_POOL_LIMIT"), onExhausted: Config.succeed("wait") }).pipe(
+ *   Layer.provideMerge(Host.layer({ capacityBytes: 1 << 30 })),
+ *   Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { GPU_POOL_LIMIT: "50%" } })))
+ * )
+ * await Effect.runPromise(BufferPool.maxBytes.pipe(Effect.provide(Gpu))) // => 536870912
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Wrap<BufferPoolOptions>
+): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | CommandQueue> =>
+  Layer.unwrap(Effect.map(Config.unwrap(config), layer))
+
+/**
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.
  *
  * Fails with InvalidRequest (a size that is negative, fractional, NaN or above 2^53 - 1; an impossible usage),
@@ -203,9 +354,11 @@ export const layer = (
  */
 export const allocate = (
   size: number,
-  options?: Allocator.AllocateOptions
-): Effect.Effect<PooledBuffer, GpuError, BufferPool | Scope.Scope> =>
-  BufferPool.use((pool) => pool.allocate(size, options))
+  options?: PoolAllocateOptions
+): Effect.Effect<PooledBuffer, GpuError, BufferPool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return BufferPool.use((pool) => pool.allocate(size, located))
+}
 
 /**
  * Lends a lease of `size` bytes to `f` and takes it back when `f` has ended, however it ends. Cheaper than a scope of
@@ -225,8 +378,11 @@ export const allocate = (
 export const use = <A, E, R>(
   size: number,
   f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-  options?: Allocator.AllocateOptions
-): Effect.Effect<A, E | GpuError, R | BufferPool> => BufferPool.use((pool) => pool.use(size, f, options))
+  options?: PoolAllocateOptions
+): Effect.Effect<A, E | GpuError, R | BufferPool> => {
+  const located = CallSite.locate(options, use)
+  return BufferPool.use((pool) => pool.use(size, f, located))
+}
 
 /**
  * The pool's counters now.
@@ -299,6 +455,213 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
  * @since 0.1.0
  */
 export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.stopHolding)
+
+/**
+ * From now on released blocks are kept for reuse again, after {@link stopHolding}. In a pool whose device is lost
+ * nothing is kept any more.
+ *
+ * **Example** (Keeping nothing during one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const lean = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.acquireUseRelease(BufferPool.stopHolding, () => job, () => BufferPool.resumeHolding)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.use((pool) => pool.resumeHolding)
+
+/**
+ * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
+ * nothing is held; waits until the driver has them. Just enough goes: the smallest block that covers what is too much,
+ * else the largest ones first. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ *
+ * **Example** (Making room for somebody else)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* Effect.scoped(Effect.forEach([1024, 2048, 4096], (size) => BufferPool.allocate(size)))
+ *   yield* BufferPool.trimTo(6000)
+ *   return (yield* BufferPool.stats).heldBytes
+ * }).pipe(Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => 5120
+ * ```
+ *
+ * @see cudaMemPoolTrimTo
+ * @category accessors
+ * @since 0.1.0
+ */
+export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, BufferPool> =>
+  BufferPool.use((pool) => pool.trimTo(bytes))
+
+/**
+ * Changes the limit of the running pool, or under a budget that of the budget. Lowering it gives held blocks back, and
+ * leases stay: until enough of them have ended, what is released goes back to the driver and nothing new is leased.
+ * Requests that wait and can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}`
+ * stands for the device's default.
+ *
+ * Fails with InvalidRequest for what is no limit, Unsupported for a share of memory that the device does not report, and
+ * as {@link freeHeld}.
+ *
+ * **Example** (Leaving memory to a game that starts)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const background = BufferPool.setLimit({ maxBytes: "128 MiB" })
+ * const foreground = BufferPool.setLimit({ maxFraction: 0.8 })
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.set_limit
+ * @category accessors
+ * @since 0.1.0
+ */
+export const setLimit = (limit: PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
+  BufferPool.use((pool) => pool.setLimit(limit))
+
+/**
+ * The limit of the pool or budget now, in bytes; `Infinity` without one.
+ *
+ * **Example** (Asking for a tenth of the limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tenth = Effect.flatMap(BufferPool.maxBytes, (limit) => BufferPool.allocate(Math.floor(limit / 10)))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.get_limit
+ * @category accessors
+ * @since 0.1.0
+ */
+export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
+
+/**
+ * The largest live leases with their labels and ages, largest first: three unless told otherwise. The same evidence
+ * stands in an OutOfMemory error.
+ *
+ * **Example** (Saying who holds the memory when a wait takes too long)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const frame = BufferPool.allocate(1 << 24, { onExhausted: "wait" }).pipe(
+ *   Effect.timeoutOrElse({
+ *     duration: "1 second",
+ *     orElse: () => Effect.flatMap(BufferPool.holders(5), (holders) => Effect.fail({ _tag: "TooLate", holders } as const))
+ *   })
+ * )
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, BufferPool> =>
+  BufferPool.use((pool) => pool.holders(count))
+
+/**
+ * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
+ * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
+ * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
+ * begins anew; `false` asks the next one. A failure or a defect of a handler is the request's.
+ *
+ * Under a budget the handler is asked when that budget is exhausted.
+ *
+ * What a handler itself asks of the pool neither asks the handlers again nor waits.
+ *
+ * **Example** (A cache that gives way)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PooledBuffer } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const cache = yield* Effect.forEach([1024, 1024, 1024], (size) => BufferPool.allocate(size))
+ *   yield* BufferPool.onOutOfMemory(() => {
+ *     const oldest = cache.shift()
+ *     return oldest === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(oldest), true)
+ *   })
+ *   yield* BufferPool.allocate(2048)
+ *   return cache.length
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer({ maxBytes: 3072 })), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => 1
+ * ```
+ *
+ * @see rmm.mr.FailureCallbackResourceAdaptor
+ * @category resource management
+ * @since 0.1.0
+ */
+export const onOutOfMemory = <R>(
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, never, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
+
+/**
+ * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+ *
+ * **Details**
+ *
+ * A budget counts the capacity of active leases and of requests under way, not what the pool holds. A lease stays
+ * charged to the budget that acquired it until it ends, wherever it is transferred to. A request over the budget fails
+ * with LimitExceeded if it can never fit, else it waits or fails as the options say, or as the pool does; requests wait
+ * for a budget in a line of its own, so they do not keep others from the pool. `stats`, `setLimit`, `maxBytes`,
+ * `holders` and `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding`
+ * the pool.
+ *
+ * Fails with InvalidRequest for what is no limit, and Unsupported for a share of memory that the device does not report.
+ *
+ * **Example** (A tenant with a share of its own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const greedy = Effect.scoped(Effect.forEach([1024, 1024, 1024], (size) => BufferPool.allocate(size)))
+ * const program = greedy.pipe(
+ *   BufferPool.withBudget(2048),
+ *   Effect.catchReason("GpuError", "OutOfMemory", ({ limitName, limit }) => Effect.succeed([limitName, limit])),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => ["budget", 2048]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const withBudget: {
+  (
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool>
+} = dual(
+  (args) => Effect.isEffect(args[0]),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+    BufferPool.use((pool) =>
+      Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, BufferPool, budget))
+    )
+)
 
 /**
  * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything

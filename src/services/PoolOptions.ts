@@ -3,23 +3,127 @@
  *
  * @since 0.1.0
  */
-import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
-import type { SizePolicy } from "../domain/SizePolicy.ts"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import type { IdleDecayOptions } from "../domain/IdleDecay.ts"
+import * as MemoryLimit from "../domain/MemoryLimit.ts"
+import * as SizePolicy from "../domain/SizePolicy.ts"
+import type { AllocateOptions } from "./Allocator.ts"
+import type { Patience } from "./leasing/LeaseRequest.ts"
 
 /**
- * How a pool behaves.
+ * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
+ * give memory back.
+ *
+ * **Example** (Waiting in a pool that mostly fails)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const patient = BufferPool.allocate(1 << 20, { onExhausted: "wait", waitAtMost: "2 seconds" })
+ * ```
  *
  * @category models
  * @since 0.1.0
  */
-export interface BufferPoolOptions {
+export interface ExhaustedOptions {
+  /** `"fail"` (the default of a pool), or `"wait"`: first come, first served, interruptible, without polling. */
+  readonly onExhausted?: "fail" | "wait" | undefined
+  /** How long a request waits at most before it fails with OutOfMemory, evidence and all. Without it: for ever. */
+  readonly waitAtMost?: Duration.Input | undefined
+}
+
+/**
+ * What one request to a pool may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolAllocateOptions extends AllocateOptions, ExhaustedOptions {}
+
+/**
+ * What a budget may say: what requests under it do that do not say it themselves, instead of what the pool says.
+ *
+ * **Example** (A budget whose requests wait)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tile = BufferPool.use(1 << 20, () => Effect.void)
+ * const tiles = Effect.replicateEffect(tile, 100, { concurrency: "unbounded" }).pipe(
+ *   BufferPool.withBudget("8 MiB", { onExhausted: "wait", label: "tile" })
+ * )
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BudgetOptions extends ExhaustedOptions {
+  /** The label of leases without one of their own. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A limit: bytes, or a share of the device's memory from 0 to 1, not both. Neither stands for the device's default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolLimit {
+  /** Bytes, or "512 MiB", or "50%"; `Infinity` for no limit. */
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxFraction?: number | undefined
+}
+
+/**
+ * How a pool behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"` where the
+ * backend reports it: see `MemoryLimit.Input`.
+ *
+ * **Example** (A patient pool that gives idle memory back)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const pool = BufferPool.layer({
+ *   maxBytes: "512 MiB",
+ *   onExhausted: "wait",
+ *   idleTimeToLive: "30 seconds",
+ *   idleKeepBytes: "64 MiB"
+ * })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferPoolOptions extends ExhaustedOptions {
   /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy | undefined
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
   /**
-   * The most bytes that the pool may manage and reserve together. Without it the device's own default: OpenCL's global
-   * memory size, no limit elsewhere.
+   * The most bytes that the pool may manage and reserve together. Without it, and without `maxFraction`, the device's
+   * own default: OpenCL's global memory size, no limit elsewhere.
    */
-  readonly maxBytes?: number | undefined
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
+  readonly maxFraction?: number | undefined
+  /** The most bytes that the pool keeps for reuse: what is over it goes, the longest held first. Default: no limit. */
+  readonly maxHeldBytes?: MemoryLimit.Input | undefined
+  /**
+   * How long a held block may be idle. What nobody asks for goes in `idleSteps` parts over that time, the longest idle
+   * first, and all of it after that time and one step more. Default: held blocks stay.
+   */
+  readonly idleTimeToLive?: Duration.Input | undefined
+  /** Held bytes that stay however long they are idle. Default 0. */
+  readonly idleKeepBytes?: MemoryLimit.Input | undefined
+  /** The parts in which idle memory goes, from 1 to 1000. Default 4. */
+  readonly idleSteps?: number | undefined
+  /**
+   * How often a waiting request may be passed by later ones that fit where it does not. Default 16; 0 serves strictly in
+   * order.
+   */
+  readonly maxOvertakes?: number | undefined
   /**
    * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
    * default) hands memory out as it is; `"acquire"` fills the whole block with zeros, in queue order, before each
@@ -30,24 +134,51 @@ export interface BufferPoolOptions {
   readonly label?: string | undefined
 }
 
+/**
+ * Options that were checked and made definite for one device.
+ *
+ * @internal
+ */
+export interface PoolSettings {
+  readonly sizePolicy: SizePolicy.SizePolicy
+  readonly maxBytes: number
+  readonly maxHeldBytes: number
+  readonly idle: IdleDecayOptions | undefined
+  /** The time from one part of idle memory to the next. */
+  readonly stepMillis: number
+  readonly patience: Patience
+  readonly maxOvertakes: number
+  readonly clear: boolean
+  readonly label: string | undefined
+}
+
 const operation = "BufferPool.layer"
 
-const maxBytesProblem = (maxBytes: unknown): GpuError | undefined =>
-  maxBytes === undefined || maxBytes === Infinity || (Number.isSafeInteger(maxBytes) && Number(maxBytes) >= 0)
+const oneOf = (
+  where: string,
+  name: string,
+  value: unknown,
+  allowed: ReadonlyArray<string>
+): GpuError | undefined =>
+  value === undefined || allowed.some((one) => one === value)
+    ? undefined
+    : invalidRequest(
+      where,
+      `${name} "${String(value)}" is unknown`,
+      `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
+    )
+
+const countProblem = (name: string, value: unknown, least: number, most: number): GpuError | undefined =>
+  value === undefined || (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most)
     ? undefined
     : invalidRequest(
       operation,
-      `maxBytes ${String(maxBytes)} is no whole number of bytes from 0 to 2^53 - 1`,
-      "Leave it out for the device's default, or pass Infinity for no limit."
+      `${name} ${String(value)} is no whole number from ${least} to ${most}`,
+      "Leave it out for the default."
     )
 
-const clearProblem = (clear: unknown): GpuError | undefined =>
-  clear === undefined || clear === "never" || clear === "acquire"
-    ? undefined
-    : invalidRequest(operation, `clear "${String(clear)}" is unknown`, `Pass "never" or "acquire".`)
-
 /** Programs without a type checker pass anything. */
-const policyProblem = (policy: Partial<SizePolicy> | null | undefined): GpuError | undefined => {
+const policyProblem = (policy: Partial<SizePolicy.SizePolicy> | null | undefined): GpuError | undefined => {
   if (policy === undefined) return undefined
   if (typeof policy?.blockSize !== "function") {
     return invalidRequest(
@@ -64,10 +195,84 @@ const policyProblem = (policy: Partial<SizePolicy> | null | undefined): GpuError
   )
 }
 
+/** In milliseconds. */
+const millis = (
+  where: string,
+  name: string,
+  value: Duration.Input | undefined,
+  least: number,
+  absent: number
+): number | GpuError => {
+  if (value === undefined) return absent
+  const duration = Option.getOrUndefined(Duration.fromInput(value))
+  const given = duration === undefined ? Number.NaN : Duration.toMillis(duration)
+  return given >= least ? given : invalidRequest(
+    where,
+    `${name} ${String(value)} is no duration of at least ${least} ms`,
+    `Pass milliseconds or a text such as "10 seconds", or leave it out.`
+  )
+}
+
 /**
- * Why no pool can be built with these options, or `undefined`.
+ * What a request or a pool says about waiting, over what holds without it.
  *
  * @internal
  */
-export const optionsProblem = ({ clear, maxBytes, sizePolicy }: BufferPoolOptions): GpuError | undefined =>
-  maxBytesProblem(maxBytes) ?? clearProblem(clear) ?? policyProblem(sizePolicy)
+export const patienceOf = (
+  where: string,
+  { onExhausted, waitAtMost }: ExhaustedOptions,
+  without: Patience
+): Patience | GpuError => {
+  const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
+  if (problem !== undefined) return problem
+  const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
+  return isGpuError(longest) ? longest : { onExhausted: onExhausted ?? without.onExhausted, waitAtMost: longest }
+}
+
+/**
+ * The limit of a pool in bytes; without one the device's own.
+ *
+ * @internal
+ */
+export const limitOf = (
+  where: string,
+  { maxBytes, maxFraction }: PoolLimit,
+  device: DeviceInfo
+): number | GpuError =>
+  MemoryLimit.resolve(where, "maxBytes", { bytes: maxBytes, fraction: maxFraction }, device) ??
+    device.limits.defaultMaxBytes ?? Infinity
+
+/**
+ * What the options mean on a device, or why no pool can be built with them.
+ *
+ * @internal
+ */
+export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): PoolSettings | GpuError => {
+  const { clear, idleSteps = 4, label, maxOvertakes = 16, sizePolicy } = options
+  const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? policyProblem(sizePolicy) ??
+    countProblem("idleSteps", idleSteps, 1, 1000) ??
+    countProblem("maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
+  if (problem !== undefined) return problem
+  const maxBytes = limitOf(operation, options, device)
+  if (isGpuError(maxBytes)) return maxBytes
+  const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
+    Infinity
+  if (isGpuError(maxHeldBytes)) return maxHeldBytes
+  const keepBytes = MemoryLimit.resolve(operation, "idleKeepBytes", { bytes: options.idleKeepBytes }, device) ?? 0
+  if (isGpuError(keepBytes)) return keepBytes
+  const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
+  if (isGpuError(timeToLive)) return timeToLive
+  const patience = patienceOf(operation, options, { onExhausted: "fail", waitAtMost: Infinity })
+  if (isGpuError(patience)) return patience
+  return {
+    sizePolicy: sizePolicy ?? SizePolicy.defaultPolicy,
+    maxBytes,
+    maxHeldBytes,
+    idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },
+    stepMillis: timeToLive / idleSteps,
+    patience,
+    maxOvertakes,
+    clear: clear === "acquire",
+    label
+  }
+}

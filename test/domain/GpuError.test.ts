@@ -26,6 +26,7 @@ const evidence = fc.record({
   requested: bytes,
   blockSize: bytes,
   pooled: fc.constant(true),
+  limitName: fc.constantFrom("maxBytes" as const, "budget" as const),
   limit: fc.oneof(bytes, fc.constant(Infinity)),
   activeBytes: fc.oneof(bytes, fc.constant(0)),
   heldBytes: bytes,
@@ -33,6 +34,7 @@ const evidence = fc.record({
   reservedBytes: fc.oneof(bytes, fc.constant(0)),
   largestHeldBytes: bytes,
   rungs,
+  waitedMillis: fc.option(fc.nat(), { nil: undefined }),
   holders: fc.array(holder, { maxLength: 3 })
 })
 
@@ -41,16 +43,17 @@ const outOfMemory = evidence.map((fields): Case => ({
   values: [
     fields.requested,
     fields.blockSize,
-    fields.limit === Infinity ? "no byte limit" : fields.limit,
+    fields.limit === Infinity ? "no byte limit" : `${fields.limitName} ${fields.limit}`,
     fields.activeBytes,
     fields.heldBytes,
     fields.managedBytes,
     fields.reservedBytes,
     fields.largestHeldBytes,
     ...fields.rungs,
+    ...(fields.waitedMillis === undefined ? [] : [`waited ${fields.waitedMillis} ms`]),
     ...fields.holders.flatMap(({ age, label, size }) => [label ?? "(no label)", size, age])
   ],
-  next: /Release leases and retry|ask for less, raise maxBytes/
+  next: /Release leases and retry|ask for less, raise (maxBytes|the budget)/
 }))
 
 const limitExceeded = fc.record({ operation: word, requested: bytes, limitName: word, limit: bytes }).map(

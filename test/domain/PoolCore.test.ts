@@ -128,7 +128,7 @@ describe("PoolCore", () => {
     assert.strictEqual(core.deficit(1), 1)
     core.unreserve(40)
     assert.strictEqual(core.deficit(40), 0)
-    core.maxBytes = Infinity
+    core.setMaxBytes(Infinity)
     assert.isFalse(core.reserve(largest))
     assert.strictEqual(core.deficit(largest), 60)
     assert.isTrue(core.reserve(largest - 60))

@@ -25,6 +25,7 @@ describe("OutOfMemory", () => {
         _tag: "OutOfMemory",
         requested: 400,
         blockSize: 400,
+        limitName: "maxBytes",
         limit: 1000,
         activeBytes: 650,
         heldBytes: 100,
@@ -33,6 +34,7 @@ describe("OutOfMemory", () => {
         largestHeldBytes: 60,
         pooled: true,
         rungs: ["bin"],
+        waitedMillis: undefined,
         holders: [
           { label: "frames", size: 300, capacity: 300, age: 3 },
           { label: undefined, size: 200, capacity: 200, age: 1 },
@@ -41,7 +43,7 @@ describe("OutOfMemory", () => {
       }
       deepStrictEqual<object>({ ...error }, evidence)
       deepStrictEqual(JSON.parse(JSON.stringify(error)), JSON.parse(JSON.stringify(evidence)))
-      assert.include(error.message, "400 bytes asked for (block of 400), limit 1000")
+      assert.include(error.message, "400 bytes asked for (block of 400), maxBytes 1000")
       assert.include(error.message, "frames 300 B, 3 leases ago; (no label) 200 B, 1 leases ago; weights 100 B")
       assert.include(error.message, "Release leases and retry")
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))

@@ -1,11 +1,11 @@
 /**
  * The reference model of PoolCore: one array of blocks, linear scans, BigInt bytes.
  */
+import type { IdleDecayOptions } from "../../src/domain/IdleDecay.ts"
+import type { PoolCoreOptions } from "../../src/domain/PoolCore.ts"
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
 
 export const largest = Number.MAX_SAFE_INTEGER
-
-// The reference model: one array of blocks, linear scans, BigInt bytes.
 
 type State = "active" | "held" | "gone"
 
@@ -17,6 +17,8 @@ export interface ModelBlock {
   request: bigint
   state: State
   heldAt: number
+  /** The tick in which it became idle. */
+  idleSince: number
   /** When its bin last became non-empty: of two bins of one size, the later is evicted first. */
   binFilledAt: number
 }
@@ -40,7 +42,8 @@ const noStats = (): BigStats => ({
   misses: 0n,
   driverAllocations: 0n,
   driverFrees: 0n,
-  releaseFailures: 0n
+  releaseFailures: 0n,
+  waiters: 0n
 })
 
 const bigMax = (a: bigint, b: bigint): bigint => a > b ? a : b
@@ -51,9 +54,24 @@ const sum = (blocks: ReadonlyArray<ModelBlock>, bytes: (block: ModelBlock) => bi
 export class Model {
   blocks: Array<ModelBlock> = []
   holding = true
-  limit: number = Infinity
+  limit: number
+  maxHeld: number
+  /** Whether it knows how long its blocks have been held. */
+  ordered: boolean
+  releases = 0n
+  readonly idle: IdleDecayOptions | undefined
   private clock = 0
+  private now = 0
+  /** The bytes that became idle in each tick and still were when it ended. */
+  private readonly idled = new Map<number, bigint>()
   private readonly totals = noStats()
+
+  constructor(options: PoolCoreOptions) {
+    this.limit = options.maxBytes ?? Infinity
+    this.maxHeld = options.maxHeldBytes ?? Infinity
+    this.idle = options.idle
+    this.ordered = options.recency === true || options.idle !== undefined || this.maxHeld < Infinity
+  }
 
   held(family?: string): Array<ModelBlock> {
     return this.blocks.filter((block) => block.state === "held" && (family === undefined || block.family === family))
@@ -93,6 +111,7 @@ export class Model {
       request: 0n,
       state: "gone",
       heldAt: 0,
+      idleSince: 0,
       binFilledAt: 0
     }
     this.blocks.push(block)
@@ -129,25 +148,70 @@ export class Model {
 
   /** False when the block has to be freed. */
   release(block: ModelBlock): boolean {
-    block.state = "gone"
-    block.request = 0n
+    this.end(block)
     return this.keep(block)
   }
 
+  end(block: ModelBlock): void {
+    this.releases++
+    block.state = "gone"
+    block.request = 0n
+  }
+
   keep(block: ModelBlock): boolean {
-    if (!this.holding || !block.binned) return false
-    const others = this.held(block.family).filter((other) => other.capacity === block.capacity)
-    this.clock++
-    block.heldAt = this.clock
-    block.binFilledAt = others[0]?.binFilledAt ?? this.clock
-    block.state = "held"
+    const excess = this.available() < 0n || Number(block.capacity) > this.maxHeld
+    if (!this.holding || !block.binned || excess) return false
+    this.hold(block)
     return true
   }
 
+  setMaxHeld(bytes: number): void {
+    this.maxHeld = bytes
+    if (this.ordered || bytes === Infinity) return
+    this.ordered = true
+    const blocks = this.held().sort(largestFirst).reverse()
+    for (const block of blocks) block.state = "gone"
+    for (const block of blocks) this.hold(block)
+  }
+
+  oldest(): ModelBlock | undefined {
+    return this.held().sort((a, b) => a.heldAt - b.heldAt)[0]
+  }
+
+  tick(): void {
+    const became = this.held().filter((block) => block.idleSince === this.now)
+    this.idled.set(this.now, sum(became, (block) => block.capacity))
+    this.now++
+  }
+
+  /** The blocks by the time that they have been idle, in whole ticks, the longest first; of each the oldest first. */
+  cohorts(
+    steps: number
+  ): ReadonlyArray<{ readonly idle: number; readonly staying: bigint; blocks: Array<ModelBlock> }> {
+    const idleFor = (block: ModelBlock) => Math.min(Math.max(this.now - 1 - block.idleSince, 0), steps)
+    return Array.from({ length: steps }, (_, n) => steps - n).map((idle) => {
+      const idled = this.idled.get(this.now - 1 - idle) ?? 0n
+      const left = BigInt(steps - idle)
+      return {
+        idle,
+        staying: (idled * left + BigInt(steps) - 1n) / BigInt(steps),
+        blocks: this.held().filter((block) => idleFor(block) === idle).sort((a, b) => a.heldAt - b.heldAt)
+      }
+    })
+  }
+
+  nextIdle(): ModelBlock | undefined {
+    if (this.idle === undefined) return undefined
+    const spare = sum(this.held(), (block) => block.capacity) - BigInt(this.idle.keepBytes)
+    const going = this.cohorts(this.idle.steps).find(({ blocks, staying }) => {
+      const over = sum(blocks, (block) => block.capacity) - staying
+      return blocks.length > 0 && blocks[0]!.capacity <= (over < spare ? over : spare)
+    })
+    return going?.blocks[0]
+  }
+
   largest(): ModelBlock | undefined {
-    return this.held().sort((a, b) =>
-      a.capacity === b.capacity ? evictionOrder(a, b) : a.capacity > b.capacity ? -1 : 1
-    )[0]
+    return this.held().sort(largestFirst)[0]
   }
 
   covering(deficit: number): ModelBlock | undefined {
@@ -175,6 +239,15 @@ export class Model {
     }
   }
 
+  private hold(block: ModelBlock): void {
+    const others = this.held(block.family).filter((other) => other.capacity === block.capacity)
+    this.clock++
+    block.heldAt = this.clock
+    block.idleSince = this.now
+    block.binFilledAt = others[0]?.binFilledAt ?? this.clock
+    block.state = "held"
+  }
+
   private sums() {
     const held = this.held()
     const active = this.active()
@@ -197,3 +270,6 @@ export class Model {
 
 const evictionOrder = (a: ModelBlock, b: ModelBlock): number =>
   a.family === b.family ? b.heldAt - a.heldAt : b.binFilledAt - a.binFilledAt
+
+const largestFirst = (a: ModelBlock, b: ModelBlock): number =>
+  a.capacity === b.capacity ? evictionOrder(a, b) : a.capacity > b.capacity ? -1 : 1

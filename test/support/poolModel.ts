@@ -108,7 +108,8 @@ export class PoolModel {
     misses: 0n,
     driverAllocations: 0n,
     driverFrees: 0n,
-    releaseFailures: 0n
+    releaseFailures: 0n,
+    waiters: 0n
   }
   readonly #options: ModelOptions
 

@@ -3,22 +3,12 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
+import type * as Duration from "effect/Duration"
+import * as Delay from "../../domain/Delay.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { FaultPlan, type FaultWindow } from "../../domain/FaultPlan.ts"
 
-/**
- * Which calls a planned fault meets.
- *
- * @category models
- * @since 0.1.0
- */
-export interface FaultWindow {
-  /** The first call that fails, counted from now: 1, the default, is the next one. */
-  readonly nth?: number | undefined
-  /** How many calls in a row fail, 1 when left out; `Infinity` for all from there on. */
-  readonly times?: number | undefined
-}
+export type { FaultWindow } from "../../domain/FaultPlan.ts"
 
 /**
  * Waiting times that the backend adds, by kind. They pass on Effect's clock, so that a TestClock drives them.
@@ -62,12 +52,12 @@ export interface Delays {
  * @since 0.1.0
  */
 export class Faults {
-  readonly #openings = new Plan<string>()
-  readonly #operations = new Plan<string>()
-  readonly #allocations = new Plan<"OutOfMemory" | "DriverError">()
-  readonly #frees = new Plan<string>()
-  readonly #commands = new Plan<string>()
-  readonly #reads = new Plan<never>()
+  readonly #openings = new FaultPlan<string>()
+  readonly #operations = new FaultPlan<string>()
+  readonly #allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
+  readonly #frees = new FaultPlan<string>()
+  readonly #commands = new FaultPlan<string>()
+  readonly #reads = new FaultPlan<never>()
   readonly #devices = new Set<DeviceStatus>()
   #delays: { readonly allocations: Duration.Duration | undefined; readonly reads: Duration.Duration | undefined } =
     noDelays
@@ -138,7 +128,7 @@ export class Faults {
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
   delay(delays: Delays): void {
-    this.#delays = { allocations: delayOrThrow(delays.allocations), reads: delayOrThrow(delays.reads) }
+    this.#delays = { allocations: Delay.planned(delays.allocations), reads: Delay.planned(delays.reads) }
   }
 
   /** Forgets every planned fault and delay. The counts stay. */
@@ -219,53 +209,3 @@ export class Faults {
 export const makeFaults = (): Faults => new Faults()
 
 const noDelays = { allocations: undefined, reads: undefined }
-
-/**
- * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN
- * for 0.
- *
- * @internal
- */
-export const parseDelay = (input: Duration.Input): Duration.Duration | undefined => {
-  const duration = Number.isNaN(input) ? undefined : Option.getOrUndefined(Duration.fromInput(input))
-  return duration === undefined || Duration.isNegative(duration) ? undefined : duration
-}
-
-const delayOrThrow = (input: Duration.Input | undefined): Duration.Duration | undefined => {
-  const duration = parseDelay(input ?? 0)
-  if (duration === undefined) {
-    throw new RangeError(`Faults: ${String(input)} is no delay. Pass a duration of at least 0.`)
-  }
-  return input === undefined ? undefined : duration
-}
-
-/** Calls of one kind: how many there were, and which of the next ones meet a fault. */
-class Plan<A> {
-  count = 0
-  #windows: ReadonlyArray<{ readonly first: number; readonly last: number; readonly fault: A }> = []
-
-  add(window: FaultWindow | undefined, fault: A): void {
-    const nth = positive("nth", window?.nth ?? 1)
-    const times = window?.times === Infinity ? Infinity : positive("times", window?.times ?? 1)
-    const first = this.count + nth
-    this.#windows = [...this.#windows, { first, last: first + times - 1, fault }]
-  }
-
-  clear(): void {
-    this.#windows = []
-  }
-
-  /** Counts a call and answers the fault that it meets, the one planned first if there are several. */
-  next(): A | undefined {
-    const call = ++this.count
-    if (this.#windows.length === 0) return undefined
-    const met = this.#windows.find((window) => window.first <= call && call <= window.last)
-    this.#windows = this.#windows.filter((window) => window.last > call)
-    return met?.fault
-  }
-}
-
-const positive = (name: string, value: number): number => {
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new RangeError(`Faults: ${name} ${value} is no positive integer. The next call is 1.`)
-}

@@ -14,6 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Delay from "../../domain/Delay.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import {
@@ -27,7 +28,7 @@ import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
-import { Faults, parseDelay } from "./Faults.ts"
+import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
 import { HostMemory } from "./HostMemory.ts"
@@ -292,7 +293,7 @@ const resolve = (options: HostOptions): Settings | GpuError => {
       "Leave it out for the default."
     )
   }
-  const latency = parseDelay(options.latency ?? 0)
+  const latency = Delay.parse(options.latency ?? 0)
   if (latency === undefined) {
     return invalidRequest(
       "Host.layer",

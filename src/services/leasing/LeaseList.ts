@@ -17,6 +17,8 @@ export class LeaseList {
   readonly scope: Scope.Scope | undefined
   readonly pool: LeasePool
   closed = false
+  /** Requests that wait for leases of it. */
+  waiting = 0
   /** The lease that came last, chained to the others through `previousInList`. */
   last: PooledBuffer | undefined = undefined
 
@@ -46,6 +48,7 @@ export class LeaseList {
   close(): Effect.Effect<void> {
     this.closed = true
     this.pool.forget(this)
+    if (this.waiting > 0) this.pool.endWaiters()
     return this.endAll("scopeClosed")
   }
 

@@ -27,6 +27,17 @@ export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): 
   return left.length === 0 ? Exit.void : Effect.all(left, { discard: true })
 }
 
+/**
+ * The one after the other, of two things of which mostly neither is to be done.
+ *
+ * @internal
+ */
+export const together = (
+  one: Effect.Effect<void> | undefined,
+  other: Effect.Effect<void> | undefined
+): Effect.Effect<void> | undefined =>
+  one === undefined || other === undefined ? one ?? other : Effect.andThen(one, other)
+
 /** @internal */
 export class LeasePool {
   readonly info: DeviceInfo
@@ -35,8 +46,14 @@ export class LeasePool {
   closed = false
   /** The live leases of `use`. */
   readonly loans = new LeaseList(this, undefined)
-  /** Leases granted so far; their ages are counted from it. */
-  #sequence = 0
+  /** Others who grant leases on the same blocks, while they have live ones. */
+  readonly branches = new Set<LeasePool>()
+  /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
+  onReturn: (() => Effect.Effect<void> | undefined) | undefined = undefined
+  /** What follows from a scope that closes while requests wait for leases of it. */
+  endWaiters: () => void = () => {}
+  /** The number of the next lease. */
+  sequence = 0
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
   /** The other lists, by scope. */
@@ -52,6 +69,11 @@ export class LeasePool {
     this.#allocator = allocator
   }
 
+  /** Leases granted so far, which ages are counted by. */
+  get granted(): number {
+    return this.sequence
+  }
+
   /** A lease on an active block, or of zero bytes without a block. */
   grant(
     list: LeaseList,
@@ -62,7 +84,7 @@ export class LeasePool {
   ): PooledBuffer {
     // Mostly the same lease comes again: a comparison is cheaper than a write.
     if (block !== undefined && block.value.label !== label) block.value.label = label
-    const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
+    const lease = new PooledBuffer(block, size, usage, label, this.sequence++)
     list.add(lease)
     return lease
   }
@@ -77,7 +99,13 @@ export class LeasePool {
     const block = lease.block
     if (block === undefined) return undefined
     lease.block = undefined
-    return this.recycle(block)
+    return this.takeBack(block)
+  }
+
+  /** The block of a lease that has ended. */
+  takeBack(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
+    const failed = this.recycle(block)
+    return this.onReturn === undefined ? failed : together(failed, this.onReturn())
   }
 
   /** Makes an active block held, or frees it. */
@@ -94,9 +122,10 @@ export class LeasePool {
     return Exit.isSuccess(exit) ? undefined : this.#releaseFailed(exit)
   }
 
-  freeHeld(): Effect.Effect<void> {
+  /** Frees detached blocks one after the other; each is evicted only when the one before it is gone. */
+  freeAll(blocks: Iterable<PoolBlock<DeviceBuffer>>): Effect.Effect<void> {
     const failures: Array<Effect.Effect<void> | undefined> = []
-    for (const block of this.core.evictAll()) failures.push(this.free(block))
+    for (const block of blocks) failures.push(this.free(block))
     return allOf(failures)
   }
 
@@ -104,14 +133,15 @@ export class LeasePool {
   close(): Effect.Effect<void> {
     this.closed = true
     this.core.stopHolding()
-    const ended = this.#openLists().map((list) => list.endAll("poolClosed"))
-    return Effect.andThen(allOf(ended), this.freeHeld())
+    this.onReturn = undefined
+    const ended = [...this.#allLists()].map((list) => list.endAll("poolClosed"))
+    return Effect.andThen(allOf(ended), this.freeAll(this.core.evictAll()))
   }
 
   /** The largest live leases, for the evidence of an out-of-memory error. */
   largestHolders(count: number): ReadonlyArray<Holder> {
     const largest: Array<PooledBuffer> = []
-    for (const list of this.#openLists()) {
+    for (const list of this.#allLists()) {
       for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
         const least = largest[count - 1]
         if (lease.block === undefined || (least !== undefined && least.size >= lease.size)) continue
@@ -124,7 +154,7 @@ export class LeasePool {
       label: lease.label,
       size: lease.size,
       capacity: lease.capacity,
-      age: this.#sequence - lease.sequence - 1
+      age: this.granted - lease.sequence - 1
     }))
   }
 
@@ -167,6 +197,11 @@ export class LeasePool {
     this.#recentList = list
     if (recent !== undefined) this.#lists.set(recent.scope, recent)
     if (this.#lists.size > 0) this.#lists.delete(list.scope)
+  }
+
+  *#allLists(): Generator<LeaseList> {
+    yield* this.#openLists()
+    for (const branch of this.branches) yield* branch.#openLists()
   }
 
   #openLists(): ReadonlyArray<LeaseList> {

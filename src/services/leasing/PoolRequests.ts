@@ -1,77 +1,70 @@
 /**
- * What a pool does with requests: checks them, answers a hit in one step, and sends a miss up the ladder.
+ * What a pool does with requests: checks them, answers a hit in one step, and sends the others the long way. A budget
+ * has requests of its own, on the memory of its pool.
  *
  * @internal
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
-import { type PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
-import * as SizePolicy from "../../domain/SizePolicy.ts"
-import type { AllocateOptions, Allocator } from "../Allocator.ts"
-import type { CommandQueue } from "../CommandQueue.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { DeviceContext } from "../DeviceContext.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import type { BufferPoolOptions } from "../PoolOptions.ts"
-import { climb, type LadderPool, type LeaseRequest, unavailable } from "./Ladder.ts"
+import { patienceOf, type PoolAllocateOptions } from "../PoolOptions.ts"
+import { type Budget, Charge } from "./Budget.ts"
+import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
-import { LeasePool } from "./LeasePool.ts"
+import { type LeasePool, together } from "./LeasePool.ts"
+import { type LeaseRequest, type Patience, unavailable } from "./LeaseRequest.ts"
+import type { MemoryPool } from "./MemoryPool.ts"
 
 const operation = "BufferPool.allocate"
 
+const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
+  if (options !== undefined) CallSite.note(lease, options.callSite)
+  return lease
+}
+
 /** @internal */
-export class PoolRequests implements LadderPool {
+export class PoolRequests {
+  readonly memory: MemoryPool
   readonly leases: LeasePool
-  readonly allocator: Allocator["Service"]
-  readonly status: DeviceContext["Service"]["status"]
-  readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
-  readonly #driver: CommandQueue["Service"]["driver"]
-  readonly #clear: boolean
+  readonly budget: Budget | undefined
+  /** What requests do that do not say it themselves. */
+  readonly patience: Patience
   /** What leases without a label of their own are called. */
-  readonly #label: string | undefined
-  readonly #limits: DeviceLimits
+  readonly label: string | undefined
   /** No request above it can ever be served by the device. */
   readonly #largest: number
-  readonly #policy: SizePolicy.SizePolicy
-  readonly #sizeOf: (request: number) => number
-  readonly #exactSizeOf: (request: number) => number
 
-  constructor(
-    options: BufferPoolOptions,
-    device: DeviceContext["Service"],
-    allocator: Allocator["Service"],
-    driver: CommandQueue["Service"]["driver"]
-  ) {
-    const { defaultMaxBytes, granularity, maxBufferSize, memoryBytes = Infinity } = device.info.limits
-    const maxBytes = options.maxBytes ?? defaultMaxBytes ?? Infinity
-    const sizes = { granularity, maxBlockBytes: Math.min(maxBufferSize, maxBytes) }
-    this.allocator = allocator
-    this.status = device.status
-    this.leases = new LeasePool(device.info, new PoolCore({ maxBytes }), allocator)
-    this.#driver = driver
-    this.#clear = options.clear === "acquire"
-    this.#label = options.label
-    this.#limits = device.info.limits
+  constructor(memory: MemoryPool, budget: Budget | undefined, patience: Patience, label: string | undefined) {
+    const { maxBufferSize, memoryBytes = Infinity } = memory.limits
+    this.memory = memory
+    this.budget = budget
+    this.leases = budget === undefined ? memory.leases : budget.leases
+    this.patience = patience
+    this.label = label
     this.#largest = Math.min(maxBufferSize, memoryBytes)
-    this.#policy = options.sizePolicy ?? SizePolicy.defaultPolicy
-    this.#sizeOf = SizePolicy.forDevice(this.#policy, sizes)
-    this.#exactSizeOf = SizePolicy.forDevice(SizePolicy.exact, sizes)
   }
 
-  allocate(size: number, options: AllocateOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
+  /** Of the budget, or of the pool. */
+  get lastResort(): LastResort {
+    return (this.budget ?? this.memory).lastResort
+  }
+
+  allocate(size: number, given: PoolAllocateOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
+    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.allocate)
     const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label ?? this.#label
+    const label = options?.label ?? this.label
     const acquire = (list: LeaseList): Effect.Effect<PooledBuffer, GpuError> => {
       if (list.closed) return unavailable({ size, label }, "scopeClosed")
       const hit = this.#hit(list, size, usage, label)
-      return hit === undefined ? this.#miss(this.#request(list, size, usage, label)) : Exit.succeed(hit)
+      if (hit !== undefined) return Exit.succeed(noted(hit, options))
+      const request = this.#request(list, size, usage, label, options)
+      return isGpuError(request) ? request : this.#lease(request)
     }
     return Effect.withFiber((fiber) =>
       this.#problem(size, usage, label) ??
@@ -82,10 +75,11 @@ export class PoolRequests implements LadderPool {
   use<A, E, R>(
     size: number,
     f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
-    options: AllocateOptions | undefined
+    given: PoolAllocateOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
+    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.use)
     const usage = options?.usage ?? BufferUsage.defaultUsage
-    const label = options?.label ?? this.#label
+    const label = options?.label ?? this.label
     return Effect.suspend(() => {
       const problem = this.#problem(size, usage, label)
       if (problem !== undefined) return problem
@@ -95,99 +89,47 @@ export class PoolRequests implements LadderPool {
       return Effect.onExitPrimitive(
         Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
           hit = this.#hit(this.leases.loans, size, usage, label)
-          if (hit !== undefined) return f(hit)
-          request = this.#request(this.leases.loans, size, usage, label)
-          return Effect.flatMap(this.#miss(request), f)
+          if (hit !== undefined) return f(noted(hit, options))
+          const made = this.#request(this.leases.loans, size, usage, label, options)
+          if (isGpuError(made)) return made
+          request = made
+          return Effect.flatMap(this.#start(made), f)
         }),
-        () => this.#endLoan(hit ?? request?.granted)
+        (exit) => request === undefined ? this.#endLoan(hit) : this.#endRequest(request, exit)
       )
     })
   }
 
-  get borrows(): boolean {
-    return this.#policy.borrow > 0
-  }
-
-  blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return this.#clear ? usage | BufferUsage.copyDst : usage
-  }
-
-  search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const block = this.#takeHeld(request.size, request.blockSize, this.blockUsage(request.usage))
-    return block === undefined ? undefined : this.handOut(request, block)
-  }
-
-  handOut(
-    request: LeaseRequest,
-    block: PoolBlock<DeviceBuffer>
-  ): Effect.Effect<PooledBuffer, GpuError> {
-    if (this.#clear) {
-      // A failing fill is the new owner's, not the last one's.
-      block.value.label = request.label
-      const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
-      if (Exit.isFailure(cleared)) {
-        block.value.recyclable = false
-        return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
-      }
-    }
-    const lease = this.leases.grant(request.list, block, request.size, request.usage, request.label)
-    request.granted = lease
-    return Exit.succeed(lease)
-  }
-
-  freeHeld(): Effect.Effect<void, GpuError> {
-    return Effect.andThen(this.leases.freeHeld(), this.allocator.reclaim)
-  }
-
-  /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
-  drop(): Effect.Effect<void> {
-    this.leases.core.stopHolding()
-    for (const running of this.inFlight) running.interruptUnsafe()
-    return this.leases.freeHeld()
-  }
-
-  readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(this.leases.close(), Fiber.interruptAll(this.inFlight))
-  )
-
   /** Kept short for the requests that are in order, which are nearly all. */
   #problem(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
-    return !this.leases.closed && this.status.error === undefined &&
-        Number.isInteger(size) && size >= 0 && size <= this.#largest && size <= this.leases.core.maxBytes &&
+    const { core, leases, status } = this.memory
+    return !leases.closed && status.error === undefined &&
+        Number.isInteger(size) && size >= 0 && size <= this.#largest && size <= core.maxBytes &&
         usage === BufferUsage.defaultUsage
       ? undefined
       : this.#reason(size, usage, label)
   }
 
   #reason(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
-    if (this.leases.closed) return unavailable({ size, label }, "poolClosed")
-    return this.status.error ??
+    const { leases, status } = this.memory
+    if (leases.closed) return unavailable({ size, label }, "poolClosed")
+    return status.error ??
       BufferRequest.sizeProblem(operation, size) ??
       BufferRequest.usageProblem(operation, usage) ??
-      this.#limitProblem(size)
+      this.memory.limitProblem(size)
   }
 
-  #limitProblem(size: number): GpuError | undefined {
-    return BufferRequest.deviceProblem(operation, size, this.#limits) ??
-      BufferRequest.limitProblem(operation, size, "maxBytes", this.leases.core.maxBytes)
-  }
-
-  #takeHeld(size: number, blockSize: number, usage: BufferUsage.BufferUsage): PoolBlock<DeviceBuffer> | undefined {
-    const { core } = this.leases
-    return core.acquireOwn(usage, blockSize, size) ??
-      core.borrow(usage, blockSize, size, SizePolicy.borrowLimit(this.#policy, blockSize))
-  }
-
-  /** The whole of a hit, in one step: nothing but the lease is made. A pool that clears goes the longer way. */
+  /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
   #hit(
     list: LeaseList,
     size: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined
   ): PooledBuffer | undefined {
+    const { memory } = this
     if (size === 0) return this.leases.grant(list, undefined, 0, usage, label)
-    if (this.#clear) return undefined
-    const block = this.#takeHeld(size, this.#sizeOf(size), usage)
+    if (!memory.mayHit || this.budget !== undefined) return undefined
+    const block = memory.takeHeld(size, memory.sizeOf(size), usage)
     return block === undefined ? undefined : this.leases.grant(list, block, size, usage, label)
   }
 
@@ -195,15 +137,50 @@ export class PoolRequests implements LadderPool {
     list: LeaseList,
     size: number,
     usage: BufferUsage.BufferUsage,
-    label: string | undefined
-  ): LeaseRequest {
-    const blockSize = this.#sizeOf(size)
-    return { size, usage, label, blockSize, exactSize: this.#exactSizeOf(size), list, granted: undefined }
+    label: string | undefined,
+    options: PoolAllocateOptions | undefined
+  ): LeaseRequest | GpuError {
+    const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
+      ? this.patience
+      : patienceOf(operation, options, this.patience)
+    if (isGpuError(patience)) return patience
+    const exactSize = this.memory.exactSizeOf(size)
+    const problem = this.memory.limitProblem(exactSize) ?? this.budget?.limitProblem(exactSize)
+    if (problem !== undefined) return problem
+    const blockSize = this.memory.sizeOf(size)
+    return {
+      size,
+      usage,
+      label,
+      callSite: options?.callSite,
+      blockSize: this.budget === undefined ? blockSize : this.budget.blockSize(blockSize, exactSize),
+      exactSize,
+      list,
+      patience,
+      charge: this.budget === undefined ? undefined : new Charge(),
+      waiter: undefined,
+      waitingSince: undefined,
+      reserved: 0,
+      granted: undefined
+    }
   }
 
   /** A pool that clears has not searched yet; most such requests are hits that need no ladder. */
-  #miss(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    return this.#limitProblem(request.exactSize) ?? this.search(request) ?? climb(this, request)
+  #lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    const { memory } = this
+    const found = this.budget === undefined && !memory.hasWaiters ? memory.search(request) : undefined
+    return found ??
+      Effect.onExitPrimitive(Effect.suspend(() => this.#start(request)), (exit) => memory.letGo(request, exit))
+  }
+
+  #start(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    return this.budget === undefined
+      ? this.memory.lease(request)
+      : Effect.flatMap(this.budget.admit(request), () => this.memory.lease(request))
+  }
+
+  #endRequest(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
+    return together(this.#endLoan(request.granted), this.memory.letGo(request, exit))
   }
 
   /** Unless it was transferred meanwhile. */

@@ -1,0 +1,117 @@
+/**
+ * Which held blocks have been idle for too long, by the count of an owner's clock ticks.
+ *
+ * A time to live is a number of ticks, the steps. The blocks that became idle in one tick make a cohort. When a cohort
+ * has been idle for k whole ticks, the share 1 − k / steps of its bytes may stay; what is above that goes, the longest
+ * idle block first, and only whole: so a cohort never falls below its curve and is less than one block above it, and a
+ * block that became idle alone goes when its time to live is over. The lines are those of jemalloc's decay, which
+ * counts pages where this counts blocks.
+ *
+ * @internal
+ */
+import type { HeldLinks } from "./HeldOrder.ts"
+
+/**
+ * How held blocks go when nobody asks for them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IdleDecayOptions {
+  /** The ticks that make the time to live, an integer from 1. One frees everything at once, when it is over. */
+  readonly steps: number
+  /** Held bytes below which nothing goes. */
+  readonly keepBytes: number
+}
+
+/**
+ * A block whose idle time is counted: `heldAt` is the tick in which it became idle, and the decay's own.
+ *
+ * @internal
+ */
+export interface IdleBlock<B> extends HeldLinks<B> {
+  readonly capacity: number
+  heldAt: number
+}
+
+/** What became idle in one tick. */
+class Cohort<B> {
+  /** The bytes that were idle when the tick ended. */
+  idled = 0
+  /** The bytes that still are. */
+  held = 0
+  /** The longest idle block; the others follow it in the order of the held blocks. */
+  first: B | undefined = undefined
+}
+
+/** @internal */
+export class IdleDecay<B extends IdleBlock<B>> {
+  readonly steps: number
+  readonly keepBytes: number
+  /** The tick that is under way. It starts where all of the ticks before it that are looked at have a number. */
+  private now: number
+  /** The present tick's and those of the `steps` ticks before, by tick modulo their number. */
+  private readonly cohorts: ReadonlyArray<Cohort<B>>
+
+  constructor(options: IdleDecayOptions) {
+    this.steps = options.steps
+    this.keepBytes = options.keepBytes
+    this.now = options.steps
+    this.cohorts = Array.from({ length: options.steps + 1 }, () => new Cohort<B>())
+  }
+
+  /** A block becomes idle, as the last one in the order of the held blocks. */
+  add(block: B): void {
+    const cohort = this.cohort(this.now)
+    block.heldAt = this.now
+    cohort.held += block.capacity
+    cohort.first ??= block
+  }
+
+  /** A block is no longer idle, and about to leave the order of the held blocks. */
+  remove(block: B): void {
+    if (this.hasExpired(block)) return
+    const cohort = this.cohort(block.heldAt)
+    cohort.held -= block.capacity
+    if (cohort.first === block) cohort.first = block.newer?.heldAt === block.heldAt ? block.newer : undefined
+  }
+
+  /** Ends a tick. The cohort that has had its whole time to live is not counted any more. */
+  tick(): void {
+    const ended = this.cohort(this.now)
+    ended.idled = ended.held
+    this.now++
+    const next = this.cohort(this.now)
+    next.held = 0
+    next.first = undefined
+  }
+
+  /** The next block that has to go, where `oldest` is the longest idle one and `heldBytes` are held in all. */
+  next(oldest: B | undefined, heldBytes: number): B | undefined {
+    const spare = heldBytes - this.keepBytes
+    if (oldest !== undefined && this.hasExpired(oldest) && oldest.capacity <= spare) return oldest
+    for (let idle = this.steps - 1; idle > 0; idle--) {
+      const cohort = this.cohort(this.now - 1 - idle)
+      const block = cohort.first
+      if (block !== undefined && block.capacity <= Math.min(spare, cohort.held - this.staying(cohort.idled, idle))) {
+        return block
+      }
+    }
+    return undefined
+  }
+
+  private cohort(tick: number): Cohort<B> {
+    return this.cohorts[tick % this.cohorts.length]!
+  }
+
+  private hasExpired(block: B): boolean {
+    return this.now - 1 - block.heldAt >= this.steps
+  }
+
+  /** The bytes that may stay of those that became idle together, after some whole ticks; exact up to 2^53−1. */
+  private staying(bytes: number, idle: number): number {
+    const left = this.steps - idle
+    const rest = bytes % this.steps
+    return (bytes - rest) / this.steps * left + Math.ceil(rest * left / this.steps)
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * A limit within a pool: a ledger of its own on the pool's blocks. What is leased under it is charged with the capacity
+ * of its blocks, here and to every budget around it, before the pool is asked for memory.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import { type BufferReleased, type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
+import type { PoolBlock } from "../../domain/PoolCore.ts"
+import type { PoolStats } from "../../domain/PoolStats.ts"
+import type { Allocator } from "../Allocator.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { PooledBuffer } from "../PooledBuffer.ts"
+import { LastResort } from "./LastResort.ts"
+import type { LeaseList } from "./LeaseList.ts"
+import { LeasePool } from "./LeasePool.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
+
+/** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
+export type Origin = "held" | "borrowed" | "driver"
+
+/**
+ * What one request uses of the budgets that it is made under, from the innermost out.
+ *
+ * @internal
+ */
+export class Charge {
+  /** Bytes at each budget that is charged. */
+  bytes = 0
+  readonly #charged: Array<Budget> = []
+
+  /** The block may have so many bytes now. */
+  get allowance(): number {
+    let allowance = Infinity
+    for (const budget of this.#charged) allowance = Math.min(allowance, budget.free)
+    return this.bytes + Math.max(allowance, 0)
+  }
+
+  has(budget: Budget): boolean {
+    return this.#charged.includes(budget)
+  }
+
+  /** Charges one more budget, if the block fits it, or else the exact size. */
+  add(budget: Budget, { blockSize, exactSize }: Pick<LeaseRequest, "blockSize" | "exactSize">): boolean {
+    if (this.#charged.length === 0) this.bytes = blockSize
+    if (budget.free < this.bytes) {
+      if (budget.free < exactSize) return false
+      this.resize(exactSize)
+    }
+    this.#charged.push(budget)
+    budget.charge(this.bytes)
+    return true
+  }
+
+  /** The block will have so many bytes. Those that are given back may be what others wait for. */
+  resize(bytes: number): void {
+    const more = bytes - this.bytes
+    this.bytes = bytes
+    for (const budget of this.#charged) budget.charge(more)
+    if (more >= 0) return
+    for (const budget of this.#charged) budget.line.serve()
+  }
+
+  /** From now on it is the lease that is charged, with the block that it got. */
+  settle(size: number, capacity: number, from: Origin): void {
+    this.resize(capacity)
+    for (const budget of this.#charged) budget.granted(size, capacity, from)
+    this.#charged.length = 0
+  }
+
+  /** The request came to nothing. */
+  refund(): void {
+    const charged = this.#charged.splice(0)
+    for (const budget of charged) budget.charge(-this.bytes)
+    for (const budget of charged) budget.line.serve()
+  }
+}
+
+/** @internal */
+export interface BudgetOptions {
+  readonly limit: number
+  readonly parent: Budget | undefined
+  readonly root: LeasePool
+  readonly allocator: Allocator["Service"]
+  readonly lines: WaitLines
+  readonly maxOvertakes: number
+  /** Why nobody should wait for a lease any more. */
+  readonly ended: (request: LeaseRequest) => GpuError | undefined
+}
+
+/** @internal */
+export class Budget {
+  limit: number
+  /** Itself, and then the budgets around it, from the innermost out. */
+  readonly chain: ReadonlyArray<Budget>
+  readonly leases: BudgetLeases
+  readonly line: WaitLine
+  readonly lastResort: LastResort
+  /** Capacity of the active leases and of the requests under way. */
+  chargedBytes = 0
+  readonly #ended: BudgetOptions["ended"]
+  readonly #counters = {
+    activeBlocks: 0,
+    activeBytes: 0,
+    managedBytes: 0,
+    peakActiveBytes: 0,
+    peakActiveBlocks: 0,
+    peakManagedBytes: 0,
+    hits: 0,
+    borrows: 0,
+    misses: 0
+  }
+
+  constructor(options: BudgetOptions) {
+    this.#ended = options.ended
+    this.limit = options.limit
+    this.chain = [this, ...(options.parent?.chain ?? [])]
+    this.leases = new BudgetLeases(this, options.root, options.allocator)
+    this.line = new WaitLine({
+      lines: options.lines,
+      maxOvertakes: options.maxOvertakes,
+      mayServe: ({ leastBytes }) => this.free >= leastBytes,
+      serve: (waiter) => this.#serve(waiter),
+      ended: (request) => this.problem(request)
+    })
+    this.lastResort = new LastResort(this.line, (...evidence) => this.#outOfMemory(...evidence))
+  }
+
+  get free(): number {
+    return this.limit - this.chargedBytes
+  }
+
+  /** The policy's block, or the exact size where that would be over the limit of this or a budget around it. */
+  blockSize(blockSize: number, exactSize: number): number {
+    for (const { limit } of this.chain) if (blockSize > limit) return exactSize
+    return blockSize
+  }
+
+  charge(bytes: number): void {
+    this.chargedBytes += bytes
+  }
+
+  granted(size: number, capacity: number, from: Origin): void {
+    const counters = this.#counters
+    counters.activeBlocks++
+    counters.activeBytes += size
+    counters.managedBytes += capacity
+    counters.peakActiveBlocks = Math.max(counters.peakActiveBlocks, counters.activeBlocks)
+    counters.peakActiveBytes = Math.max(counters.peakActiveBytes, counters.activeBytes)
+    counters.peakManagedBytes = Math.max(counters.peakManagedBytes, counters.managedBytes)
+    if (from === "driver") counters.misses++
+    else counters.hits++
+    if (from === "borrowed") counters.borrows++
+  }
+
+  /** A lease that was acquired under it is over, here and in the budgets around it. */
+  ended(size: number, capacity: number): void {
+    for (const budget of this.chain) {
+      budget.#counters.activeBlocks--
+      budget.#counters.activeBytes -= size
+      budget.#counters.managedBytes -= capacity
+      budget.charge(-capacity)
+    }
+    for (const budget of this.chain) budget.line.serve()
+  }
+
+  /** What is leased under it. It owns no blocks: what is held, and what the driver did, are the pool's affair. */
+  stats(): PoolStats {
+    return {
+      ...this.#counters,
+      managedBlocks: this.#counters.activeBlocks,
+      peakManagedBlocks: this.#counters.peakActiveBlocks,
+      reservedBytes: this.chargedBytes - this.#counters.managedBytes,
+      heldBlocks: 0,
+      heldBytes: 0,
+      driverAllocations: 0,
+      driverFrees: 0,
+      releaseFailures: 0,
+      waiters: this.line.length
+    }
+  }
+
+  /** Charges a request, or waits until it can. Whoever made the request refunds what is charged if it fails. */
+  admit(request: LeaseRequest): Effect.Effect<void, GpuError> {
+    const charge = request.charge!
+    for (const budget of this.chain) {
+      if (budget.line.length > 0 || !charge.add(budget, request)) return admitSlowly(this, request)
+    }
+    return Exit.void
+  }
+
+  /** Why nobody should wait for the lease: it can never fit, or there is no place for it any more. */
+  problem(request: LeaseRequest): GpuError | undefined {
+    return this.#ended(request) ?? this.limitProblem(request.exactSize)
+  }
+
+  limitProblem(bytes: number): GpuError | undefined {
+    for (const { limit } of this.chain) {
+      const problem = BufferRequest.limitProblem("BufferPool.allocate", bytes, "budget", limit)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+
+  /** A limit below what is charged takes nothing away: it keeps new leases out. */
+  setLimit(limit: number): void {
+    this.limit = limit
+    this.line.end((request) => this.problem(request))
+    this.line.serve()
+  }
+
+  #serve({ request }: Waiter): Effect.Effect<undefined> | undefined {
+    return request.charge!.add(this, request) ? Exit.succeed(undefined) : undefined
+  }
+
+  #outOfMemory(request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number): GpuError {
+    const { activeBytes, managedBytes, reservedBytes } = this.stats()
+    return makeError(
+      new OutOfMemory({
+        requested: request.size,
+        blockSize: request.blockSize,
+        pooled: true,
+        limitName: "budget",
+        limit: this.limit,
+        activeBytes,
+        heldBytes: 0,
+        managedBytes,
+        reservedBytes,
+        largestHeldBytes: 0,
+        rungs: [...rungs],
+        waitedMillis,
+        holders: this.leases.largestHolders(3)
+      })
+    )
+  }
+}
+
+/** Budget by budget: the inner ones stay charged while it waits for an outer one, and no two wait for each other. */
+const admitSlowly = Effect.fnUntraced(function*(
+  innermost: Budget,
+  request: LeaseRequest
+): Effect.fn.Return<void, GpuError> {
+  const charge = request.charge!
+  const rungs = new Set<Rung>()
+  for (const budget of innermost.chain) {
+    while (!charge.has(budget)) {
+      const problem = innermost.problem(request)
+      if (problem !== undefined) return yield* problem
+      if (budget.line.length === 0 && charge.add(budget, request)) continue
+      const answer = yield* Effect.withFiber((fiber) => Exit.succeed(budget.line.tryNow(request, fiber)))
+      if (answer !== undefined) {
+        yield* answer
+        continue
+      }
+      yield* budget.lastResort.take({
+        request,
+        rungs,
+        missing: Math.max(0, request.exactSize - budget.free),
+        refusal: undefined,
+        mayWait: true
+      })
+    }
+  }
+})
+
+/** The leases that were acquired under a budget, wherever they went since. */
+class BudgetLeases extends LeasePool {
+  readonly root: LeasePool
+  readonly #budget: Budget
+  #live = 0
+
+  constructor(budget: Budget, root: LeasePool, allocator: Allocator["Service"]) {
+    super(root.info, root.core, allocator)
+    this.#budget = budget
+    this.root = root
+    this.endWaiters = () => root.endWaiters()
+  }
+
+  override grant(
+    list: LeaseList,
+    block: PoolBlock<DeviceBuffer> | undefined,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined
+  ): PooledBuffer {
+    this.sequence = this.root.sequence++
+    const lease = super.grant(list, block, size, usage, label)
+    this.#live++
+    if (this.#live === 1) { for (const leases of this.#around()) leases.branches.add(this) }
+    return lease
+  }
+
+  override endUnsafe(lease: PooledBuffer, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+    const { block, size } = lease
+    const failed = super.endUnsafe(lease, why)
+    this.#live--
+    if (this.#live === 0) { for (const leases of this.#around()) leases.branches.delete(this) }
+    if (block !== undefined) this.#budget.ended(size, block.capacity)
+    return failed
+  }
+
+  override takeBack(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
+    return this.root.takeBack(block)
+  }
+
+  override get granted(): number {
+    return this.root.granted
+  }
+
+  *#around(): Generator<LeasePool> {
+    yield this.root
+    for (const { leases } of this.#budget.chain) if (leases !== this) yield leases
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * A miss asks the driver for a block, whose bytes are reserved. The call runs on a fiber of its own: when the requester
+ * is interrupted meanwhile, a block that proves valid is kept as held.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { PooledBuffer } from "../PooledBuffer.ts"
+import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
+import type { MemoryPool } from "./MemoryPool.ts"
+
+/** What came of asking: a block handed out, or nothing, and then the pool should be searched again. */
+type Answer = Effect.Effect<Effect.Effect<PooledBuffer, GpuError> | undefined, GpuError>
+
+/**
+ * Turns the bytes that are reserved for a request into a lease, or gives the reservation back.
+ *
+ * @internal
+ */
+export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
+  Effect.withFiber((fiber) => {
+    const { callSite, label, reserved: capacity } = request
+    // From this step on it is the call that owns the reservation, and no more the request.
+    request.reserved = 0
+    // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
+    const running = Effect.runForkWith(fiber.context)(
+      pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite }),
+      { uninterruptible: true }
+    )
+    const settle = (exit: Exit.Exit<DeviceBuffer, GpuError>, awaited: boolean) => {
+      const answer = Exit.isSuccess(exit)
+        ? keep(pool, request, exit.value, capacity, awaited)
+        : refuse(pool, request, exit, capacity)
+      pool.serve()
+      return answer
+    }
+    const done = running.pollUnsafe()
+    if (done !== undefined) return settle(done, true)
+    let resume: ((answer: Answer) => void) | undefined
+    let early: Answer | undefined
+    pool.inFlight.add(running)
+    running.addObserver((exit) => {
+      pool.inFlight.delete(running)
+      const answer = settle(exit, resume !== undefined)
+      if (resume === undefined) early = answer
+      else resume(answer)
+    })
+    return Effect.callback((register) => {
+      // The run loop may have yielded before this step, and the driver answered: then its block is held by now.
+      if (early !== undefined) return register(early)
+      resume = register
+      return Effect.sync(() => {
+        resume = undefined
+      })
+    })
+  })
+
+/** The driver gave a block: it becomes a lease, or held when nobody waits for it, or it goes back. */
+const keep = (
+  pool: MemoryPool,
+  request: LeaseRequest,
+  buffer: DeviceBuffer,
+  capacity: number,
+  awaited: boolean
+): Answer => {
+  const { core } = pool
+  const family = pool.blockUsage(request.usage)
+  const isExact = capacity !== request.blockSize
+  const wanted = awaited && !pool.leases.closed && !request.list.closed
+  if (wanted) {
+    const block = isExact
+      ? core.addActiveUnbinned(capacity, buffer, request.size)
+      : core.addActive(family, capacity, buffer, request.size)
+    return Exit.succeed(pool.handOut(request, block, "driver"))
+  }
+  const block = isExact ? core.addDetached(capacity, buffer) : core.addHeld(family, capacity, buffer)
+  if (block.state !== "held") return Effect.as(pool.leases.free(block) ?? Exit.void, undefined)
+  return Effect.as(pool.trimming?.trimExcess() ?? Exit.void, undefined)
+}
+
+const refuse = (
+  pool: MemoryPool,
+  request: LeaseRequest,
+  exit: Exit.Failure<DeviceBuffer, GpuError>,
+  capacity: number
+): Effect.Effect<never, GpuError> => {
+  pool.core.unreserve(capacity)
+  if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
+  // The pool's close, or the loss of the device, interrupts the driver calls under way.
+  return pool.leases.closed ? unavailable(request, "poolClosed") : pool.status.error ?? Exit.failCause(exit.cause)
+}

@@ -1,0 +1,398 @@
+/**
+ * The memory of one pool: its blocks and their ledger, its limit, its waiting line, and everything but the hit itself
+ * that can be done with them.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
+import { type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
+import { type PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
+import * as SizePolicy from "../../domain/SizePolicy.ts"
+import type { Allocator } from "../Allocator.ts"
+import * as CallSite from "../CallSite.ts"
+import type { CommandQueue } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+import { PooledBuffer } from "../PooledBuffer.ts"
+import type { PoolSettings } from "../PoolOptions.ts"
+import { Budget, type Origin } from "./Budget.ts"
+import { InHandler } from "./Handlers.ts"
+import { climb } from "./Ladder.ts"
+import { LastResort } from "./LastResort.ts"
+import { LeasePool } from "./LeasePool.ts"
+import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
+import { Trimming } from "./Trimming.ts"
+import { type Answer, type Outcome, Reservation, tryAgain, type Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
+
+const operation = "BufferPool.allocate"
+
+/** @internal */
+export class MemoryPool {
+  readonly core: PoolCore<DeviceBuffer, BufferUsage.BufferUsage>
+  readonly leases: LeasePool
+  readonly allocator: Allocator["Service"]
+  readonly status: DeviceContext["Service"]["status"]
+  readonly limits: DeviceLimits
+  readonly settings: PoolSettings
+  /** Driver allocations under way. */
+  readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
+  readonly lines: WaitLines
+  readonly lastResort: LastResort
+  /** What keeps held memory small, if the pool has such options. */
+  readonly trimming: Trimming | undefined
+  /** Whether a held block can be leased in one step: nobody waits, and nothing has to be cleared. */
+  mayHit: boolean
+  /** The block sizes under the limit of now. */
+  sizeOf: (request: number) => number
+  readonly exactSizeOf: (request: number) => number
+  readonly #driver: CommandQueue["Service"]["driver"]
+  readonly #line: WaitLine
+  /** What a request has tried that waits behind others. */
+  readonly #inTurn: ReadonlySet<Rung>
+  /** The count of freed blocks up to which the driver has really got everything back. */
+  #reclaimed = 0
+
+  constructor(
+    settings: PoolSettings,
+    device: DeviceContext["Service"],
+    allocator: Allocator["Service"],
+    driver: CommandQueue["Service"]["driver"],
+    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  ) {
+    const { idle, maxBytes, maxHeldBytes } = settings
+    this.settings = settings
+    this.limits = device.info.limits
+    this.allocator = allocator
+    this.status = device.status
+    this.#driver = driver
+    this.core = new PoolCore({ maxBytes, maxHeldBytes, idle })
+    this.lines = new WaitLines(this.core)
+    this.leases = new LeasePool(device.info, this.core, allocator)
+    this.leases.endWaiters = () => this.#endWaiters()
+    this.#inTurn = new Set([...this.searchRungs, "wait"])
+    this.mayHit = !settings.clear
+    this.sizeOf = this.#sizes(settings.sizePolicy)
+    this.exactSizeOf = SizePolicy.forDevice(SizePolicy.exact, {
+      granularity: this.limits.granularity,
+      maxBlockBytes: Infinity
+    })
+    this.#line = new WaitLine({
+      lines: this.lines,
+      maxOvertakes: settings.maxOvertakes,
+      mayServe: (line) => this.#mayServe(line),
+      serve: (waiter) => this.#serve(waiter),
+      ended: (request) => this.problem(request),
+      onFilled: (filled) => this.#queueing(filled)
+    })
+    this.lastResort = new LastResort(this.#line, (...evidence) => this.#outOfMemory(...evidence))
+    this.trimming = idle === undefined && maxHeldBytes === Infinity ? undefined : new Trimming(this, run)
+    this.#queueing(false)
+  }
+
+  /**
+   * Blocks that came back so far: by a release, by the driver's free, or from a request that nobody waits for any more.
+   * Where it has not grown, asking the driver again is of no use.
+   */
+  get progress(): number {
+    const { driverAllocations, driverFrees, misses, releases } = this.core
+    return releases + driverFrees + driverAllocations - misses
+  }
+
+  /** Whether anything is leased, or asked of the driver, that may come back. */
+  get mayRecover(): boolean {
+    return this.core.activeBlocks > 0 || this.core.reservedBytes > 0
+  }
+
+  /** What comes before the driver. */
+  get searchRungs(): ReadonlyArray<Rung> {
+    return this.settings.sizePolicy.borrow > 0 ? ["bin", "borrow"] : ["bin"]
+  }
+
+  blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return this.settings.clear ? usage | BufferUsage.copyDst : usage
+  }
+
+  /** A held block for a request, active now. */
+  takeHeld(size: number, blockSize: number, usage: BufferUsage.BufferUsage): PoolBlock<DeviceBuffer> | undefined {
+    return this.core.acquireOwn(usage, blockSize, size) ??
+      this.core.borrow(usage, blockSize, size, SizePolicy.borrowLimit(this.settings.sizePolicy, blockSize))
+  }
+
+  /** Whether requests wait for the pool's own memory. */
+  get hasWaiters(): boolean {
+    return this.#line.length > 0
+  }
+
+  /** The whole way to a lease but the hit in one step. Whoever starts it also calls {@link MemoryPool.letGo}. */
+  lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    if (this.hasWaiters) return this.#leaseInTurn(request)
+    return this.problem(request) ?? this.search(request) ?? climb(this, request, undefined)
+  }
+
+  /** A lease from a held block, if there is one now. */
+  search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
+    const { blockSize, charge, size } = request
+    const usage = this.blockUsage(request.usage)
+    const most = SizePolicy.borrowLimit(this.settings.sizePolicy, blockSize)
+    if (charge === undefined) return this.#found(request, this.core.acquireOwn(usage, blockSize, size), most, usage)
+    const allowance = charge.allowance
+    return blockSize > allowance
+      ? undefined
+      : this.#found(request, this.core.acquireOwn(usage, blockSize, size), Math.min(most, allowance), usage)
+  }
+
+  /** Turns an active block into a lease. */
+  handOut(
+    request: LeaseRequest,
+    block: PoolBlock<DeviceBuffer>,
+    from: Origin
+  ): Effect.Effect<PooledBuffer, GpuError> {
+    const { charge, label, list, size, usage, waiter } = request
+    if (this.settings.clear) {
+      // A failing fill is the new owner's, not the last one's.
+      block.value.label = label
+      const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
+      if (Exit.isFailure(cleared)) {
+        block.value.recyclable = false
+        return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
+      }
+    }
+    const lease = list.pool.grant(list, block, size, usage, label)
+    request.granted = lease
+    charge?.settle(size, block.capacity, from)
+    waiter?.line.served(waiter)
+    CallSite.note(lease, request.callSite)
+    return Exit.succeed(lease)
+  }
+
+  /** What is left of a request that has ended: its place in line, its reservations, and a lease that nobody saw. */
+  letGo(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
+    const { charge, granted, reserved, waiter } = request
+    if (waiter !== undefined) {
+      waiter.take()
+      waiter.line.leave(waiter)
+    }
+    if (reserved > 0) {
+      request.reserved = 0
+      this.core.unreserve(reserved)
+    }
+    const ended = Exit.isFailure(exit) && granted?.list !== undefined && granted.list === request.list
+      ? granted.list.pool.endUnsafe(granted, "scopeClosed")
+      : undefined
+    charge?.refund()
+    if (waiter !== undefined || reserved > 0) this.#line.serve()
+    return ended
+  }
+
+  /**
+   * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
+   * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   */
+  makeRoom(bytes: number): { readonly evicted: boolean; readonly failures: Effect.Effect<void> } | undefined {
+    const deficit = this.core.deficit(bytes)
+    if (deficit > this.core.heldBytes) return undefined
+    if (deficit === 0) return { evicted: false, failures: Exit.void }
+    return { evicted: true, failures: this.leases.freeAll(this.core.trim(this.core.managedBytes - deficit)) }
+  }
+
+  /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    const freed = this.core.driverFrees
+    return Effect.andThen(
+      this.allocator.reclaim,
+      Effect.sync(() => {
+        this.#reclaimed = Math.max(this.#reclaimed, freed)
+      })
+    )
+  })
+
+  /** Somebody gave back what others may wait for. */
+  serve(): void {
+    this.#line.serve()
+  }
+
+  /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
+  trimTo(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => this.#given(this.leases.freeAll(this.core.trim(bytes))))
+  }
+
+  readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    this.#given(this.leases.freeAll(this.core.evictAll()))
+  )
+
+  /** After the device was lost, or the pool closed, nothing is held any more. */
+  resumeHolding(): void {
+    if (!this.leases.closed && this.status.error === undefined) this.core.resumeHolding()
+  }
+
+  /** A limit within this pool, or within another budget of it. */
+  budget(limit: number, parent: Budget | undefined): Budget {
+    return new Budget({
+      limit,
+      parent,
+      root: this.leases,
+      allocator: this.allocator,
+      lines: this.lines,
+      maxOvertakes: this.settings.maxOvertakes,
+      ended: (request) => this.problem(request)
+    })
+  }
+
+  /** Lowering it gives held blocks back, as many as it takes; leases stay. */
+  setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      const lowered = bytes < this.core.maxBytes
+      this.core.setMaxBytes(bytes)
+      this.sizeOf = this.#sizes(this.settings.sizePolicy)
+      this.#endWaiters()
+      if (lowered) return this.trimTo(bytes - this.core.reservedBytes)
+      this.serve()
+      return Exit.void
+    })
+  }
+
+  /** Why nobody should wait for a lease any more. */
+  problem(request: LeaseRequest): GpuError | undefined {
+    if (this.status.error !== undefined) return this.status.error
+    if (this.leases.closed) return unavailable(request, "poolClosed")
+    return request.list.closed ? unavailable(request, "scopeClosed") : this.limitProblem(request.exactSize)
+  }
+
+  /** LimitExceeded for a request that can never fit. */
+  limitProblem(bytes: number): GpuError | undefined {
+    return BufferRequest.deviceProblem(operation, bytes, this.limits) ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", this.core.maxBytes)
+  }
+
+  /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
+  drop(): Effect.Effect<void> {
+    this.core.stopHolding()
+    this.#endWaiters()
+    for (const running of this.inFlight) running.interruptUnsafe()
+    return this.leases.freeAll(this.core.evictAll())
+  }
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const closed = this.leases.close()
+    this.#endWaiters()
+    this.trimming?.stop()
+    return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
+  })
+
+  #sizes(policy: SizePolicy.SizePolicy): (request: number) => number {
+    const { granularity, maxBufferSize } = this.limits
+    return SizePolicy.forDevice(policy, {
+      granularity,
+      maxBlockBytes: Math.min(maxBufferSize, this.core.maxBytes)
+    })
+  }
+
+  #found(
+    request: LeaseRequest,
+    own: PoolBlock<DeviceBuffer> | undefined,
+    most: number,
+    usage: BufferUsage.BufferUsage
+  ): Effect.Effect<PooledBuffer, GpuError> | undefined {
+    if (own !== undefined) return this.handOut(request, own, "held")
+    const borrowed = this.core.borrow(usage, request.blockSize, request.size, most)
+    return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
+  }
+
+  #endWaiters(): void {
+    this.lines.end((request) => this.problem(request))
+  }
+
+  #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
+    this.serve()
+    return Effect.andThen(failures, this.reclaim)
+  }
+
+  /** With others waiting, a request takes its place behind them, and may pass them as far as the bound allows. */
+  #leaseInTurn(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    const given = Effect.withFiber<Outcome | "exhausted", GpuError>((fiber) =>
+      request.patience.onExhausted === "wait" && !fiber.getRef(InHandler)
+        ? this.lastResort.wait(request, this.#inTurn, undefined)
+        : this.#line.tryNow(request, fiber) ?? exhausted
+    )
+    return Effect.flatMap(
+      given,
+      (outcome) => outcome instanceof PooledBuffer ? Exit.succeed(outcome) : climb(this, request, outcome)
+    )
+  }
+
+  /** A pool without waiters and without anything to trim pays nothing for them. */
+  #queueing(filled: boolean): void {
+    this.mayHit = !filled && !this.settings.clear
+    this.leases.onReturn = filled || this.trimming !== undefined ? this.#returned : undefined
+  }
+
+  readonly #returned = (): Effect.Effect<void> | undefined => {
+    const failed = this.trimming?.trimExcess()
+    this.#line.serve()
+    return failed
+  }
+
+  /** Cheap, since it is asked at every release while somebody waits. */
+  #mayServe({ leastBytes, length, refused, trying }: WaitLine): boolean {
+    const { core } = this
+    if (this.leases.closed || length === 0) return false
+    if (core.heldBytes >= leastBytes) return true
+    return refused < length ? core.deficit(leastBytes) <= core.heldBytes : trying === 0
+  }
+
+  #serve(waiter: Waiter): Answer | undefined {
+    const { request } = waiter
+    const found = this.search(request)
+    if (found !== undefined) return found
+    if (!waiter.refused) return this.#reserveFor(request)
+    // One at a time, or all would ask the driver for the memory that one release gave back.
+    return waiter.line.trying === 0 && (waiter.seen !== this.progress || !this.mayRecover) ? tryAgain : undefined
+  }
+
+  #reserveFor(request: LeaseRequest): Answer | undefined {
+    for (const bytes of blockSizes(request)) {
+      const room = this.makeRoom(bytes)
+      if (room === undefined || !this.core.reserve(bytes)) continue
+      request.reserved = bytes
+      request.charge?.resize(bytes)
+      const late = room.evicted || this.core.driverFrees > this.#reclaimed
+      const whenBack = late ? Effect.andThen(room.failures, this.reclaim) : room.failures
+      return Exit.succeed(new Reservation(bytes, room.evicted, whenBack))
+    }
+    return undefined
+  }
+
+  #outOfMemory(request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number): GpuError {
+    const { core } = this
+    return makeError(
+      new OutOfMemory({
+        requested: request.size,
+        blockSize: request.blockSize,
+        pooled: true,
+        limitName: "maxBytes",
+        limit: core.maxBytes,
+        activeBytes: core.activeBytes,
+        heldBytes: core.heldBytes,
+        managedBytes: core.managedBytes,
+        reservedBytes: core.reservedBytes,
+        largestHeldBytes: core.largestHeld,
+        rungs: [...rungs],
+        waitedMillis,
+        holders: this.leases.largestHolders(3)
+      })
+    )
+  }
+}
+
+const exhausted = Exit.succeed("exhausted" as const)
+
+/** What the driver may be asked for: the policy's block unless a budget forbids it, else the size without slack. */
+const blockSizes = ({ blockSize, charge, exactSize }: LeaseRequest): ReadonlyArray<number> =>
+  charge !== undefined && charge.allowance < blockSize ? [exactSize] : blockSize === exactSize
+    ? [blockSize]
+    : [blockSize, exactSize]

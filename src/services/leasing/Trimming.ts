@@ -1,0 +1,89 @@
+/**
+ * Keeps held memory small: within `maxHeldBytes` at once, and down to a floor by the clock when nobody asks for it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { PoolBlock } from "../../domain/PoolCore.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { MemoryPool } from "./MemoryPool.ts"
+
+/** @internal */
+export class Trimming {
+  readonly #pool: MemoryPool
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Runs only while there is something to trim. */
+  #timer: Fiber.Fiber<void> | undefined = undefined
+
+  constructor(pool: MemoryPool, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
+    this.#pool = pool
+    this.#run = run
+  }
+
+  /** After a block became held: the longest held ones go where that is too much. */
+  trimExcess(): Effect.Effect<void> | undefined {
+    const { core, leases } = this.#pool
+    this.#startTimer()
+    return core.excessHeld ? leases.freeAll(this.#excess()) : undefined
+  }
+
+  stop(): void {
+    this.#timer?.interruptUnsafe()
+    this.#timer = undefined
+  }
+
+  get #hasIdle(): boolean {
+    const { core, leases, settings } = this.#pool
+    return settings.idle !== undefined && core.heldBytes > settings.idle.keepBytes && !leases.closed
+  }
+
+  *#excess(): Generator<PoolBlock<DeviceBuffer>> {
+    const { core } = this.#pool
+    while (core.excessHeld) {
+      const oldest = core.evictOldest()
+      if (oldest === undefined) return
+      yield oldest
+    }
+  }
+
+  *#idle(): Generator<PoolBlock<DeviceBuffer>> {
+    const { core } = this.#pool
+    for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) yield block
+  }
+
+  #startTimer(): void {
+    if (this.#timer !== undefined || !this.#hasIdle) return
+    this.#pool.core.tick()
+    this.#timer = this.#run(this.#decay)
+  }
+
+  readonly #step = Effect.suspend(() => {
+    const { core, leases } = this.#pool
+    core.tick()
+    const freed = core.driverFrees
+    const failures = leases.freeAll(this.#idle())
+    if (core.driverFrees === freed) return failures
+    this.#pool.serve()
+    const reclaimed = Effect.catch(
+      this.#pool.reclaim,
+      (error) =>
+        Effect.logWarning(`Idle memory of the buffer pool was freed, and may not be back yet: ${error.message}`)
+    )
+    return Effect.andThen(failures, reclaimed)
+  })
+
+  readonly #decay: Effect.Effect<void> = Effect.suspend(() => {
+    const { stepMillis } = this.#pool.settings
+    return Effect.whileLoop({
+      // Its first turn comes before whoever starts it knows its fiber.
+      while: () => {
+        const goesOn = this.#hasIdle
+        if (!goesOn) this.#timer = undefined
+        return goesOn
+      },
+      body: () => Effect.andThen(Effect.sleep(stepMillis), this.#step),
+      step: () => {}
+    })
+  })
+}

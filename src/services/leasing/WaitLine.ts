@@ -1,0 +1,323 @@
+/**
+ * A line of requests that wait for memory: first come, first served, within a bound on overtaking.
+ *
+ * Whoever gives memory back serves the line in the same step, so that nobody else can take it first. A waiter that can
+ * be served is told so by a task of its own: resuming it inside somebody's release would nest fibers as deep as the line
+ * is long.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { PooledBuffer } from "../PooledBuffer.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+
+/**
+ * Bytes that were reserved for the first in line; `whenBack` waits until the driver has what was evicted for them.
+ *
+ * @internal
+ */
+export class Reservation {
+  readonly capacity: number
+  readonly evicted: boolean
+  readonly whenBack: Effect.Effect<void, GpuError>
+
+  constructor(capacity: number, evicted: boolean, whenBack: Effect.Effect<void, GpuError>) {
+    this.capacity = capacity
+    this.evicted = evicted
+    this.whenBack = whenBack
+  }
+}
+
+/**
+ * What a waiter is told: a lease, bytes, or (`undefined`) that it may try again.
+ *
+ * @internal
+ */
+export type Outcome = PooledBuffer | Reservation | undefined
+
+/** @internal */
+export type Answer = Effect.Effect<Outcome, GpuError>
+
+/**
+ * The answer to a waiter that the driver refused, when the pool got something back: it tries for itself, and keeps its
+ * place meanwhile.
+ *
+ * @internal
+ */
+export const tryAgain: Answer = Exit.succeed(undefined)
+
+/**
+ * One waiting request.
+ *
+ * @internal
+ */
+export class Waiter {
+  readonly line: WaitLine
+  readonly request: LeaseRequest
+  /** Its place among all requests. */
+  readonly arrival: number
+  readonly fiber: Fiber.Fiber<unknown, unknown>
+  /** In line it waits to be served, or it is at work itself and keeps its place. */
+  state: "out" | "waiting" | "trying" = "out"
+  /** How often one behind it was served before it. */
+  passes = 0
+  /** The driver refused it: bytes under the limit are of no use to it. */
+  refused = false
+  /** What the pool had got back when the driver refused. */
+  seen = 0
+  /** What it is told as soon as its fiber is resumed. */
+  answer: Answer | undefined = undefined
+  resume: ((answer: Answer) => void) | undefined = undefined
+  previous: Waiter | undefined = undefined
+  next: Waiter | undefined = undefined
+
+  constructor(line: WaitLine, request: LeaseRequest, arrival: number, fiber: Fiber.Fiber<unknown, unknown>) {
+    this.line = line
+    this.request = request
+    this.arrival = arrival
+    this.fiber = fiber
+  }
+
+  /** The answer, in the hands of its own fiber. */
+  take(): Answer | undefined {
+    const { answer } = this
+    if (answer === undefined) return undefined
+    this.answer = undefined
+    this.resume = undefined
+    return answer
+  }
+}
+
+/**
+ * The lines of one pool that are not empty, and the waiters that have answers to hear.
+ *
+ * @internal
+ */
+export class WaitLines {
+  readonly filled = new Set<WaitLine>()
+  /** What counts the requests in all lines. */
+  readonly counter: { waiters: number }
+  #arrivals = 0
+  #told: Array<Waiter> = []
+
+  constructor(counter: { waiters: number }) {
+    this.counter = counter
+  }
+
+  nextArrival(): number {
+    return this.#arrivals++
+  }
+
+  /** Answers every waiter for whose request there is an error. */
+  end(error: (request: LeaseRequest) => GpuError | undefined): void {
+    // A line that this empties leaves the set meanwhile, and none comes in.
+    for (const line of this.filled) line.end(error)
+  }
+
+  tell(waiter: Waiter, answer: Answer): void {
+    waiter.answer = answer
+    // Without one it is its own fiber that serves the line, and takes the answer in this very step.
+    if (waiter.resume === undefined) return
+    if (this.#told.push(waiter) === 1) waiter.fiber.currentDispatcher.scheduleTask(this.#resumeTold, 0)
+  }
+
+  /** Fibers run from here until they suspend; whom they serve is told in a task after this one. */
+  readonly #resumeTold = (): void => {
+    const told = this.#told
+    this.#told = []
+    for (const waiter of told) {
+      const { resume } = waiter
+      // One that was interrupted, or timed out, has been let go.
+      const answer = waiter.take()
+      if (answer !== undefined) resume?.(answer)
+    }
+  }
+}
+
+/** How many of a line are looked at for one that can be served. */
+const window = 64
+
+/** @internal */
+export interface WaitLineOptions {
+  readonly lines: WaitLines
+  readonly maxOvertakes: number
+  /** Whether anybody in the line could be served, as far as that can be told at once. */
+  readonly mayServe: (line: WaitLine) => boolean
+  /** Serves one waiter if its turn can be now. */
+  readonly serve: (waiter: Waiter) => Answer | undefined
+  /** Why nobody should wait for a lease any more. */
+  readonly ended: (request: LeaseRequest) => GpuError | undefined
+  /** Told when the line gets its first waiter and when it loses its last. */
+  readonly onFilled?: ((filled: boolean) => void) | undefined
+}
+
+/** @internal */
+export class WaitLine {
+  length = 0
+  /** How many in line are at work themselves. */
+  trying = 0
+  /** How many in line were refused by the driver. */
+  refused = 0
+  /** No request in line is for fewer bytes. */
+  leastBytes = Infinity
+  readonly #options: WaitLineOptions
+  #first: Waiter | undefined = undefined
+  #last: Waiter | undefined = undefined
+
+  constructor(options: WaitLineOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Waits for an answer. An interruption leaves the request where it is: whoever made it lets it go, and with it all
+   * that it was given.
+   */
+  wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
+    return Effect.withFiber((fiber) =>
+      Effect.callback<Outcome, GpuError>((resume) => {
+        // Whoever ends the waiting tells those in line; it may have come just before this step.
+        const problem = this.#options.ended(request)
+        if (problem !== undefined) return resume(problem)
+        const waiter = this.#enter(request, fiber, refusal)
+        this.serve()
+        const answer = waiter.take()
+        if (answer === undefined) waiter.resume = resume
+        else resume(answer)
+      })
+    )
+  }
+
+  /** Serves the request in this very step, past those in line where that may be; it does not stay. */
+  tryNow(request: LeaseRequest, fiber: Fiber.Fiber<unknown, unknown>): Answer | undefined {
+    const problem = this.#options.ended(request)
+    if (problem !== undefined) return problem
+    const waiter = this.#enter(request, fiber, undefined)
+    this.serve()
+    const answer = waiter.take()
+    if (answer === undefined) this.leave(waiter)
+    return answer
+  }
+
+  /** Serves whom it can, in order. */
+  serve(): void {
+    let waiter = this.#first
+    for (let looked = 0; waiter !== undefined && looked < window && this.#options.mayServe(this); looked++) {
+      const next: Waiter | undefined = waiter.next
+      const answer = waiter.state === "waiting" ? this.#options.serve(waiter) : undefined
+      if (answer !== undefined) this.#answer(waiter, answer)
+      else if (waiter.passes >= this.#options.maxOvertakes) return
+      // A device that is lost in the middle of this answers all of them.
+      waiter = next === undefined || next.state === "out" ? undefined : next
+    }
+  }
+
+  /** A waiter that tried for itself has what it wanted. */
+  served(waiter: Waiter): void {
+    if (waiter.state === "out") return
+    const tried = waiter.state === "trying"
+    this.#passOthers(waiter)
+    this.leave(waiter)
+    // The next one that was refused may try now, whatever the first one does with its lease.
+    if (tried) this.serve()
+  }
+
+  /** A waiter that was given bytes, and refused by the driver, is in line again while it tries what else there is. */
+  keepPlace(waiter: Waiter): void {
+    if (waiter.state === "out") this.#insert(waiter)
+    this.#setState(waiter, "trying")
+  }
+
+  leave(waiter: Waiter): void {
+    if (waiter.state === "out") return
+    const { next, previous } = waiter
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    waiter.next = undefined
+    waiter.previous = undefined
+    this.#setState(waiter, "out")
+    if (waiter.refused) this.refused--
+    waiter.request.list.waiting--
+    this.#options.lines.counter.waiters--
+    this.length--
+    if (this.length === 0) this.#emptied()
+  }
+
+  /** Answers every waiter for whose request there is an error; one that is at work leaves the line and sees for itself. */
+  end(error: (request: LeaseRequest) => GpuError | undefined): void {
+    let waiter = this.#first
+    while (waiter !== undefined) {
+      const { next, state }: Waiter = waiter
+      const problem = error(waiter.request)
+      if (problem !== undefined) {
+        this.leave(waiter)
+        if (state === "waiting") this.#options.lines.tell(waiter, problem)
+      }
+      waiter = next
+    }
+  }
+
+  #answer(waiter: Waiter, answer: Answer): void {
+    if (answer === tryAgain) this.#setState(waiter, "trying")
+    else this.served(waiter)
+    this.#options.lines.tell(waiter, answer)
+  }
+
+  #enter(request: LeaseRequest, fiber: Fiber.Fiber<unknown, unknown>, refusal: { readonly seen: number } | undefined) {
+    const known = request.waiter
+    const { lines } = this.#options
+    const waiter = known?.line === this ? known : new Waiter(this, request, lines.nextArrival(), fiber)
+    request.waiter = waiter
+    if (waiter.state === "out") this.#insert(waiter)
+    this.#setState(waiter, "waiting")
+    const refused = refusal !== undefined
+    if (waiter.refused !== refused) this.refused += refused ? 1 : -1
+    waiter.refused = refused
+    waiter.seen = refusal?.seen ?? 0
+    return waiter
+  }
+
+  /** Behind all who arrived before it. One that was in line before mostly belongs near its head. */
+  #insert(waiter: Waiter): void {
+    let next: Waiter | undefined = undefined
+    if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
+      next = this.#first
+      while (next !== undefined && next.arrival < waiter.arrival) next = next.next
+    }
+    const previous: Waiter | undefined = next === undefined ? this.#last : next.previous
+    waiter.previous = previous
+    waiter.next = next
+    if (previous === undefined) this.#first = waiter
+    else previous.next = waiter
+    if (next === undefined) this.#last = waiter
+    else next.previous = waiter
+    waiter.refused = false
+    waiter.request.list.waiting++
+    this.#options.lines.counter.waiters++
+    this.leastBytes = Math.min(this.leastBytes, waiter.request.exactSize)
+    this.length++
+    if (this.length > 1) return
+    this.#options.lines.filled.add(this)
+    this.#options.onFilled?.(true)
+  }
+
+  #emptied(): void {
+    this.leastBytes = Infinity
+    this.#options.lines.filled.delete(this)
+    this.#options.onFilled?.(false)
+  }
+
+  #setState(waiter: Waiter, state: Waiter["state"]): void {
+    if (waiter.state === "trying") this.trying--
+    if (state === "trying") this.trying++
+    waiter.state = state
+  }
+
+  #passOthers(waiter: Waiter): void {
+    for (let other = waiter.previous; other !== undefined; other = other.previous) other.passes++
+  }
+}

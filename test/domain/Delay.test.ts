@@ -1,0 +1,23 @@
+import { assert, describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
+import * as Duration from "effect/Duration"
+import * as Delay from "../../src/domain/Delay.ts"
+
+const millis = (delay: Duration.Duration | undefined) => delay === undefined ? undefined : Duration.toMillis(delay)
+
+describe("a delay", () => {
+  it("is a duration from 0", () => {
+    strictEqual(millis(Delay.parse("2 seconds")), 2000)
+    strictEqual(millis(Delay.parse(0)), 0)
+    strictEqual(millis(Delay.planned(7)), 7)
+  })
+
+  it("may be none", () => {
+    strictEqual(Delay.planned(undefined), undefined)
+  })
+
+  it.each([NaN, -1])("is not %d", (input) => {
+    strictEqual(Delay.parse(input), undefined)
+    assert.throws(() => Delay.planned(input), RangeError, /is no delay/)
+  })
+})
