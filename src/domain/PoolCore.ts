@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+export type { IdleDecayOptions } from "./IdleDecay.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
@@ -109,6 +110,9 @@ class Block<A, F> implements PoolBlock<A, F> {
  * - A block that the core hands back is `detached`: its bytes stay managed until the owner has called the driver's free
  *   and then {@link PoolCore.freed}, both in the same synchronous step.
  * - A bin lasts as long as it has blocks, active or held.
+ * - How much stays held is bounded by {@link PoolCore.setMaxBytes} and {@link PoolCore.setMaxHeldBytes} and, by the
+ *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
+ *   {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.trim}.
  *
  * **Gotchas**
  *
@@ -130,6 +134,29 @@ class Block<A, F> implements PoolBlock<A, F> {
  * }
  * core.acquire(family, 1024, 900, 2048)?.capacity // => 1024
  * core.stats().hits // => 1
+ * ```
+ *
+ * **Example** (Letting go of what nobody asks for)
+ *
+ * ```ts
+ * import { PoolCore } from "effect-gpu-pool"
+ *
+ * // The time to live is two of the owner's clock ticks.
+ * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })
+ * for (const value of ["a", "b"]) {
+ *   core.reserve(1024)
+ *   core.addHeld(0, 1024, value)
+ * }
+ * // The clock starts to run.
+ * core.tick()
+ *
+ * const step = () => {
+ *   core.tick()
+ *   for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) core.freed(block)
+ *   return core.heldBytes
+ * }
+ * step() // => 1024
+ * step() // => 0
  * ```
  *
  * @category models
@@ -558,7 +585,7 @@ export class PoolCore<A, F = number> {
     const blocks = [...this.evictAll()] as Array<Block<A, F>>
     const order = new HeldOrder<Block<A, F>>()
     this.order = order
-    for (const block of blocks.toReversed()) {
+    for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
       this.push(block)
       this.enter(order, block)
     }

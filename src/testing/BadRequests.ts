@@ -115,7 +115,30 @@ const badPools: ReadonlyArray<Mistake> = [
   ["a pool with a negative limit", "InvalidRequest", buildPool({ maxBytes: -1 })],
   ["a pool with a fractional limit", "InvalidRequest", buildPool({ maxBytes: 1.5 })],
   ["a pool with NaN for a limit", "InvalidRequest", buildPool({ maxBytes: NaN })],
-  ["a pool with an unknown way to clear", "InvalidRequest", buildPool({ clear: "always" as "acquire" })]
+  ["a pool with an unknown way to clear", "InvalidRequest", buildPool({ clear: "always" as "acquire" })],
+  ["a pool with two limits", "InvalidRequest", buildPool({ maxBytes: 1024, maxFraction: 0.5 })],
+  ["a pool with more than all memory", "InvalidRequest", buildPool({ maxFraction: 1.5 })],
+  ["a pool with a size that is none", "InvalidRequest", buildPool({ maxBytes: "512 potatoes" })],
+  ["a pool with an unknown way to run out", "InvalidRequest", buildPool({ onExhausted: "block" as "wait" })],
+  ["a pool with a negative wait", "InvalidRequest", buildPool({ waitAtMost: -1 })],
+  ["a pool without steps of idle time", "InvalidRequest", buildPool({ idleTimeToLive: "1 second", idleSteps: 0 })],
+  ["a pool with a negative bound on overtaking", "InvalidRequest", buildPool({ maxOvertakes: -1 })]
+]
+
+const badLimits: ReadonlyArray<Mistake> = [
+  ["a negative limit for a running pool", "InvalidRequest", BufferPool.setLimit({ maxBytes: -1 })],
+  ["a limit that is none", "InvalidRequest", BufferPool.setLimit(4096 as BufferPool.PoolLimit)],
+  ["trimming to a negative size", "InvalidRequest", BufferPool.trimTo(-1)],
+  ["a fractional budget", "InvalidRequest", BufferPool.withBudget(Effect.void, 0.5)],
+  [
+    "a budget with an unknown way to run out",
+    "InvalidRequest",
+    BufferPool.withBudget(Effect.void, 64, {
+      onExhausted: "block" as "wait"
+    })
+  ],
+  ["a budget without a limit", "InvalidRequest", BufferPool.withBudget(BufferPool.setLimit({}), 64)],
+  ["a lease over its budget", "LimitExceeded", BufferPool.withBudget(BufferPool.allocate(65), 64)]
 ]
 
 /** A scope that is closed already. */
@@ -220,5 +243,6 @@ export const tests: ReadonlyArray<ConformanceTest> = mistakeTests("bad requests"
   ...badUsages,
   ...limits,
   ...badPools,
+  ...badLimits,
   ...lifetimes
 ])

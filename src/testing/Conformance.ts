@@ -20,6 +20,7 @@ import * as BadDispatches from "./BadDispatches.ts"
 import * as BadRequests from "./BadRequests.ts"
 import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTest.ts"
 import * as CopiesAndFills from "./CopiesAndFills.ts"
+import * as DecoratedAllocators from "./DecoratedAllocators.ts"
 import * as Dispatches from "./Dispatches.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Expect from "./Expect.ts"
@@ -31,8 +32,11 @@ import * as Openings from "./Openings.ts"
 import * as Ordering from "./Ordering.ts"
 import * as Ownership from "./Ownership.ts"
 import * as PoolOnDevice from "./PoolOnDevice.ts"
+import * as Pressure from "./Pressure.ts"
 import * as RandomCommands from "./RandomCommands.ts"
+import * as Tenants from "./Tenants.ts"
 import * as Transfers from "./Transfers.ts"
+import * as Waiting from "./Waiting.ts"
 
 export { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 export { Mismatch } from "./Expect.ts"
@@ -68,6 +72,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Loops.tests,
   ...PoolOnDevice.tests,
   ...Ownership.tests,
+  ...Waiting.tests,
+  ...Pressure.tests,
+  ...Tenants.tests,
+  ...DecoratedAllocators.tests,
   ...BadRequests.tests,
   ...BadCommands.tests,
   ...BadDispatches.tests,

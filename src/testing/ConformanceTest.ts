@@ -176,26 +176,31 @@ const withLedger = (
     yield* ledger.expectClosed
   })
 
-/** A pool that counts the leases which its program got. */
+/** A pool that counts the leases which its program got, those of its budgets too. */
 class Ledger {
-  readonly service: BufferPool.BufferPool["Service"]
-  readonly #pool: BufferPool.BufferPool["Service"]
+  readonly service: BufferPool.Pool
+  readonly #pool: BufferPool.Pool
   #leases = 0
 
-  constructor(pool: BufferPool.BufferPool["Service"]) {
+  constructor(pool: BufferPool.Pool) {
     this.#pool = pool
+    this.service = this.#counted(pool)
+  }
+
+  #counted(pool: BufferPool.Pool): BufferPool.Pool {
     const count = (size: number) => {
       if (size > 0) this.#leases += 1
     }
-    this.service = BufferPool.BufferPool.of({
+    return {
       ...pool,
       allocate: (size, options) => Effect.tap(pool.allocate(size, options), () => Effect.sync(() => count(size))),
       use: (size, f, options) =>
         pool.use(size, (lease) => {
           count(size)
           return f(lease)
-        }, options)
-    })
+        }, options),
+      budget: (limit, options) => Effect.map(pool.budget(limit, options), (budget) => this.#counted(budget))
+    }
   }
 
   /** All leases are back, the pool is open. */

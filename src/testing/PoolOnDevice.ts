@@ -22,16 +22,16 @@ const test = inGroup("pool")
 const exact = { sizePolicy: SizePolicy.exact }
 const powersOfTwo = { sizePolicy: SizePolicy.sizeClasses(0) }
 
-/** Some counters of the pool, all of which are consistent. */
-const expectStats = (what: string, expected: Partial<PoolStats>) =>
+/** Some counters of the pool, all of which are consistent. @internal */
+export const expectStats = (what: string, expected: Partial<PoolStats>) =>
   Effect.map(BufferPool.stats, (stats) => {
     expectInvariants(stats)
     const names = Object.keys(expected) as Array<keyof PoolStats>
     Expect.same(what, Object.fromEntries(names.map((name) => [name, stats[name]])), expected)
   })
 
-/** As the driver counts them. */
-const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind.buffer ?? 0)
+/** As the driver counts them. @internal */
+export const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind.buffer ?? 0)
 
 const counts = Effect.gen(function*() {
   const before = yield* liveBuffers

@@ -80,6 +80,14 @@ const faults: ReadonlyArray<
     })
   ],
   [
+    "leaves the end of a block as it was when it clears it",
+    "tenants",
+    ({ fillUnsafe }) => ({
+      fillUnsafe: (target, offset, bytes, pattern) =>
+        fillUnsafe(target, offset, pattern === 0 ? Math.min(bytes, 64) : bytes, pattern)
+    })
+  ],
+  [
     "copies to the source's offset",
     "copies and fills",
     ({ copyUnsafe }) => ({

@@ -210,6 +210,14 @@ describe("PoolCore.evictOldest", () => {
   })
 })
 
+describe("PoolCore.stats", () => {
+  it("tells the waiters that the owner counts", () => {
+    const core: Core = new PoolCore()
+    core.waiters = 3
+    assert.strictEqual(core.stats().waiters, 3)
+  })
+})
+
 describe("PoolCore.releases", () => {
   it("counts every lease that ended", () => {
     const core: Core = new PoolCore()

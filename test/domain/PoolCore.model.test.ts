@@ -27,39 +27,25 @@ const anyAgeing: fc.Arbitrary<PoolCoreOptions> = fc.record({
   idle: fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 0, 50, 200) })
 })
 
-const agree = (
+/** A core and its model, made with the same options, agree whatever is done to both. */
+const agreement = (
   policies: fc.Arbitrary<SizePolicy.SizePolicy>,
   options: fc.Arbitrary<PoolCoreOptions>,
   commands: Array<fc.Arbitrary<fc.Command<Model, Real>>>
-): void =>
-  fc.assert(
-    fc.property(
-      policies,
-      options,
-      fc.commands(commands, { size: "+1", maxCommands: 120 }),
-      (policy, options, steps) => {
-        fc.modelRun(() => ({
-          model: new Model(options),
-          real: {
-            core: new PoolCore<number, string>(options),
-            policy,
-            active: new Map(),
-            pending: [],
-            nextId: 0,
-            total: 0
-          }
-        }), steps)
-      }
-    ),
-    { numRuns: 500 }
-  )
+) =>
+  fc.property(policies, options, fc.commands(commands, { size: "+1", maxCommands: 120 }), (policy, options, steps) => {
+    fc.modelRun(() => ({
+      model: new Model(options),
+      real: { core: new PoolCore<number, string>(options), policy, active: new Map(), pending: [], nextId: 0, total: 0 }
+    }), steps)
+  })
 
 describe("PoolCore", () => {
   it("does what the reference model does, counter by counter and block by block", () => {
-    agree(anyPolicy, anyOptions, anyCommand)
+    fc.assert(agreement(anyPolicy, anyOptions, anyCommand), { numRuns: 1000 })
   })
 
   it("does so where blocks come, go and grow old", () => {
-    agree(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand)
+    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand), { numRuns: 250 })
   })
 })

@@ -169,7 +169,7 @@ export class Model {
     this.maxHeld = bytes
     if (this.ordered || bytes === Infinity) return
     this.ordered = true
-    const blocks = this.held().sort(largestFirst).reverse()
+    const blocks = this.held().sort((a, b) => -largestFirst(a, b))
     for (const block of blocks) block.state = "gone"
     for (const block of blocks) this.hold(block)
   }

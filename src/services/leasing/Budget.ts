@@ -102,6 +102,7 @@ export class Budget {
   readonly lastResort: LastResort
   /** Capacity of the active leases and of the requests under way. */
   chargedBytes = 0
+  readonly #lines: WaitLines
   readonly #ended: BudgetOptions["ended"]
   readonly #counters = {
     activeBlocks: 0,
@@ -116,6 +117,7 @@ export class Budget {
   }
 
   constructor(options: BudgetOptions) {
+    this.#lines = options.lines
     this.#ended = options.ended
     this.limit = options.limit
     this.chain = [this, ...(options.parent?.chain ?? [])]
@@ -209,7 +211,8 @@ export class Budget {
   /** A limit below what is charged takes nothing away: it keeps new leases out. */
   setLimit(limit: number): void {
     this.limit = limit
-    this.line.end((request) => this.problem(request))
+    // Those who wait for a budget within this one may never fit any more either.
+    this.#lines.end()
     this.line.serve()
   }
 

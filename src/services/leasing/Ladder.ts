@@ -143,7 +143,9 @@ class Climb {
   /** Whoever waited before keeps its place in line, or those behind would get what it is trying for. */
   refuse(): void {
     this.refused = true
-    this.request.waiter?.line.keepPlace(this.request.waiter)
+    const { waiter } = this.request
+    // A place in the line of a budget is past.
+    if (waiter?.line === this.pool.lastResort.line) waiter.line.keepPlace(waiter)
   }
 }
 

@@ -185,6 +185,8 @@ export class MemoryPool {
       ? granted.list.pool.endUnsafe(granted, "scopeClosed")
       : undefined
     charge?.refund()
+    // It may be only this one that those behind it in a budget's line were kept waiting by.
+    if (waiter !== undefined && waiter.line !== this.#line) waiter.line.serve()
     if (waiter !== undefined || reserved > 0) this.#line.serve()
     return ended
   }
@@ -314,8 +316,9 @@ export class MemoryPool {
 
   /** With others waiting, a request takes its place behind them, and may pass them as far as the bound allows. */
   #leaseInTurn(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    const { handlers } = this.lastResort
     const given = Effect.withFiber<Outcome | "exhausted", GpuError>((fiber) =>
-      request.patience.onExhausted === "wait" && !fiber.getRef(InHandler)
+      request.patience.onExhausted === "wait" && handlers.isEmpty && !fiber.getRef(InHandler)
         ? this.lastResort.wait(request, this.#inTurn, undefined)
         : this.#line.tryNow(request, fiber) ?? exhausted
     )

@@ -54,7 +54,6 @@ export class Trimming {
 
   #startTimer(): void {
     if (this.#timer !== undefined || !this.#hasIdle) return
-    this.#pool.core.tick()
     this.#timer = this.#run(this.#decay)
   }
 
@@ -74,16 +73,23 @@ export class Trimming {
   })
 
   readonly #decay: Effect.Effect<void> = Effect.suspend(() => {
-    const { stepMillis } = this.#pool.settings
-    return Effect.whileLoop({
-      // Its first turn comes before whoever starts it knows its fiber.
+    const { core, settings } = this.#pool
+    const steps = Effect.whileLoop({
       while: () => {
         const goesOn = this.#hasIdle
         if (!goesOn) this.#timer = undefined
         return goesOn
       },
-      body: () => Effect.andThen(Effect.sleep(stepMillis), this.#step),
+      body: () => Effect.andThen(Effect.sleep(settings.stepMillis), this.#step),
       step: () => {}
     })
+    // What comes back in the same turn, as all leases of a scope do, has been idle for as long from here on.
+    return Effect.andThen(
+      Effect.yieldNow,
+      Effect.suspend(() => {
+        core.tick()
+        return steps
+      })
+    )
   })
 }

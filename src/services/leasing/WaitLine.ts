@@ -111,8 +111,8 @@ export class WaitLines {
     return this.#arrivals++
   }
 
-  /** Answers every waiter for whose request there is an error. */
-  end(error: (request: LeaseRequest) => GpuError | undefined): void {
+  /** Answers every waiter for whose request there is an error, as each line sees it unless told otherwise. */
+  end(error?: (request: LeaseRequest) => GpuError | undefined): void {
     // A line that this empties leaves the set meanwhile, and none comes in.
     for (const line of this.filled) line.end(error)
   }
@@ -248,7 +248,7 @@ export class WaitLine {
   }
 
   /** Answers every waiter for whose request there is an error; one that is at work leaves the line and sees for itself. */
-  end(error: (request: LeaseRequest) => GpuError | undefined): void {
+  end(error: (request: LeaseRequest) => GpuError | undefined = this.#options.ended): void {
     let waiter = this.#first
     while (waiter !== undefined) {
       const { next, state }: Waiter = waiter
