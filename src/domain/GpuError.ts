@@ -26,7 +26,12 @@ export interface Holder {
   readonly capacity: number
   /** How many leases the pool has granted since this one. */
   readonly age: number
+  /** Where in the program it was asked for, where a `TrackingAllocator` keeps call sites. */
+  readonly callSite?: string | undefined
 }
+
+const holderText = ({ age, callSite, label, size }: Holder): string =>
+  `${label ?? "(no label)"} ${size} B, ${age} leases ago${callSite === undefined ? "" : ` at ${callSite}`}`
 
 /**
  * A step of the out-of-memory ladder, in the order in which they are tried.
@@ -106,7 +111,7 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     const limit = this.limit === Infinity ? "no byte limit" : `${this.limitName} ${this.limit}`
     const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
-    const holders = this.holders.map((h) => `${h.label ?? "(no label)"} ${h.size} B, ${h.age} leases ago`).join("; ")
+    const holders = this.holders.map(holderText).join("; ")
     return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize}), ${limit}, ` +
       `active ${this.activeBytes}, held ${this.heldBytes}, managed ${this.managedBytes}, reserved ${this.reservedBytes}, ` +
       `largest held block ${this.largestHeldBytes}${tried}${waited}` +

@@ -10,12 +10,13 @@
  *
  * @since 0.1.0
  */
-export type { IdleDecayOptions } from "./IdleDecay.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
+
+export type { IdleDecayOptions } from "./IdleDecay.ts"
 
 /**
  * Where a block is: leased (`active`), kept for reuse (`held`), handed to the owner to be freed (`detached`), or given
@@ -343,8 +344,9 @@ export class PoolCore<A, F = number> {
    */
   addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
     this.takeReserved(blockSize)
-    const block = this.add(blockSize, this.bins.findOrMake(family, blockSize), value)
-    this.keep(block)
+    const bin = this.bins.findOrMake(family, blockSize)
+    const block = this.add(blockSize, bin, value)
+    this.keep(block, bin)
     return block
   }
 
@@ -363,10 +365,8 @@ export class PoolCore<A, F = number> {
    */
   release(block: PoolBlock<A, F>): boolean {
     const own = this.deactivate(block)
-    if (own.bin === undefined) return false
-    if (!this.keepsAll) return this.keep(own)
-    this.push(own)
-    return true
+    const { bin } = own
+    return this.keepsAll && bin !== undefined ? this.push(own, bin) : this.keep(own, bin)
   }
 
   /** Ends a lease whose block must not be reused: it is detached whatever its bin, and the caller must free it now. */
@@ -516,17 +516,17 @@ export class PoolCore<A, F = number> {
   private activate(block: Block<A, F>, request: number): void {
     block.state = "active"
     block.request = request
-    this.activeBlocks++
-    this.activeBytes += request
-    if (this.activeBlocks > this.peakActiveBlocks) this.peakActiveBlocks = this.activeBlocks
-    if (this.activeBytes > this.peakActiveBytes) this.peakActiveBytes = this.activeBytes
+    const blocks = this.activeBlocks + 1
+    const bytes = this.activeBytes + request
+    this.activeBlocks = blocks
+    this.activeBytes = bytes
+    if (blocks > this.peakActiveBlocks) this.peakActiveBlocks = blocks
+    if (bytes > this.peakActiveBytes) this.peakActiveBytes = bytes
   }
 
   private deactivate(block: PoolBlock<A, F>): Block<A, F> {
     const own = block as Block<A, F>
-    if (own.state !== "active") {
-      throw new Error(`PoolCore: only an active block can be released, this one is ${own.state}`)
-    }
+    if (own.state !== "active") throw notActive(own)
     this.activeBlocks--
     this.activeBytes -= own.request
     own.request = 0
@@ -534,60 +534,55 @@ export class PoolCore<A, F = number> {
     return own
   }
 
-  /** Holds a block that has a bin, if it may be kept now. */
-  private keep(block: Block<A, F>): boolean {
-    if (block.capacity > this.keepsUpTo) return false
-    this.push(block)
-    if (this.order !== undefined) this.enter(this.order, block)
+  /** Holds a block if it has a bin and may be kept now. */
+  private keep(block: Block<A, F>, bin: Bin<Block<A, F>, F> | undefined): boolean {
+    if (bin === undefined || block.capacity > this.keepsUpTo) return false
+    this.push(block, bin)
+    if (this.order !== undefined) this.enter(block)
     return true
   }
 
-  private push(block: Block<A, F>): void {
-    const bin = block.bin!
+  private push(block: Block<A, F>, bin: Bin<Block<A, F>, F>): true {
     block.state = "held"
     block.below = bin.top
     if (bin.top === undefined) this.bins.fill(bin)
     bin.top = block
     this.heldBlocks++
     this.heldBytes += bin.size
+    return true
   }
 
   private pop(bin: Bin<Block<A, F>, F>): Block<A, F> {
     const block = bin.top!
+    if (this.order !== undefined) this.leave(block)
     bin.top = block.below
-    this.unhold(block)
+    block.below = undefined
+    this.heldBlocks--
+    this.heldBytes -= bin.size
     return block
   }
 
-  /** What is left to do for a held block that is out of its bin's stack. */
-  private unhold(block: Block<A, F>): void {
-    if (this.order !== undefined) this.leave(this.order, block)
-    block.below = undefined
-    this.heldBlocks--
-    this.heldBytes -= block.capacity
-  }
-
-  private enter(order: HeldOrder<Block<A, F>>, block: Block<A, F>): void {
+  /** A block enters the order, which is on top of its bin's stack. */
+  private enter(block: Block<A, F>): void {
     if (block.below !== undefined) block.below.above = block
-    order.add(block)
+    this.order?.add(block)
     this.decay?.add(block)
   }
 
-  private leave(order: HeldOrder<Block<A, F>>, block: Block<A, F>): void {
-    if (block.below !== undefined) block.below.above = block.above
-    block.above = undefined
+  /** A block leaves the order, which is on top of its bin's stack. */
+  private leave(block: Block<A, F>): void {
+    if (block.below !== undefined) block.below.above = undefined
     this.decay?.remove(block)
-    order.remove(block)
+    this.order?.remove(block)
   }
 
   /** Takes everything out and puts it back, which leaves the bins as they were. */
   private startOrder(): void {
     const blocks = [...this.evictAll()] as Array<Block<A, F>>
-    const order = new HeldOrder<Block<A, F>>()
-    this.order = order
+    this.order = new HeldOrder()
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
-      this.push(block)
-      this.enter(order, block)
+      this.push(block, block.bin!)
+      this.enter(block)
     }
   }
 
@@ -601,11 +596,20 @@ export class PoolCore<A, F = number> {
   /** The same for a block that may lie anywhere in its bin's stack, in a pool that keeps an order. */
   private evictBlock(block: Block<A, F> | undefined): Block<A, F> | undefined {
     if (block === undefined) return undefined
-    if (block.above === undefined) block.bin!.top = block.below
-    else block.above.below = block.below
-    this.unhold(block)
-    block.state = "detached"
-    return block
+    this.lift(block, block.bin!)
+    return this.evict(block.bin)
+  }
+
+  /** Puts a block on top of its bin's stack. */
+  private lift(block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
+    const { above, below } = block
+    if (above === undefined) return
+    above.below = below
+    if (below !== undefined) below.above = above
+    block.above = undefined
+    block.below = bin.top
+    bin.top!.above = block
+    bin.top = block
   }
 
   private hit(bin: Bin<Block<A, F>, F>, request: number): Block<A, F> {
@@ -615,3 +619,7 @@ export class PoolCore<A, F = number> {
     return block
   }
 }
+
+// Apart from the rest of a release: as few bytecodes as that has, the engine inlines.
+const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
+  new Error(`PoolCore: only an active block can be released, this one is ${state}`)

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
@@ -161,7 +162,7 @@ export const make = (
     const allocator = yield* Allocator.Allocator
     const { driver } = yield* CommandQueue
     const run = Effect.runForkWith(yield* Effect.context<never>())
-    const memory = new MemoryPool(settings, device, allocator, driver, run)
+    const memory = new MemoryPool(settings, device, allocator, driver, run, yield* Scheduler.Scheduler)
     if (!allocator.immediate) {
       yield* Effect.logWarning(
         "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
@@ -182,7 +183,8 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
     allocate: (size, options) => requests.allocate(size, options),
     use: (size, f, options) => requests.use(size, f, options),
     stats: Effect.sync(() => budget === undefined ? memory.core.stats() : budget.stats()),
-    holders: (count = 3) => Effect.sync(() => requests.leases.largestHolders(count)),
+    holders: (count = 3) =>
+      Effect.sync(() => memory.leases.largestHolders(Math.max(0, Math.floor(count) || 0), budget)),
     maxBytes: Effect.sync(() => budget === undefined ? memory.core.maxBytes : budget.limit),
     setLimit: (limit) =>
       Effect.suspend(() => {
@@ -306,6 +308,18 @@ export const layer = (
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
 
 /**
+ * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BufferPoolConfig =
+  | Config.Config<BufferPoolOptions>
+  | {
+    readonly [name in keyof BufferPoolOptions]: BufferPoolOptions[name] | Config.Config<BufferPoolOptions[name]>
+  }
+
+/**
  * The same as {@link layer}, with options that come from configuration, whole or one by one.
  *
  * **Example** (The limit from the environment)
@@ -315,7 +329,7 @@ export const layer = (
  * import { BufferPool } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const Gpu = BufferPool.layerConfig({ maxBytes: Config.String("GPU_POOL_LIMIT"), onExhausted: Config.succeed("wait") }).pipe(
+ * const Gpu = BufferPool.layerConfig({ maxBytes: Config.String("GPU_POOL_LIMIT"), onExhausted: "wait" }).pipe(
  *   Layer.provideMerge(Host.layer({ capacityBytes: 1 << 30 })),
  *   Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { GPU_POOL_LIMIT: "50%" } })))
  * )
@@ -326,9 +340,16 @@ export const layer = (
  * @since 0.1.0
  */
 export const layerConfig = (
-  config: Config.Wrap<BufferPoolOptions>
+  config: BufferPoolConfig
 ): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | CommandQueue> =>
-  Layer.unwrap(Effect.map(Config.unwrap(config), layer))
+  Layer.unwrap(Effect.map(configOf(config), layer))
+
+const configOf = (config: BufferPoolConfig): Config.Config<BufferPoolOptions> =>
+  Config.isConfig(config)
+    ? config
+    : Config.all(Object.fromEntries(
+      Object.entries(config).map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])
+    ))
 
 /**
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.

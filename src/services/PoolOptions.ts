@@ -9,6 +9,7 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import type { IdleDecayOptions } from "../domain/IdleDecay.ts"
 import * as MemoryLimit from "../domain/MemoryLimit.ts"
+import { shown } from "../domain/ShownValue.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import type { AllocateOptions } from "./Allocator.ts"
 import type { Patience } from "./leasing/LeaseRequest.ts"
@@ -154,6 +155,9 @@ export interface PoolSettings {
 
 const operation = "BufferPool.layer"
 
+const noOptions = (where: string, options: unknown): GpuError =>
+  invalidRequest(where, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
+
 const oneOf = (
   where: string,
   name: string,
@@ -164,7 +168,7 @@ const oneOf = (
     ? undefined
     : invalidRequest(
       where,
-      `${name} "${String(value)}" is unknown`,
+      `${name} ${shown(value)} is unknown`,
       `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
     )
 
@@ -173,7 +177,7 @@ const countProblem = (name: string, value: unknown, least: number, most: number)
     ? undefined
     : invalidRequest(
       operation,
-      `${name} ${String(value)} is no whole number from ${least} to ${most}`,
+      `${name} ${shown(value)} is no whole number from ${least} to ${most}`,
       "Leave it out for the default."
     )
 
@@ -190,7 +194,7 @@ const policyProblem = (policy: Partial<SizePolicy.SizePolicy> | null | undefined
   const { borrow } = policy
   return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
     operation,
-    `the sizePolicy's borrow ${String(borrow)} is no finite number from 0`,
+    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
     "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
   )
 }
@@ -204,11 +208,12 @@ const millis = (
   absent: number
 ): number | GpuError => {
   if (value === undefined) return absent
-  const duration = Option.getOrUndefined(Duration.fromInput(value))
+  // To Effect, NaN is no time at all.
+  const duration = Number.isNaN(value) ? undefined : Option.getOrUndefined(Duration.fromInput(value))
   const given = duration === undefined ? Number.NaN : Duration.toMillis(duration)
   return given >= least ? given : invalidRequest(
     where,
-    `${name} ${String(value)} is no duration of at least ${least} ms`,
+    `${name} ${shown(value)} is no duration of at least ${least} ms`,
     `Pass milliseconds or a text such as "10 seconds", or leave it out.`
   )
 }
@@ -220,9 +225,11 @@ const millis = (
  */
 export const patienceOf = (
   where: string,
-  { onExhausted, waitAtMost }: ExhaustedOptions,
+  options: ExhaustedOptions,
   without: Patience
 ): Patience | GpuError => {
+  if (typeof options !== "object" || options === null) return noOptions(where, options)
+  const { onExhausted, waitAtMost } = options
   const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
   if (problem !== undefined) return problem
   const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
@@ -248,6 +255,7 @@ export const limitOf = (
  * @internal
  */
 export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): PoolSettings | GpuError => {
+  if (typeof options !== "object" || options === null) return noOptions(operation, options)
   const { clear, idleSteps = 4, label, maxOvertakes = 16, sizePolicy } = options
   const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? policyProblem(sizePolicy) ??
     countProblem("idleSteps", idleSteps, 1, 1000) ??

@@ -12,6 +12,7 @@ import { BufferReleased, type GpuError, invalidRequest, make as makeError } from
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
+import type { Budget } from "./leasing/Budget.ts"
 import type { LeaseList } from "./leasing/LeaseList.ts"
 
 /**
@@ -73,6 +74,11 @@ export class PooledBuffer implements LeaseHolder {
     this.usage = usage
     this.label = label
     this.sequence = sequence
+  }
+
+  /** The budget that it is charged to. @internal */
+  get budget(): Budget | undefined {
+    return undefined
   }
 
   [LeaseHolder](): Iterable<PooledBuffer> {

@@ -87,6 +87,34 @@ const recycledAtOnce = Effect.gen(function*() {
   }
 })
 
+/**
+ * A driver's write to a buffer comes before commands that are recorded and not submitted, so whoever reuses a block for
+ * the next parameters overwrites those of the kernels before.
+ *
+ * @see https://github.com/tracel-ai/cubecl/issues/56
+ */
+const rewrittenWhileRecorded = Effect.gen(function*() {
+  // An allocation may submit what is recorded, so all but the parameters' comes first.
+  const results = yield* Effect.forEach(Array.from({ length: 20 }), () => BufferPool.allocate(256))
+  yield* BufferPool.use(128, () => Effect.void)
+  const blocks = new Set<unknown>()
+  for (const [round, result] of results.entries()) {
+    yield* BufferPool.use(128, (parameters) => {
+      blocks.add(BufferLike.deviceBuffer(parameters))
+      return Effect.gen(function*() {
+        yield* CommandQueue.write(parameters, new Uint32Array(32).fill(1000 * round))
+        yield* CommandQueue.dispatch(Kernels.addTo, { x: parameters, y: result, a: round }, 32)
+        yield* CommandQueue.copy(parameters, result, { targetOffset: 128 })
+      })
+    })
+  }
+  Expect.equal("one block for all parameters", blocks.size, 1)
+  for (const [round, result] of results.entries()) {
+    const expected = Uint32Array.from({ length: 64 }, (_, at) => 1000 * round + (at < 32 ? round : 0))
+    Expect.numbers(`the parameters of round ${round}`, yield* CommandQueue.read(result, Uint32Array), expected)
+  }
+})
+
 /** Destroying what an unsubmitted encoder names must not void the other commands of that encoder. */
 const destroyedWhileRecorded = Effect.gen(function*() {
   yield* BufferPool.stopHolding
@@ -163,6 +191,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("writes, fills, copies and kernels run in the order of the program", everyKindInTurn),
   test("flush and finish may come at any time", flushAndFinish),
   test("a block that is reused right after recording keeps both owners' data apart", recycledAtOnce, { pool: exact }),
+  test(
+    "a block that is written anew by its next owner keeps what recorded commands read of it (cubecl#56)",
+    rewrittenWhileRecorded,
+    {
+      pool: exact
+    }
+  ),
   test("a block destroyed while recorded commands name it harms no other lease's work", destroyedWhileRecorded),
   test("a block destroyed while submitted work uses it harms no other lease's work", destroyedWhileBusy, {
     heavy: true

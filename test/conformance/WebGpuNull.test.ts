@@ -78,6 +78,7 @@ describe("out of memory for real", () => {
         _tag: "OutOfMemory",
         requested: 64 * MiB,
         blockSize: 64 * MiB,
+        limitName: "maxBytes",
         limit: Infinity,
         activeBytes: 490 * MiB,
         heldBytes: 0,
@@ -86,6 +87,7 @@ describe("out of memory for real", () => {
         largestHeldBytes: 0,
         pooled: true,
         rungs: ["bin", "driver", "reclaim"],
+        waitedMillis: undefined,
         holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]]
       })
       yield* PooledBuffer.release(leases[2]!)

@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
@@ -95,4 +98,25 @@ describe("OutOfMemory", () => {
     ]
     deepStrictEqual(reasons.filter((reason) => reason.isRetryable), [])
   })
+})
+
+describe("call sites", () => {
+  const tracked = TrackingAllocator.layer({ callSites: true }).pipe(Layer.provide(Allocator.layerImmediate))
+
+  it.effect("tell where the largest holders were asked for, hits included", () =>
+    Effect.gen(function*() {
+      yield* hold([400])
+      yield* BufferPool.allocate(400, { label: "recycled" })
+      const error = yield* Effect.flip(BufferPool.allocate(700))
+      assert(error.reason._tag === "OutOfMemory")
+      const [recycled] = error.reason.holders
+      assert.match(recycled?.callSite ?? "", /BufferPool\.evidence\.test\.ts:\d+:\d+$/)
+      assert.include(error.message, `recycled 400 B, 0 leases ago at ${recycled?.callSite}`)
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 }, allocator: tracked }))))
+
+  it.effect("are left out while nobody keeps them", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(400)
+      deepStrictEqual(yield* BufferPool.holders(), [{ label: undefined, size: 400, capacity: 400, age: 0 }])
+    }).pipe(Effect.scoped, Effect.provide(layer())))
 })

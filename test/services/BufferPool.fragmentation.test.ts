@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { hasStats, hold, layer } from "../support/hostPool.ts"
@@ -20,6 +21,36 @@ describe("fragmentation that others fail on", () => {
         const seen = events()
         strictEqual(seen.filter((event) => event.startsWith("allocate")).length, 7)
         yield* hasStats({ heldBytes: 10 * u, driverFrees: 5, misses: 7 })
+      })))
+
+  const GiB = 2 ** 30
+
+  // cupy#7678: after half of the limit had come back, three quarters of it could not be had.
+  it.effect("768 MiB fit under a limit of 1 GiB of which 512 MiB are held, with any size policy (cupy#7678)", () =>
+    Effect.forEach([SizePolicy.exact, SizePolicy.leadingBits(4), SizePolicy.defaultPolicy], (sizePolicy) =>
+      // The same in proportion, so that nothing needs gibibytes for it.
+      Effect.forEach([0.001, 0.003], (scale) => {
+        const bytes = (share: number) => Math.floor(GiB * scale * share)
+        return withEvents({ pool: { maxBytes: bytes(1), sizePolicy } }, (events) =>
+          Effect.gen(function*() {
+            yield* hold([bytes(0.5)])
+            events()
+            strictEqual(yield* BufferPool.use(bytes(0.75), ({ size }) => Effect.succeed(size)), bytes(0.75))
+            strictEqual(events().filter((event) => event.startsWith("allocate")).length, 1)
+            yield* hasStats({ driverFrees: 1, heldBlocks: 1, reservedBytes: 0 })
+          }))
+      }), { discard: true }))
+
+  // cupy#1256: enough large free memory, and an error all the same.
+  it.effect("60 % of a device fit beside 30 % in use, when another 30 % are held (cupy#1256)", () =>
+    withEvents({ host: { capacityBytes: 1000, lateFree: true } }, (events) =>
+      Effect.gen(function*() {
+        yield* BufferPool.allocate(300)
+        yield* hold([300])
+        events()
+        yield* BufferPool.use(600, () => Effect.void)
+        yield* BufferPool.use(600, () => Effect.void)
+        deepStrictEqual(events(), ["allocate 600", "reclaim", "allocate 600", "free 300", "reclaim", "allocate 600"])
       })))
 
   it.effect("6u and 7u in turns never miss twice where both fit", () =>

@@ -143,6 +143,79 @@ describe("the pool is searched again after every rung", () => {
       }).pipe(Effect.scoped, Effect.provide(layer({ allocator: gated })))
     }))
 
+  // pytorch#189504: waiting for events returned fitting blocks to the pool, which was not searched again.
+  it.effect("on a full device, with no more driver allocations for it (pytorch#189504)", () =>
+    Effect.gen(function*() {
+      const faults = Host.makeFaults()
+      const gate = yield* Deferred.make<void>()
+      const reclaiming = yield* Deferred.make<void>()
+      const fenced = decorated((allocator) => ({
+        ...allocator,
+        reclaim: Effect.andThen(
+          Deferred.succeed(reclaiming, undefined),
+          Effect.andThen(Deferred.await(gate), allocator.reclaim)
+        )
+      }))
+      yield* Effect.gen(function*() {
+        const pending = yield* BufferPool.allocate(600)
+        yield* BufferPool.allocate(400)
+        const fiber = yield* Effect.forkChild(BufferPool.allocate(600))
+        yield* Deferred.await(reclaiming)
+        const asked = faults.allocations
+        yield* PooledBuffer.release(pending)
+        yield* Deferred.succeed(gate, undefined)
+        strictEqual((yield* Fiber.join(fiber)).capacity, 600)
+        strictEqual(faults.allocations, asked)
+        yield* hasStats({ hits: 1, misses: 2, driverAllocations: 2, driverFrees: 0 })
+      }).pipe(Effect.scoped, Effect.provide(layer({ host: { capacityBytes: 1000, faults }, allocator: fenced })))
+    }))
+
+  it.effect("and one while blocks are evicted under a limit", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const evicting = yield* Deferred.make<void>()
+      const gated = decorated((allocator) => ({
+        ...allocator,
+        reclaim: Effect.andThen(Deferred.succeed(evicting, undefined), Deferred.await(gate))
+      }))
+      yield* Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(60)
+        yield* hold([40])
+        const fiber = yield* Effect.forkChild(BufferPool.allocate(60))
+        const other = yield* Effect.forkChild(BufferPool.allocate(30))
+        yield* Deferred.await(evicting)
+        yield* PooledBuffer.release(lease)
+        yield* Deferred.succeed(gate, undefined)
+        strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "OutOfMemory")
+        strictEqual((yield* Fiber.join(other)).capacity, 30)
+        yield* BufferPool.use(60, () => Effect.void)
+        yield* hasStats({ hits: 1, misses: 3, driverAllocations: 3 })
+      }).pipe(Effect.scoped, Effect.provide(layer({ allocator: gated, pool: { maxBytes: 100 } })))
+    }))
+
+  it.effect("and one while a handler was at work, whatever that says", () =>
+    Effect.gen(function*() {
+      for (const freed of [true, false]) {
+        const gate = yield* Deferred.make<void>()
+        const asked = yield* Deferred.make<void>()
+        yield* withEvents({ host: { capacityBytes: 100 } }, (events) =>
+          Effect.gen(function*() {
+            const lease = yield* BufferPool.allocate(100)
+            yield* BufferPool.onOutOfMemory(() =>
+              Effect.as(Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(gate)), freed)
+            )
+            const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
+            yield* Deferred.await(asked)
+            yield* PooledBuffer.release(lease)
+            events()
+            yield* Deferred.succeed(gate, undefined)
+            strictEqual((yield* Fiber.join(fiber)).capacity, 100)
+            deepStrictEqual(events(), [])
+            yield* hasStats({ hits: 1, misses: 1, driverAllocations: 1 })
+          }))
+      }
+    }))
+
   it.effect("and what others freed late meanwhile is reclaimed once more", () =>
     withEvents({ host: { ...slow, capacityBytes: 100 } }, (events) =>
       Effect.gen(function*() {

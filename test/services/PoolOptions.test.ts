@@ -29,7 +29,7 @@ describe("a size policy", () => {
     [{ name: "p", borrow: NaN, blockSize }, /borrow NaN/],
     [{ name: "p", borrow: Infinity, blockSize }, /borrow Infinity/],
     [{ name: "p", borrow: -0.5, blockSize }, /borrow -0.5/],
-    [{ name: "p", borrow: "1", blockSize }, /borrow 1 is no finite number/]
+    [{ name: "p", borrow: "1", blockSize }, /borrow "1" is no finite number/]
   ]
   it.effect.each(refused)(
     "that is none is refused before a pool stands: %j",

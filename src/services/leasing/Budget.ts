@@ -4,19 +4,14 @@
  *
  * @internal
  */
+import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import { type BufferReleased, type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
-import type { PoolBlock } from "../../domain/PoolCore.ts"
+import { type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
-import type { Allocator } from "../Allocator.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { PooledBuffer } from "../PooledBuffer.ts"
 import { LastResort } from "./LastResort.ts"
-import type { LeaseList } from "./LeaseList.ts"
-import { LeasePool } from "./LeasePool.ts"
+import type { LeasePool } from "./LeasePool.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
@@ -84,12 +79,13 @@ export class Charge {
 export interface BudgetOptions {
   readonly limit: number
   readonly parent: Budget | undefined
-  readonly root: LeasePool
-  readonly allocator: Allocator["Service"]
+  readonly leases: LeasePool
   readonly lines: WaitLines
   readonly maxOvertakes: number
   /** Why nobody should wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => GpuError | undefined
+  /** Done when the pool has closed or its device is lost. */
+  readonly over: Deferred.Deferred<void>
 }
 
 /** @internal */
@@ -97,12 +93,14 @@ export class Budget {
   limit: number
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
-  readonly leases: BudgetLeases
   readonly line: WaitLine
   readonly lastResort: LastResort
   /** Capacity of the active leases and of the requests under way. */
   chargedBytes = 0
+  /** Grows with every lease that ends and every change of the limit. */
+  #returned = 0
   readonly #lines: WaitLines
+  readonly #leases: LeasePool
   readonly #ended: BudgetOptions["ended"]
   readonly #counters = {
     activeBlocks: 0,
@@ -121,15 +119,21 @@ export class Budget {
     this.#ended = options.ended
     this.limit = options.limit
     this.chain = [this, ...(options.parent?.chain ?? [])]
-    this.leases = new BudgetLeases(this, options.root, options.allocator)
+    this.#leases = options.leases
     this.line = new WaitLine({
       lines: options.lines,
       maxOvertakes: options.maxOvertakes,
       mayServe: ({ leastBytes }) => this.free >= leastBytes,
       serve: (waiter) => this.#serve(waiter),
-      ended: (request) => this.problem(request)
+      ended: options.ended
     })
-    this.lastResort = new LastResort(this.line, (...evidence) => this.#outOfMemory(...evidence))
+    this.lastResort = new LastResort({
+      line: this.line,
+      returned: () => this.#returned,
+      evidence: (...evidence) => this.#outOfMemory(...evidence),
+      ended: options.ended,
+      over: options.over
+    })
   }
 
   get free(): number {
@@ -160,11 +164,12 @@ export class Budget {
   }
 
   /** A lease that was acquired under it is over, here and in the budgets around it. */
-  ended(size: number, capacity: number): void {
+  leaseEnded(size: number, capacity: number): void {
     for (const budget of this.chain) {
       budget.#counters.activeBlocks--
       budget.#counters.activeBytes -= size
       budget.#counters.managedBytes -= capacity
+      budget.#returned++
       budget.charge(-capacity)
     }
     for (const budget of this.chain) budget.line.serve()
@@ -190,16 +195,12 @@ export class Budget {
   admit(request: LeaseRequest): Effect.Effect<void, GpuError> {
     const charge = request.charge!
     for (const budget of this.chain) {
-      if (budget.line.length > 0 || !charge.add(budget, request)) return admitSlowly(this, request)
+      if (budget.line.length > 0 || !charge.add(budget, request)) return admitSlowly(request, this.chain, this.#ended)
     }
     return Exit.void
   }
 
-  /** Why nobody should wait for the lease: it can never fit, or there is no place for it any more. */
-  problem(request: LeaseRequest): GpuError | undefined {
-    return this.#ended(request) ?? this.limitProblem(request.exactSize)
-  }
-
+  /** LimitExceeded for a request that can never fit it, or a budget around it. */
   limitProblem(bytes: number): GpuError | undefined {
     for (const { limit } of this.chain) {
       const problem = BufferRequest.limitProblem("BufferPool.allocate", bytes, "budget", limit)
@@ -211,6 +212,7 @@ export class Budget {
   /** A limit below what is charged takes nothing away: it keeps new leases out. */
   setLimit(limit: number): void {
     this.limit = limit
+    this.#returned++
     // Those who wait for a budget within this one may never fit any more either.
     this.#lines.end()
     this.line.serve()
@@ -236,7 +238,7 @@ export class Budget {
         largestHeldBytes: 0,
         rungs: [...rungs],
         waitedMillis,
-        holders: this.leases.largestHolders(3)
+        holders: this.#leases.largestHolders(3, this)
       })
     )
   }
@@ -244,17 +246,18 @@ export class Budget {
 
 /** Budget by budget: the inner ones stay charged while it waits for an outer one, and no two wait for each other. */
 const admitSlowly = Effect.fnUntraced(function*(
-  innermost: Budget,
-  request: LeaseRequest
+  request: LeaseRequest,
+  chain: ReadonlyArray<Budget>,
+  ended: BudgetOptions["ended"]
 ): Effect.fn.Return<void, GpuError> {
   const charge = request.charge!
   const rungs = new Set<Rung>()
-  for (const budget of innermost.chain) {
+  for (const budget of chain) {
     while (!charge.has(budget)) {
-      const problem = innermost.problem(request)
+      const problem = ended(request)
       if (problem !== undefined) return yield* problem
       if (budget.line.length === 0 && charge.add(budget, request)) continue
-      const answer = yield* Effect.withFiber((fiber) => Exit.succeed(budget.line.tryNow(request, fiber)))
+      const answer = budget.line.tryNow(request)
       if (answer !== undefined) {
         yield* answer
         continue
@@ -269,53 +272,3 @@ const admitSlowly = Effect.fnUntraced(function*(
     }
   }
 })
-
-/** The leases that were acquired under a budget, wherever they went since. */
-class BudgetLeases extends LeasePool {
-  readonly root: LeasePool
-  readonly #budget: Budget
-  #live = 0
-
-  constructor(budget: Budget, root: LeasePool, allocator: Allocator["Service"]) {
-    super(root.info, root.core, allocator)
-    this.#budget = budget
-    this.root = root
-    this.endWaiters = () => root.endWaiters()
-  }
-
-  override grant(
-    list: LeaseList,
-    block: PoolBlock<DeviceBuffer> | undefined,
-    size: number,
-    usage: BufferUsage,
-    label: string | undefined
-  ): PooledBuffer {
-    this.sequence = this.root.sequence++
-    const lease = super.grant(list, block, size, usage, label)
-    this.#live++
-    if (this.#live === 1) { for (const leases of this.#around()) leases.branches.add(this) }
-    return lease
-  }
-
-  override endUnsafe(lease: PooledBuffer, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
-    const { block, size } = lease
-    const failed = super.endUnsafe(lease, why)
-    this.#live--
-    if (this.#live === 0) { for (const leases of this.#around()) leases.branches.delete(this) }
-    if (block !== undefined) this.#budget.ended(size, block.capacity)
-    return failed
-  }
-
-  override takeBack(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
-    return this.root.takeBack(block)
-  }
-
-  override get granted(): number {
-    return this.root.granted
-  }
-
-  *#around(): Generator<LeasePool> {
-    yield this.root
-    for (const { leases } of this.#budget.chain) if (leases !== this) yield leases
-  }
-}

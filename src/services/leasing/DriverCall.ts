@@ -28,7 +28,9 @@ export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
     request.reserved = 0
     // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
     const running = Effect.runForkWith(fiber.context)(
-      pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite }),
+      Effect.suspend(() =>
+        pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite })
+      ),
       { uninterruptible: true }
     )
     const settle = (exit: Exit.Exit<DeviceBuffer, GpuError>, awaited: boolean) => {

@@ -5,8 +5,9 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
 import type { GpuError } from "../../domain/GpuError.ts"
 
 /**
@@ -56,7 +57,9 @@ export const InHandler = Context.Reference<boolean>("effect-gpu-pool/InHandler",
 /** @internal */
 export class Handlers {
   readonly #handlers = new Set<{ readonly handler: Handler }>()
-  #running: Deferred.Deferred<void> | undefined = undefined
+  readonly #oneAtATime = Semaphore.makeUnsafe(1)
+  /** How often they said that they had freed something. */
+  #freed = 0
 
   get isEmpty(): boolean {
     return this.#handlers.size === 0
@@ -70,18 +73,17 @@ export class Handlers {
     }
   }
 
-  /** Whether memory may be had now. Requests that come while handlers are at work wait for them instead. */
+  /**
+   * Whether memory may be had now. They work for one request at a time; what they free for one is reason enough for
+   * those who waited for their turn to look again first.
+   */
   run(need: Need): Effect.Effect<boolean, GpuError> {
     return Effect.suspend(() => {
-      if (this.#running !== undefined) return Effect.as(Deferred.await(this.#running), true)
-      const running = Deferred.makeUnsafe<void>()
-      this.#running = running
-      return Effect.ensuring(
-        Effect.provideService(this.#askAll(need), InHandler, true),
-        Effect.suspend(() => {
-          this.#running = undefined
-          return Deferred.succeed(running, undefined)
-        })
+      const before = this.#freed
+      return this.#oneAtATime.withPermit(
+        Effect.suspend(() =>
+          this.#freed === before ? Effect.provideService(this.#askAll(need), InHandler, true) : Exit.succeed(true)
+        )
       )
     })
   }
@@ -90,7 +92,10 @@ export class Handlers {
     // One that is registered meanwhile is asked the next time.
     const handlers = Array.from(this.#handlers)
     for (const { handler } of handlers) {
-      if (yield* handler(need)) return true
+      if (yield* handler(need)) {
+        this.#freed++
+        return true
+      }
     }
     return false
   })

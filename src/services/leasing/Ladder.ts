@@ -23,6 +23,8 @@ class Climb {
   refused = false
   /** What the pool had got back when the driver was asked. */
   #askedAt = 0
+  /** The same for the last time that it had no memory: before something came back, nobody needs to ask it again. */
+  #refusedAt: number | undefined = undefined
   /** The pool's count of freed blocks when memory was last reclaimed. */
   #reclaimedAt: number | undefined = undefined
   readonly pool: MemoryPool
@@ -122,7 +124,7 @@ class Climb {
       request,
       rungs: this.rungs,
       missing: this.refused ? 0 : pool.core.deficit(request.exactSize),
-      refusal: this.refused ? { seen: this.#askedAt } : undefined,
+      refusal: this.#refusedAt === pool.progress ? { seen: pool.progress } : undefined,
       mayWait: pool.mayRecover
     })
   }
@@ -143,9 +145,10 @@ class Climb {
   /** Whoever waited before keeps its place in line, or those behind would get what it is trying for. */
   refuse(): void {
     this.refused = true
+    this.#refusedAt = this.#askedAt
     const { waiter } = this.request
     // A place in the line of a budget is past.
-    if (waiter?.line === this.pool.lastResort.line) waiter.line.keepPlace(waiter)
+    if (waiter?.line === this.pool.line) waiter.line.keepPlace(waiter)
   }
 }
 

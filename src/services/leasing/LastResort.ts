@@ -5,6 +5,7 @@
  * @internal
  */
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
@@ -28,17 +29,30 @@ export interface Exhausted {
 }
 
 /** @internal */
-export class LastResort {
+export interface LastResortOptions {
   readonly line: WaitLine
-  readonly handlers = new Handlers()
-  readonly #evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
+  /** Grows with everything that comes back, and changes with the limit. */
+  readonly returned: () => number
+  readonly evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
+  /** Why nobody should wait for a lease any more. */
+  readonly ended: (request: LeaseRequest) => GpuError | undefined
+  /** Done when the pool has closed or its device is lost. */
+  readonly over: Deferred.Deferred<void>
+}
 
-  constructor(
-    line: WaitLine,
-    evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
-  ) {
-    this.line = line
-    this.#evidence = evidence
+/**
+ * How often a request believes handlers that say they have freed something when nothing came back to the pool. They may
+ * have freed memory of the driver that is none of the pool's; and one that always says so must not keep it for ever.
+ */
+const mostBelieved = 16
+
+/** @internal */
+export class LastResort {
+  readonly handlers = new Handlers()
+  readonly #options: LastResortOptions
+
+  constructor(options: LastResortOptions) {
+    this.#options = options
   }
 
   /** Comes back with what the request was given, or with `undefined`: then it should look again. */
@@ -46,13 +60,24 @@ export class LastResort {
     { self: this },
     function*(exhausted: Exhausted): Effect.fn.Return<Outcome, GpuError> {
       const { request, rungs } = exhausted
+      const { ended, evidence, line, returned } = this.#options
       const inHandler = yield* InHandler
-      if (!inHandler && !this.handlers.isEmpty) {
+      let freed = !inHandler
+      while (freed && !this.handlers.isEmpty) {
         rungs.add("handlers")
-        if (yield* this.handlers.run(needOf(exhausted))) return undefined
+        const before = returned()
+        freed = yield* this.#askHandlers(exhausted, before)
+        const problem = ended(request)
+        if (problem !== undefined) return yield* problem
+        // Nobody is passed by way of the handlers.
+        if (freed && (line.length === 0 || request.waiter?.state === "trying")) return undefined
+        // Others may have given something back meanwhile; a driver that refused has no more unless they did.
+        const mayFit = freed || exhausted.refusal === undefined || returned() !== before
+        const answer = mayFit ? line.tryNow(request) : undefined
+        if (answer !== undefined) return yield* answer
       }
       if (inHandler || request.patience.onExhausted === "fail" || !exhausted.mayWait) {
-        return yield* this.#evidence(request, rungs)
+        return yield* evidence(request, rungs)
       }
       rungs.add("wait")
       return yield* this.wait(request, rungs, exhausted.refusal)
@@ -61,18 +86,37 @@ export class LastResort {
 
   /** Waits in line, for as long as the request allows. */
   wait(request: LeaseRequest, rungs: ReadonlySet<Rung>, refusal: Refusal | undefined): Answer {
-    const waiting = this.line.wait(request, refusal)
-    return request.patience.waitAtMost === Infinity ? waiting : this.#limited(waiting, request, rungs)
+    const waiting = this.#options.line.wait(request, refusal)
+    return request.patience.waitAtMost === Infinity
+      ? waiting
+      : this.#limited(waiting, request, () => this.#timedOut(request, rungs))
   }
 
-  #limited(waiting: Answer, request: LeaseRequest, rungs: ReadonlySet<Rung>): Answer {
+  /** Whether they freed something, as far as that can be believed. */
+  #askHandlers(exhausted: Exhausted, before: number): Effect.Effect<boolean, GpuError> {
+    const { over, returned } = this.#options
+    const { refusal, request, rungs } = exhausted
+    const { onExhausted, waitAtMost } = request.patience
+    // A handler that never ends must not outlive the pool.
+    const asked = Effect.raceFirst(this.handlers.run(needOf(exhausted)), Effect.as(Deferred.await(over), false))
+    const freed = onExhausted === "fail" || waitAtMost === Infinity
+      ? asked
+      : this.#limited(asked, request, () => this.#tooLate(request, rungs.add("wait")))
+    return Effect.map(
+      freed,
+      (said) => said && (returned() !== before || (refusal !== undefined && request.believed++ < mostBelieved))
+    )
+  }
+
+  #limited<A>(
+    effect: Effect.Effect<A, GpuError>,
+    request: LeaseRequest,
+    orElse: () => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       request.waitingSince ??= now
       const waited = now - request.waitingSince
-      return Effect.timeoutOrElse(waiting, {
-        duration: Math.max(0, request.patience.waitAtMost - waited),
-        orElse: () => this.#timedOut(request, rungs)
-      })
+      return Effect.timeoutOrElse(effect, { duration: Math.max(0, request.patience.waitAtMost - waited), orElse })
     })
   }
 
@@ -80,10 +124,14 @@ export class LastResort {
     // It may have been served in the meantime and not know yet.
     const answer = request.waiter?.take()
     if (answer !== undefined) return answer
-    if (request.granted !== undefined) return Exit.succeed(request.granted)
+    return request.granted === undefined ? this.#tooLate(request, rungs) : Exit.succeed(request.granted)
+  }
+
+  #tooLate(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<never, GpuError> {
+    const { evidence } = this.#options
     return Effect.flatMap(
       Clock.currentTimeMillis,
-      (now) => this.#evidence(request, rungs, now - (request.waitingSince ?? now))
+      (now) => evidence(request, rungs, now - (request.waitingSince ?? now))
     )
   }
 }

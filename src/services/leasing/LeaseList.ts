@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { BufferReleased } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeasePool } from "./LeasePool.ts"
+import type { Waiter } from "./WaitLine.ts"
 
 /** @internal */
 export class LeaseList {
@@ -17,8 +18,8 @@ export class LeaseList {
   readonly scope: Scope.Scope | undefined
   readonly pool: LeasePool
   closed = false
-  /** Requests that wait for leases of it. */
-  waiting = 0
+  /** The request that last began to wait for a lease of it, chained to the others through `previousOfList`. */
+  lastWaiter: Waiter | undefined = undefined
   /** The lease that came last, chained to the others through `previousInList`. */
   last: PooledBuffer | undefined = undefined
 
@@ -48,8 +49,28 @@ export class LeaseList {
   close(): Effect.Effect<void> {
     this.closed = true
     this.pool.forget(this)
-    if (this.waiting > 0) this.pool.endWaiters()
+    this.endWaiters()
     return this.endAll("scopeClosed")
+  }
+
+  addWaiter(waiter: Waiter): void {
+    waiter.previousOfList = this.lastWaiter
+    if (this.lastWaiter !== undefined) this.lastWaiter.nextOfList = waiter
+    this.lastWaiter = waiter
+  }
+
+  removeWaiter(waiter: Waiter): void {
+    const { nextOfList: next, previousOfList: previous } = waiter
+    if (next === undefined) this.lastWaiter = previous
+    else next.previousOfList = previous
+    if (previous !== undefined) previous.nextOfList = next
+    waiter.previousOfList = undefined
+    waiter.nextOfList = undefined
+  }
+
+  /** The scope is closed: nobody needs to wait for a lease in it. */
+  endWaiters(): void {
+    for (let waiter = this.lastWaiter; waiter !== undefined; waiter = this.lastWaiter) waiter.line.endWaiter(waiter)
   }
 
   /** Ends the leases, the last one first. */

@@ -13,8 +13,11 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { BufferReleased, GpuError, Holder } from "../../domain/GpuError.ts"
 import type { PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import type { Allocator } from "../Allocator.ts"
+import * as CallSite from "../CallSite.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
+import type { Budget } from "./Budget.ts"
+import { BudgetLease } from "./BudgetLease.ts"
 import { LeaseList } from "./LeaseList.ts"
 
 /**
@@ -46,14 +49,10 @@ export class LeasePool {
   closed = false
   /** The live leases of `use`. */
   readonly loans = new LeaseList(this, undefined)
-  /** Others who grant leases on the same blocks, while they have live ones. */
-  readonly branches = new Set<LeasePool>()
   /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
-  onReturn: (() => Effect.Effect<void> | undefined) | undefined = undefined
-  /** What follows from a scope that closes while requests wait for leases of it. */
-  endWaiters: () => void = () => {}
-  /** The number of the next lease. */
-  sequence = 0
+  onReturn: ((block: PoolBlock<DeviceBuffer>) => Effect.Effect<void> | undefined) | undefined = undefined
+  /** Leases granted so far; their ages are counted from it. */
+  #sequence = 0
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
   /** The other lists, by scope. */
@@ -69,11 +68,6 @@ export class LeasePool {
     this.#allocator = allocator
   }
 
-  /** Leases granted so far, which ages are counted by. */
-  get granted(): number {
-    return this.sequence
-  }
-
   /** A lease on an active block, or of zero bytes without a block. */
   grant(
     list: LeaseList,
@@ -84,7 +78,22 @@ export class LeasePool {
   ): PooledBuffer {
     // Mostly the same lease comes again: a comparison is cheaper than a write.
     if (block !== undefined && block.value.label !== label) block.value.label = label
-    const lease = new PooledBuffer(block, size, usage, label, this.sequence++)
+    const lease = new PooledBuffer(block, size, usage, label, this.#sequence++)
+    list.add(lease)
+    return lease
+  }
+
+  /** The same under a budget, which the lease is charged to. */
+  grantUnder(
+    budget: Budget,
+    list: LeaseList,
+    block: PoolBlock<DeviceBuffer>,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined
+  ): PooledBuffer {
+    block.value.label = label
+    const lease = new BudgetLease(block, size, usage, label, this.#sequence++, budget)
     list.add(lease)
     return lease
   }
@@ -99,13 +108,10 @@ export class LeasePool {
     const block = lease.block
     if (block === undefined) return undefined
     lease.block = undefined
-    return this.takeBack(block)
-  }
-
-  /** The block of a lease that has ended. */
-  takeBack(block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined {
+    const { budget, size } = lease
     const failed = this.recycle(block)
-    return this.onReturn === undefined ? failed : together(failed, this.onReturn())
+    if (budget !== undefined) budget.leaseEnded(size, block.capacity)
+    return this.onReturn === undefined ? failed : together(failed, this.onReturn(block))
   }
 
   /** Makes an active block held, or frees it. */
@@ -134,28 +140,29 @@ export class LeasePool {
     this.closed = true
     this.core.stopHolding()
     this.onReturn = undefined
-    const ended = [...this.#allLists()].map((list) => list.endAll("poolClosed"))
+    const ended = this.#openLists().map((list) => list.endAll("poolClosed"))
     return Effect.andThen(allOf(ended), this.freeAll(this.core.evictAll()))
   }
 
-  /** The largest live leases, for the evidence of an out-of-memory error. */
-  largestHolders(count: number): ReadonlyArray<Holder> {
+  /** The largest live leases, for the evidence of an out-of-memory error; under a budget, those charged to it. */
+  largestHolders(count: number, budget?: Budget): ReadonlyArray<Holder> {
     const largest: Array<PooledBuffer> = []
-    for (const list of this.#allLists()) {
+    for (const list of this.#openLists()) {
       for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
         const least = largest[count - 1]
+        if (budget !== undefined && !lease.budget?.chain.includes(budget)) continue
         if (lease.block === undefined || (least !== undefined && least.size >= lease.size)) continue
         largest.push(lease)
         largest.sort((a, b) => b.size - a.size)
         largest.length = Math.min(largest.length, count)
       }
     }
-    return largest.map((lease) => ({
-      label: lease.label,
-      size: lease.size,
-      capacity: lease.capacity,
-      age: this.granted - lease.sequence - 1
-    }))
+    return largest.map((lease) => {
+      const { capacity, label, sequence, size } = lease
+      const callSite = CallSite.of(lease)
+      const holder = { label, size, capacity, age: this.#sequence - sequence - 1 }
+      return callSite === undefined ? holder : { ...holder, callSite }
+    })
   }
 
   /** The open list of a scope, if it has one. */
@@ -197,11 +204,6 @@ export class LeasePool {
     this.#recentList = list
     if (recent !== undefined) this.#lists.set(recent.scope, recent)
     if (this.#lists.size > 0) this.#lists.delete(list.scope)
-  }
-
-  *#allLists(): Generator<LeaseList> {
-    yield* this.#openLists()
-    for (const branch of this.branches) yield* branch.#openLists()
   }
 
   #openLists(): ReadonlyArray<LeaseList> {

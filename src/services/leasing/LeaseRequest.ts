@@ -6,7 +6,7 @@
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import type { Charge } from "./Budget.ts"
+import type { Budget, Charge } from "./Budget.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import type { Waiter } from "./WaitLine.ts"
 
@@ -35,12 +35,16 @@ export interface LeaseRequest {
   /** The list that will own the lease. */
   readonly list: LeaseList
   readonly patience: Patience
-  /** What it uses of the budgets that it is made under. */
+  /** The budget that it is made under. */
+  readonly budget: Budget | undefined
+  /** What it uses of that budget and of those around it. */
   readonly charge: Charge | undefined
   /** Its place in the line in which it waits or waited last. */
   waiter: Waiter | undefined
   /** The time at which it began to wait, in milliseconds, when its patience has an end. */
   waitingSince: number | undefined
+  /** How often it believed handlers that nothing came back from. */
+  believed: number
   /** Bytes of the pool that are reserved for it, until the driver is asked. */
   reserved: number
   /** Set in the step that grants it, so that whoever asked can end it wherever it is interrupted. */

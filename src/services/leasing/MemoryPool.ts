@@ -4,9 +4,11 @@
  *
  * @internal
  */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
@@ -51,18 +53,26 @@ export class MemoryPool {
   sizeOf: (request: number) => number
   readonly exactSizeOf: (request: number) => number
   readonly #driver: CommandQueue["Service"]["driver"]
-  readonly #line: WaitLine
+  readonly line: WaitLine
+  /** Done when the pool has closed or its device is lost. */
+  readonly #over = Deferred.makeUnsafe<void>()
+  #limitChanges = 0
   /** What a request has tried that waits behind others. */
   readonly #inTurn: ReadonlySet<Rung>
   /** The count of freed blocks up to which the driver has really got everything back. */
   #reclaimed = 0
+  /** The block that comes back in this step. */
+  #returning: PoolBlock<DeviceBuffer> | undefined = undefined
+  /** Blocks that went from one lease to the next in one step. */
+  #handedOver = 0
 
   constructor(
     settings: PoolSettings,
     device: DeviceContext["Service"],
     allocator: Allocator["Service"],
     driver: CommandQueue["Service"]["driver"],
-    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
+    scheduler: Scheduler.Scheduler
   ) {
     const { idle, maxBytes, maxHeldBytes } = settings
     this.settings = settings
@@ -71,9 +81,8 @@ export class MemoryPool {
     this.status = device.status
     this.#driver = driver
     this.core = new PoolCore({ maxBytes, maxHeldBytes, idle })
-    this.lines = new WaitLines(this.core)
+    this.lines = new WaitLines(this.core, scheduler)
     this.leases = new LeasePool(device.info, this.core, allocator)
-    this.leases.endWaiters = () => this.#endWaiters()
     this.#inTurn = new Set([...this.searchRungs, "wait"])
     this.mayHit = !settings.clear
     this.sizeOf = this.#sizes(settings.sizePolicy)
@@ -81,7 +90,7 @@ export class MemoryPool {
       granularity: this.limits.granularity,
       maxBlockBytes: Infinity
     })
-    this.#line = new WaitLine({
+    this.line = new WaitLine({
       lines: this.lines,
       maxOvertakes: settings.maxOvertakes,
       mayServe: (line) => this.#mayServe(line),
@@ -89,18 +98,25 @@ export class MemoryPool {
       ended: (request) => this.problem(request),
       onFilled: (filled) => this.#queueing(filled)
     })
-    this.lastResort = new LastResort(this.#line, (...evidence) => this.#outOfMemory(...evidence))
+    this.lastResort = new LastResort({
+      line: this.line,
+      returned: () => this.core.releases + this.core.driverFrees + this.#limitChanges,
+      evidence: (...evidence) => this.#outOfMemory(...evidence),
+      ended: (request) => this.problem(request),
+      over: this.#over
+    })
     this.trimming = idle === undefined && maxHeldBytes === Infinity ? undefined : new Trimming(this, run)
     this.#queueing(false)
   }
 
   /**
    * Blocks that came back so far: by a release, by the driver's free, or from a request that nobody waits for any more.
-   * Where it has not grown, asking the driver again is of no use.
+   * Where it has not grown, asking the driver again is of no use. A block that goes to a waiter in the step in which it
+   * came back is none that the others could have.
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
-    return releases + driverFrees + driverAllocations - misses
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses
   }
 
   /** Whether anything is leased, or asked of the driver, that may come back. */
@@ -125,7 +141,7 @@ export class MemoryPool {
 
   /** Whether requests wait for the pool's own memory. */
   get hasWaiters(): boolean {
-    return this.#line.length > 0
+    return this.line.length > 0
   }
 
   /** The whole way to a lease but the hit in one step. Whoever starts it also calls {@link MemoryPool.letGo}. */
@@ -152,7 +168,7 @@ export class MemoryPool {
     block: PoolBlock<DeviceBuffer>,
     from: Origin
   ): Effect.Effect<PooledBuffer, GpuError> {
-    const { charge, label, list, size, usage, waiter } = request
+    const { budget, charge, label, list, size, usage, waiter } = request
     if (this.settings.clear) {
       // A failing fill is the new owner's, not the last one's.
       block.value.label = label
@@ -162,7 +178,10 @@ export class MemoryPool {
         return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
       }
     }
-    const lease = list.pool.grant(list, block, size, usage, label)
+    const lease = budget === undefined
+      ? this.leases.grant(list, block, size, usage, label)
+      : this.leases.grantUnder(budget, list, block, size, usage, label)
+    if (block === this.#returning) this.#handedOver++
     request.granted = lease
     charge?.settle(size, block.capacity, from)
     waiter?.line.served(waiter)
@@ -186,8 +205,8 @@ export class MemoryPool {
       : undefined
     charge?.refund()
     // It may be only this one that those behind it in a budget's line were kept waiting by.
-    if (waiter !== undefined && waiter.line !== this.#line) waiter.line.serve()
-    if (waiter !== undefined || reserved > 0) this.#line.serve()
+    if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
+    if (waiter !== undefined || reserved > 0) this.line.serve()
     return ended
   }
 
@@ -215,7 +234,7 @@ export class MemoryPool {
 
   /** Somebody gave back what others may wait for. */
   serve(): void {
-    this.#line.serve()
+    this.line.serve()
   }
 
   /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
@@ -237,11 +256,11 @@ export class MemoryPool {
     return new Budget({
       limit,
       parent,
-      root: this.leases,
-      allocator: this.allocator,
+      leases: this.leases,
       lines: this.lines,
       maxOvertakes: this.settings.maxOvertakes,
-      ended: (request) => this.problem(request)
+      ended: (request) => this.problem(request),
+      over: this.#over
     })
   }
 
@@ -249,9 +268,10 @@ export class MemoryPool {
   setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
       const lowered = bytes < this.core.maxBytes
+      this.#limitChanges++
       this.core.setMaxBytes(bytes)
       this.sizeOf = this.#sizes(this.settings.sizePolicy)
-      this.#endWaiters()
+      this.lines.end()
       if (lowered) return this.trimTo(bytes - this.core.reservedBytes)
       this.serve()
       return Exit.void
@@ -262,7 +282,8 @@ export class MemoryPool {
   problem(request: LeaseRequest): GpuError | undefined {
     if (this.status.error !== undefined) return this.status.error
     if (this.leases.closed) return unavailable(request, "poolClosed")
-    return request.list.closed ? unavailable(request, "scopeClosed") : this.limitProblem(request.exactSize)
+    if (request.list.closed) return unavailable(request, "scopeClosed")
+    return this.limitProblem(request.exactSize) ?? request.budget?.limitProblem(request.exactSize)
   }
 
   /** LimitExceeded for a request that can never fit. */
@@ -274,14 +295,16 @@ export class MemoryPool {
   /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
   drop(): Effect.Effect<void> {
     this.core.stopHolding()
-    this.#endWaiters()
+    Deferred.doneUnsafe(this.#over, Exit.void)
+    this.lines.end()
     for (const running of this.inFlight) running.interruptUnsafe()
     return this.leases.freeAll(this.core.evictAll())
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     const closed = this.leases.close()
-    this.#endWaiters()
+    Deferred.doneUnsafe(this.#over, Exit.void)
+    this.lines.end()
     this.trimming?.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
   })
@@ -305,10 +328,6 @@ export class MemoryPool {
     return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
   }
 
-  #endWaiters(): void {
-    this.lines.end((request) => this.problem(request))
-  }
-
   #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
     this.serve()
     return Effect.andThen(failures, this.reclaim)
@@ -320,7 +339,7 @@ export class MemoryPool {
     const given = Effect.withFiber<Outcome | "exhausted", GpuError>((fiber) =>
       request.patience.onExhausted === "wait" && handlers.isEmpty && !fiber.getRef(InHandler)
         ? this.lastResort.wait(request, this.#inTurn, undefined)
-        : this.#line.tryNow(request, fiber) ?? exhausted
+        : this.line.tryNow(request) ?? exhausted
     )
     return Effect.flatMap(
       given,
@@ -334,9 +353,11 @@ export class MemoryPool {
     this.leases.onReturn = filled || this.trimming !== undefined ? this.#returned : undefined
   }
 
-  readonly #returned = (): Effect.Effect<void> | undefined => {
+  readonly #returned = (block: PoolBlock<DeviceBuffer>): Effect.Effect<void> | undefined => {
     const failed = this.trimming?.trimExcess()
-    this.#line.serve()
+    this.#returning = block
+    this.line.serve()
+    this.#returning = undefined
     return failed
   }
 
@@ -345,16 +366,18 @@ export class MemoryPool {
     const { core } = this
     if (this.leases.closed || length === 0) return false
     if (core.heldBytes >= leastBytes) return true
-    return refused < length ? core.deficit(leastBytes) <= core.heldBytes : trying === 0
+    return refused > 0 ? trying === 0 : core.deficit(leastBytes) <= core.heldBytes
   }
 
   #serve(waiter: Waiter): Answer | undefined {
     const { request } = waiter
     const found = this.search(request)
     if (found !== undefined) return found
-    if (!waiter.refused) return this.#reserveFor(request)
+    // Where the driver refuses, bytes under the limit say nothing.
+    if (waiter.line.refused === 0) return this.#reserveFor(request)
     // One at a time, or all would ask the driver for the memory that one release gave back.
-    return waiter.line.trying === 0 && (waiter.seen !== this.progress || !this.mayRecover) ? tryAgain : undefined
+    if (waiter.line.trying > 0) return undefined
+    return !waiter.refused || waiter.seen !== this.progress || !this.mayRecover ? tryAgain : undefined
   }
 
   #reserveFor(request: LeaseRequest): Answer | undefined {

@@ -24,7 +24,7 @@ import type { MemoryPool } from "./MemoryPool.ts"
 const operation = "BufferPool.allocate"
 
 const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
-  if (options !== undefined) CallSite.note(lease, options.callSite)
+  CallSite.note(lease, options?.callSite)
   return lease
 }
 
@@ -44,7 +44,7 @@ export class PoolRequests {
     const { maxBufferSize, memoryBytes = Infinity } = memory.limits
     this.memory = memory
     this.budget = budget
-    this.leases = budget === undefined ? memory.leases : budget.leases
+    this.leases = memory.leases
     this.patience = patience
     this.label = label
     this.#largest = Math.min(maxBufferSize, memoryBytes)
@@ -157,9 +157,11 @@ export class PoolRequests {
       exactSize,
       list,
       patience,
+      budget: this.budget,
       charge: this.budget === undefined ? undefined : new Charge(),
       waiter: undefined,
       waitingSince: undefined,
+      believed: 0,
       reserved: 0,
       granted: undefined
     }

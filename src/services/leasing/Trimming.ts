@@ -15,6 +15,9 @@ export class Trimming {
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Runs only while there is something to trim. */
   #timer: Fiber.Fiber<void> | undefined = undefined
+  /** What the pool had got back at the last step, and the steps since in which nothing came back and nothing went. */
+  #seen = 0
+  #stillSteps = 0
 
   constructor(pool: MemoryPool, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.#pool = pool
@@ -54,7 +57,12 @@ export class Trimming {
 
   #startTimer(): void {
     if (this.#timer !== undefined || !this.#hasIdle) return
-    this.#timer = this.#run(this.#decay)
+    this.#stillSteps = 0
+    const timer = this.#run(this.#decay)
+    this.#timer = timer
+    timer.addObserver(() => {
+      if (this.#timer === timer) this.#timer = undefined
+    })
   }
 
   readonly #step = Effect.suspend(() => {
@@ -62,6 +70,9 @@ export class Trimming {
     core.tick()
     const freed = core.driverFrees
     const failures = leases.freeAll(this.#idle())
+    const { progress } = this.#pool
+    this.#stillSteps = progress === this.#seen ? this.#stillSteps + 1 : 0
+    this.#seen = progress
     if (core.driverFrees === freed) return failures
     this.#pool.serve()
     const reclaimed = Effect.catch(
@@ -76,8 +87,8 @@ export class Trimming {
     const { core, settings } = this.#pool
     const steps = Effect.whileLoop({
       while: () => {
-        const goesOn = this.#hasIdle
-        if (!goesOn) this.#timer = undefined
+        // After a whole time to live nothing more goes: what is left is over the floor by less than its oldest block.
+        const goesOn = this.#hasIdle && this.#stillSteps <= settings.idle!.steps
         return goesOn
       },
       body: () => Effect.andThen(Effect.sleep(settings.stepMillis), this.#step),

@@ -9,7 +9,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import type * as Scheduler from "effect/Scheduler"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -59,11 +59,12 @@ export class Waiter {
   readonly request: LeaseRequest
   /** Its place among all requests. */
   readonly arrival: number
-  readonly fiber: Fiber.Fiber<unknown, unknown>
   /** In line it waits to be served, or it is at work itself and keeps its place. */
   state: "out" | "waiting" | "trying" = "out"
-  /** How often one behind it was served before it. */
+  /** How often one behind it was served before it, or is trying just now. */
   passes = 0
+  /** It tries, and those before it are counted as passed already. */
+  passing = false
   /** The driver refused it: bytes under the limit are of no use to it. */
   refused = false
   /** What the pool had got back when the driver refused. */
@@ -73,12 +74,14 @@ export class Waiter {
   resume: ((answer: Answer) => void) | undefined = undefined
   previous: Waiter | undefined = undefined
   next: Waiter | undefined = undefined
+  /** The chain of its list's. */
+  previousOfList: Waiter | undefined = undefined
+  nextOfList: Waiter | undefined = undefined
 
-  constructor(line: WaitLine, request: LeaseRequest, arrival: number, fiber: Fiber.Fiber<unknown, unknown>) {
+  constructor(line: WaitLine, request: LeaseRequest, arrival: number) {
     this.line = line
     this.request = request
     this.arrival = arrival
-    this.fiber = fiber
   }
 
   /** The answer, in the hands of its own fiber. */
@@ -103,36 +106,53 @@ export class WaitLines {
   #arrivals = 0
   #told: Array<Waiter> = []
 
-  constructor(counter: { waiters: number }) {
+  readonly #dispatcher: Scheduler.SchedulerDispatcher
+
+  /** Waiters are told by way of the pool's own scheduler: one of theirs may be slow. */
+  constructor(counter: { waiters: number }, scheduler: Scheduler.Scheduler) {
     this.counter = counter
+    this.#dispatcher = scheduler.makeDispatcher()
   }
 
   nextArrival(): number {
     return this.#arrivals++
   }
 
-  /** Answers every waiter for whose request there is an error, as each line sees it unless told otherwise. */
-  end(error?: (request: LeaseRequest) => GpuError | undefined): void {
+  /** Answers every waiter that should wait no longer. */
+  end(): void {
     // A line that this empties leaves the set meanwhile, and none comes in.
-    for (const line of this.filled) line.end(error)
+    for (const line of this.filled) line.end()
   }
 
   tell(waiter: Waiter, answer: Answer): void {
     waiter.answer = answer
     // Without one it is its own fiber that serves the line, and takes the answer in this very step.
-    if (waiter.resume === undefined) return
-    if (this.#told.push(waiter) === 1) waiter.fiber.currentDispatcher.scheduleTask(this.#resumeTold, 0)
+    if (waiter.resume !== undefined && this.#told.push(waiter) === 1) this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#dispatcher.scheduleTask(this.#resumeTold, 0)
   }
 
   /** Fibers run from here until they suspend; whom they serve is told in a task after this one. */
   readonly #resumeTold = (): void => {
     const told = this.#told
     this.#told = []
-    for (const waiter of told) {
-      const { resume } = waiter
-      // One that was interrupted, or timed out, has been let go.
-      const answer = waiter.take()
-      if (answer !== undefined) resume?.(answer)
+    let next = 0
+    try {
+      while (next < told.length) {
+        const waiter = told[next++]!
+        const { resume } = waiter
+        // One that was interrupted, or timed out, has been let go.
+        const answer = waiter.take()
+        if (answer !== undefined) resume?.(answer)
+      }
+    } finally {
+      // What watches a fiber may throw at its end, which is no reason to forget the others.
+      if (next < told.length) {
+        if (this.#told.length === 0) this.#schedule()
+        this.#told.unshift(...told.slice(next))
+      }
     }
   }
 }
@@ -176,25 +196,23 @@ export class WaitLine {
    * that it was given.
    */
   wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
-    return Effect.withFiber((fiber) =>
-      Effect.callback<Outcome, GpuError>((resume) => {
-        // Whoever ends the waiting tells those in line; it may have come just before this step.
-        const problem = this.#options.ended(request)
-        if (problem !== undefined) return resume(problem)
-        const waiter = this.#enter(request, fiber, refusal)
-        this.serve()
-        const answer = waiter.take()
-        if (answer === undefined) waiter.resume = resume
-        else resume(answer)
-      })
-    )
+    return Effect.callback<Outcome, GpuError>((resume) => {
+      // Whoever ends the waiting tells those in line; it may have come just before this step.
+      const problem = this.#options.ended(request)
+      if (problem !== undefined) return resume(problem)
+      const waiter = this.#enter(request, refusal)
+      this.serve()
+      const answer = waiter.take()
+      if (answer === undefined) waiter.resume = resume
+      else resume(answer)
+    })
   }
 
   /** Serves the request in this very step, past those in line where that may be; it does not stay. */
-  tryNow(request: LeaseRequest, fiber: Fiber.Fiber<unknown, unknown>): Answer | undefined {
+  tryNow(request: LeaseRequest): Answer | undefined {
     const problem = this.#options.ended(request)
     if (problem !== undefined) return problem
-    const waiter = this.#enter(request, fiber, undefined)
+    const waiter = this.#enter(request, undefined)
     this.serve()
     const answer = waiter.take()
     if (answer === undefined) this.leave(waiter)
@@ -203,12 +221,18 @@ export class WaitLine {
 
   /** Serves whom it can, in order. */
   serve(): void {
+    // How often those who are left behind may still be passed.
+    let passesLeft = Infinity
     let waiter = this.#first
     for (let looked = 0; waiter !== undefined && looked < window && this.#options.mayServe(this); looked++) {
       const next: Waiter | undefined = waiter.next
       const answer = waiter.state === "waiting" ? this.#options.serve(waiter) : undefined
-      if (answer !== undefined) this.#answer(waiter, answer)
-      else if (waiter.passes >= this.#options.maxOvertakes) return
+      if (answer !== undefined) {
+        this.#answer(waiter, answer)
+        passesLeft--
+      }
+      if (waiter.state !== "out") passesLeft = Math.min(passesLeft, this.#options.maxOvertakes - waiter.passes)
+      if (passesLeft <= 0) return
       // A device that is lost in the middle of this answers all of them.
       waiter = next === undefined || next.state === "out" ? undefined : next
     }
@@ -218,7 +242,8 @@ export class WaitLine {
   served(waiter: Waiter): void {
     if (waiter.state === "out") return
     const tried = waiter.state === "trying"
-    this.#passOthers(waiter)
+    if (!waiter.passing) this.#passOthers(waiter, 1)
+    waiter.passing = false
     this.leave(waiter)
     // The next one that was refused may try now, whatever the first one does with its lease.
     if (tried) this.serve()
@@ -232,6 +257,7 @@ export class WaitLine {
 
   leave(waiter: Waiter): void {
     if (waiter.state === "out") return
+    this.#stopPassing(waiter)
     const { next, previous } = waiter
     if (next === undefined) this.#last = previous
     else next.previous = previous
@@ -241,38 +267,49 @@ export class WaitLine {
     waiter.previous = undefined
     this.#setState(waiter, "out")
     if (waiter.refused) this.refused--
-    waiter.request.list.waiting--
+    waiter.request.list.removeWaiter(waiter)
     this.#options.lines.counter.waiters--
     this.length--
     if (this.length === 0) this.#emptied()
   }
 
-  /** Answers every waiter for whose request there is an error; one that is at work leaves the line and sees for itself. */
-  end(error: (request: LeaseRequest) => GpuError | undefined = this.#options.ended): void {
+  /** Answers every waiter that should wait no longer. */
+  end(): void {
     let waiter = this.#first
     while (waiter !== undefined) {
-      const { next, state }: Waiter = waiter
-      const problem = error(waiter.request)
-      if (problem !== undefined) {
-        this.leave(waiter)
-        if (state === "waiting") this.#options.lines.tell(waiter, problem)
-      }
+      const next: Waiter | undefined = waiter.next
+      this.endWaiter(waiter)
       waiter = next
     }
   }
 
+  /** Answers a waiter if it should wait no longer; one that is at work leaves the line and sees for itself. */
+  endWaiter(waiter: Waiter): void {
+    const problem = this.#options.ended(waiter.request)
+    if (problem === undefined) return
+    const { state } = waiter
+    this.leave(waiter)
+    if (state === "waiting") this.#options.lines.tell(waiter, problem)
+  }
+
   #answer(waiter: Waiter, answer: Answer): void {
-    if (answer === tryAgain) this.#setState(waiter, "trying")
-    else this.served(waiter)
+    if (answer === tryAgain) {
+      this.#setState(waiter, "trying")
+      this.#passOthers(waiter, 1)
+      waiter.passing = true
+    } else {
+      this.served(waiter)
+    }
     this.#options.lines.tell(waiter, answer)
   }
 
-  #enter(request: LeaseRequest, fiber: Fiber.Fiber<unknown, unknown>, refusal: { readonly seen: number } | undefined) {
+  #enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Waiter {
     const known = request.waiter
     const { lines } = this.#options
-    const waiter = known?.line === this ? known : new Waiter(this, request, lines.nextArrival(), fiber)
+    const waiter = known?.line === this ? known : new Waiter(this, request, lines.nextArrival())
     request.waiter = waiter
     if (waiter.state === "out") this.#insert(waiter)
+    this.#stopPassing(waiter)
     this.#setState(waiter, "waiting")
     const refused = refusal !== undefined
     if (waiter.refused !== refused) this.refused += refused ? 1 : -1
@@ -296,7 +333,7 @@ export class WaitLine {
     if (next === undefined) this.#last = waiter
     else next.previous = waiter
     waiter.refused = false
-    waiter.request.list.waiting++
+    waiter.request.list.addWaiter(waiter)
     this.#options.lines.counter.waiters++
     this.leastBytes = Math.min(this.leastBytes, waiter.request.exactSize)
     this.length++
@@ -317,7 +354,15 @@ export class WaitLine {
     waiter.state = state
   }
 
-  #passOthers(waiter: Waiter): void {
-    for (let other = waiter.previous; other !== undefined; other = other.previous) other.passes++
+  /** It tried, and got nothing. */
+  #stopPassing(waiter: Waiter): void {
+    if (waiter.passing) this.#passOthers(waiter, -1)
+    waiter.passing = false
+  }
+
+  #passOthers(waiter: Waiter, times: 1 | -1): void {
+    for (let other = waiter.previous; other !== undefined; other = other.previous) {
+      other.passes = Math.max(0, other.passes + times)
+    }
   }
 }

@@ -1,0 +1,86 @@
+/**
+ * Requests that come and go by name, each in a scope of its own, and the log of what came of them.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { type GpuError, isGpuError, type Reason } from "../../src/domain/GpuError.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { nextTurn } from "./hostPool.ts"
+
+export const patient = { onExhausted: "wait" } as const
+
+/** Lets everything that is ready run, however many turns of the event loop it takes. */
+export const quiet = Effect.replicateEffect(nextTurn, 10, { discard: true })
+
+interface Client {
+  readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError>
+  readonly scope: Scope.Closeable
+}
+
+const outcomeOf = (exit: Exit.Exit<unknown, GpuError>): string => {
+  if (Exit.isSuccess(exit)) return ""
+  if (Cause.hasInterruptsOnly(exit.cause)) return ": interrupted"
+  const error = Cause.squash(exit.cause)
+  return isGpuError(error) ? `: ${error.reason._tag}` : `: ${String(error)}`
+}
+
+export class Clients {
+  readonly #clients = new Map<string, Client>()
+  readonly #log: Array<string> = []
+
+  /** Since it was looked at last: the name of each request that was served, with the reason if it was not. */
+  log(): ReadonlyArray<string> {
+    return this.#log.splice(0)
+  }
+
+  /** Asks for a lease; it waits unless the options say something else. */
+  ask(
+    name: string,
+    size: number,
+    options?: BufferPool.PoolAllocateOptions
+  ): Effect.Effect<void, never, BufferPool.BufferPool> {
+    const clients = this
+    return Effect.gen(function*() {
+      const scope = Scope.makeUnsafe()
+      const request = BufferPool.allocate(size, { ...patient, label: name, ...options }).pipe(
+        Effect.onExit((exit) => Effect.sync(() => clients.#log.push(name + outcomeOf(exit)))),
+        Scope.provide(scope)
+      )
+      const fiber = yield* Effect.forkDetach(request, { startImmediately: true })
+      clients.#clients.set(name, { fiber, scope })
+      yield* quiet
+    })
+  }
+
+  askAll(requests: Readonly<Record<string, number>>, options?: BufferPool.PoolAllocateOptions) {
+    return Effect.forEach(Object.entries(requests), ([name, size]) => this.ask(name, size, options), { discard: true })
+  }
+
+  /** Closes the scopes of these one after the other, in one step. */
+  release(...names: ReadonlyArray<string>): Effect.Effect<void> {
+    const closed = Effect.forEach(names, (name) => Scope.close(this.#get(name).scope, Exit.void), { discard: true })
+    return Effect.andThen(closed, quiet)
+  }
+
+  interrupt(name: string): Effect.Effect<void> {
+    return Effect.andThen(Fiber.interrupt(this.#get(name).fiber), quiet)
+  }
+
+  lease(name: string): Effect.Effect<PooledBuffer.PooledBuffer, GpuError> {
+    return Fiber.join(this.#get(name).fiber)
+  }
+
+  reason(name: string): Effect.Effect<Reason, PooledBuffer.PooledBuffer> {
+    return Effect.map(Effect.flip(Fiber.join(this.#get(name).fiber)), (error) => error.reason)
+  }
+
+  #get(name: string): Client {
+    const client = this.#clients.get(name)
+    if (client === undefined) throw new Error(`nobody is called ${name}`)
+    return client
+  }
+}

@@ -1,0 +1,400 @@
+/**
+ * Commands that put a real pool under pressure: requests that wait, all that can come between, a driver that is slow
+ * and refuses, and time. Each comes when everything is at rest, or in the midst of what others have set in motion.
+ */
+import { assert } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import { type GpuError, isGpuError, type Reason } from "../../src/domain/GpuError.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { calmDown, type Client, lawsHold, liveLeases, type Place, restLawsHold, type Watched } from "./pressureLaws.ts"
+
+/** What was done so far, which excuses how requests end. */
+export interface History {
+  closed: boolean
+  lost: boolean
+  driverErrors: boolean
+  dyingHandlers: boolean
+}
+
+export interface Pressed extends Watched {
+  readonly run: (command: Effect.Effect<void>) => Promise<void>
+  readonly history: History
+  readonly scopes: Array<Scope.Closeable>
+  readonly requests: Array<Request>
+  readonly handlers: Array<Scope.Closeable>
+  /** What was started and need not have ended yet. */
+  readonly background: Array<Fiber.Fiber<unknown, GpuError>>
+}
+
+export interface Request extends Client {
+  readonly fiber: Fiber.Fiber<unknown, GpuError>
+  readonly asked: Asked
+  readonly scope: Scope.Scope | undefined
+  interrupted: boolean
+  /** Ends the body of a loan. */
+  readonly finished: Deferred.Deferred<void>
+}
+
+interface Asked {
+  readonly size: number
+  readonly place: number
+  readonly family: number
+  readonly onExhausted: "fail" | "wait"
+  readonly waitAtMost: number | undefined
+  /** From outside: `Effect.timeout`. */
+  readonly timeout: number | undefined
+}
+
+const usages = [BufferUsage.storage | BufferUsage.copyDst, BufferUsage.defaultUsage]
+
+/** That of a handler that dies. */
+const defect = "a handler's defect"
+
+/** What there must be a reason for. */
+const mayEndWith = ({ _tag }: Reason, history: History): boolean =>
+  _tag === "DeviceLost"
+    ? history.lost
+    : _tag === "DriverError"
+    ? history.driverErrors
+    : ["OutOfMemory", "LimitExceeded", "BufferReleased"].includes(_tag)
+
+/** Each request that ended did so with a lease or with a typed error for which there is a reason. */
+export const endedWell = (request: Request, history: History): void => {
+  const exit = request.fiber.pollUnsafe()
+  if (exit === undefined || Exit.isSuccess(exit)) return
+  if (Cause.hasInterruptsOnly(exit.cause)) return assert(request.interrupted, "interrupted by nobody")
+  const error = Cause.squash(exit.cause)
+  if (error === defect) return assert(history.dyingHandlers)
+  assert(isGpuError(error), String(error))
+  assert(mayEndWith(error.reason, history), error.message)
+  if (error.reason._tag !== "OutOfMemory" || error.reason.waitedMillis === undefined) return
+  assert.include(error.reason.rungs, "wait")
+  assert.isAtLeast(error.reason.waitedMillis, request.asked.waitAtMost ?? Infinity)
+}
+
+// Commands
+
+/** There is nothing to predict. */
+type Nothing = Record<string, never>
+
+type Command = fc.AsyncCommand<Nothing, Pressed>
+
+/** Whether everything comes to rest before the next command. */
+type Rest = boolean
+
+const command = (name: string, rest: Rest, act: (real: Pressed) => Effect.Effect<unknown, GpuError>): Command => ({
+  check: () => true,
+  toString: () => rest ? name : `${name}, at once`,
+  run: (_, real) =>
+    real.run(Effect.gen(function*() {
+      real.background.push(yield* Effect.forkDetach(act(real), { startImmediately: true }))
+      lawsHold(real)
+      if (rest) yield* restLawsHold(real)
+      for (const request of real.requests) endedWell(request, real.history)
+    }))
+})
+
+const pick = <A>(all: ReadonlyArray<A>, n: number): A | undefined => all[n % Math.max(all.length, 1)]
+
+const isOpen = (scope: Scope.Scope) => scope.state._tag !== "Closed"
+
+/** Mostly an open one. */
+const scopeOf = ({ scopes }: Pressed, n: number): Scope.Closeable =>
+  (n % 8 === 7 ? undefined : pick(scopes.filter(isOpen), n)) ?? pick(scopes, n)!
+
+/** Without a scope, a loan of `use` that lasts until the test finishes it. */
+const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const place = pick(real.places, asked.place)!
+    const { onExhausted, size, timeout, waitAtMost } = asked
+    const options = { usage: usages[asked.family]!, label: `request ${real.requests.length}`, onExhausted, waitAtMost }
+    const finished = Deferred.makeUnsafe<void>()
+    let lease: PooledBuffer.PooledBuffer | undefined
+    const got = (granted: PooledBuffer.PooledBuffer) =>
+      Effect.sync(() => {
+        lease = granted
+      })
+    const request = scope === undefined
+      ? place.pool.use(size, (granted) => Effect.andThen(got(granted), Deferred.await(finished)), options)
+      : Effect.flatMap(Scope.provide(place.pool.allocate(size, options), scope), got)
+    const fiber = yield* Effect.forkDetach(
+      timeout === undefined ? request : Effect.timeoutOrElse(request, { duration: timeout, orElse: () => Effect.void }),
+      { startImmediately: true }
+    )
+    const made: Request = {
+      fiber,
+      asked,
+      scope,
+      finished,
+      place,
+      interrupted: false,
+      isDone: () => lease !== undefined || fiber.pollUnsafe() !== undefined,
+      lease: () => lease
+    }
+    real.requests.push(made)
+    real.clients.push(made)
+  })
+
+const shown = (asked: Asked): string =>
+  Object.entries(asked).filter(([, value]) => value !== undefined).map(([name, value]) => `${name} ${value}`).join(", ")
+
+const allocate = (rest: Rest, n: number, asked: Asked) =>
+  command(`allocate(${n}: ${shown(asked)})`, rest, (real) => ask(real, scopeOf(real, n), asked))
+
+const use = (rest: Rest, asked: Asked) => command(`use(${shown(asked)})`, rest, (real) => ask(real, undefined, asked))
+
+const live = (real: Pressed) => liveLeases(real, real.places[0]!)
+
+/** A lease that ended meanwhile says so. */
+const unlessEnded = (effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
+  Effect.catch(
+    effect,
+    (error) => Effect.sync(() => assert.include(["BufferReleased", "DeviceLost"], error.reason._tag, error.message))
+  )
+
+const release = (rest: Rest, n: number) =>
+  command(`release(${n})`, rest, (real) => {
+    const lease = pick(live(real), n)
+    return lease === undefined ? Effect.void : unlessEnded(PooledBuffer.release(lease))
+  })
+
+const releaseAll = (rest: Rest, share: number) =>
+  command(`releaseAll(${share})`, rest, (real) =>
+    Effect.forEach(
+      live(real).filter((_, i) => i % share === 0),
+      (lease) => unlessEnded(PooledBuffer.release(lease)),
+      { discard: true }
+    ))
+
+const transfer = (rest: Rest, n: number, to: number) =>
+  command(`transfer(${n}, ${to})`, rest, (real) => {
+    const lease = pick(live(real), n)
+    return lease === undefined ? Effect.void : unlessEnded(PooledBuffer.transfer(lease, scopeOf(real, to)))
+  })
+
+const finish = (rest: Rest, n: number) =>
+  command(`finish(${n})`, rest, (real) => {
+    const request = pick(real.requests.filter(({ lease }) => lease() !== undefined), n)
+    return request === undefined ? Effect.void : Deferred.succeed(request.finished, undefined)
+  })
+
+const interrupt = (rest: Rest, n: number) =>
+  command(`interrupt(${n})`, rest, (real) => {
+    const request = pick(real.requests.filter(({ fiber }) => fiber.pollUnsafe() === undefined), n)
+    if (request === undefined) return Effect.void
+    request.interrupted = true
+    return Fiber.interrupt(request.fiber)
+  })
+
+const openScope = (rest: Rest) =>
+  command("openScope", rest, (real) => Effect.sync(() => real.scopes.push(Scope.makeUnsafe())))
+
+const closeScope = (rest: Rest, n: number) =>
+  command(`closeScope(${n})`, rest, (real) => Scope.close(scopeOf(real, n), Exit.void))
+
+const advance = (millis: number): Command => ({
+  check: () => true,
+  toString: () => `advance(${millis})`,
+  run: (_, real) =>
+    real.run(Effect.gen(function*() {
+      yield* TestClock.adjust(millis)
+      lawsHold(real)
+      yield* restLawsHold(real)
+    }))
+})
+
+/** Once the device is lost, nothing can be waited for. */
+const unlessLost = ({ history }: Pressed, effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
+  Effect.catch(effect, (error) =>
+    Effect.sync(() => {
+      assert(error.reason._tag === "DeviceLost" && history.lost, error.message)
+    }))
+
+const openBudget = (rest: Rest, limit: number, parent: number) =>
+  command(`openBudget(${limit}, ${parent})`, rest, (real) =>
+    Effect.gen(function*() {
+      if (real.places.length > 7) return
+      const around = pick(real.places, parent)!
+      const pool = yield* around.pool.budget(limit)
+      real.places.push({ pool, parent: around, used: 0n })
+    }))
+
+const setLimit = (rest: Rest, place: number, maxBytes: number) =>
+  command(
+    `setLimit(${place}, ${maxBytes})`,
+    rest,
+    (real) => unlessLost(real, pick(real.places, place)!.pool.setLimit({ maxBytes }))
+  )
+
+const trimTo = (rest: Rest, place: number, bytes: number) =>
+  command(`trimTo(${place}, ${bytes})`, rest, (real) => unlessLost(real, pick(real.places, place)!.pool.trimTo(bytes)))
+
+const freeHeld = (rest: Rest) => command("freeHeld", rest, (real) => unlessLost(real, real.pool.freeHeld))
+
+const stopHolding = (rest: Rest) => command("stopHolding", rest, (real) => unlessLost(real, real.pool.stopHolding))
+
+const resumeHolding = (rest: Rest) => command("resumeHolding", rest, (real) => real.pool.resumeHolding)
+
+/** What programs do when memory has run out, well or badly. */
+const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.Effect<boolean, GpuError>>> = {
+  "frees nothing": () => Effect.succeed(false),
+  "releases a lease": (real) => {
+    const [lease] = live(real)
+    return lease === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(lease), true)
+  },
+  "releases a lease after a while": (real) =>
+    Effect.andThen(
+      Effect.sleep(50),
+      Effect.suspend(() => {
+        const [lease] = live(real)
+        return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
+      })
+    ),
+  "asks for memory itself": (_real, { pool }) =>
+    Effect.matchEffect(pool.use(7, () => Effect.void), {
+      onFailure: () => Effect.succeed(false),
+      onSuccess: () => Effect.succeed(false)
+    }),
+  "fails": (real) => {
+    const ended = real.requests.map(({ lease }) => lease()).find((lease) => lease?.ended !== undefined)
+    return ended === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(ended), true)
+  },
+  "dies": () => Effect.die(defect)
+}
+
+const addHandler = (rest: Rest, place: number, kind: string) =>
+  command(`addHandler(${place}, ${kind})`, rest, (real) =>
+    Effect.gen(function*() {
+      const scope = Scope.makeUnsafe()
+      const where = pick(real.places, place)!
+      if (kind === "dies") real.history.dyingHandlers = true
+      yield* Scope.provide(where.pool.onOutOfMemory(() => Effect.suspend(() => handlers[kind]!(real, where))), scope)
+      real.handlers.push(scope)
+    }))
+
+const dropHandlers = (rest: Rest) =>
+  command(
+    "dropHandlers",
+    rest,
+    (real) => Effect.forEach(real.handlers.splice(0), (scope) => Scope.close(scope, Exit.void), { discard: true })
+  )
+
+const failAllocations = (rest: Rest, nth: number, times: number, error: "OutOfMemory" | "DriverError") =>
+  command(`failAllocations(${nth}, ${times}, ${error})`, rest, (real) =>
+    Effect.sync(() => {
+      if (error === "DriverError") real.history.driverErrors = true
+      real.faults.failAllocations({ nth, times, error })
+    }))
+
+const failFrees = (rest: Rest, nth: number) =>
+  command(`failFrees(${nth})`, rest, (real) => Effect.sync(() => real.faults.failFrees({ nth })))
+
+const slow = (rest: Rest, millis: number) =>
+  command(
+    `slow(${millis})`,
+    rest,
+    (real) => Effect.sync(() => real.faults.delay(millis === 0 ? {} : { allocations: millis }))
+  )
+
+const lose = (rest: Rest, nth: number) =>
+  command(`lose(${nth})`, rest, (real) =>
+    Effect.sync(() => {
+      real.history.lost = true
+      if (nth === 0) real.faults.lose()
+      else real.faults.loseAt(nth)
+    }))
+
+const closePool = (rest: Rest) =>
+  command("closePool", rest, (real) =>
+    Effect.suspend(() => {
+      real.history.closed = true
+      return real.closePool
+    }))
+
+/** Commands that end much of what makes a run interesting come seldom. */
+const rarely = (chance: number, rare: Command): Command => ({
+  check: () => chance === 1,
+  run: (model, real) => rare.run(model, real),
+  toString: () => String(rare)
+})
+
+const n = fc.nat(40)
+const rest = fc.boolean()
+const place = fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.nat(7) })
+const limit = fc.constantFrom(100, 200, 300, 400, 600, 800, Infinity)
+
+const asked: fc.Arbitrary<Asked> = fc.record({
+  size: fc.constantFrom(7, 40, 64, 70, 100, 100, 130, 200, 250, 300, 0),
+  place,
+  family: fc.constantFrom(0, 0, 1),
+  onExhausted: fc.constantFrom("wait", "wait", "wait", "fail"),
+  waitAtMost: fc.constantFrom(undefined, undefined, undefined, undefined, 0, 300, 1000),
+  timeout: fc.constantFrom(undefined, undefined, undefined, undefined, 0, 500, 1000)
+})
+
+const requested = fc.tuple(rest, n, asked).map((parts) => allocate(...parts))
+
+export const commands = [
+  ...Array.from({ length: 12 }, () => requested),
+  ...Array.from({ length: 3 }, () => fc.tuple(rest, asked).map((parts) => use(...parts))),
+  ...Array.from({ length: 4 }, () => fc.tuple(rest, n).map((parts) => release(...parts))),
+  fc.tuple(rest, fc.integer({ min: 1, max: 3 })).map((parts) => releaseAll(...parts)),
+  fc.tuple(rest, n, n).map((parts) => transfer(...parts)),
+  ...Array.from({ length: 2 }, () => fc.tuple(rest, n).map((parts) => finish(...parts))),
+  ...Array.from({ length: 3 }, () => fc.tuple(rest, n).map((parts) => interrupt(...parts))),
+  rest.map(openScope),
+  fc.tuple(rest, n).map((parts) => closeScope(...parts)),
+  ...Array.from({ length: 3 }, () => fc.constantFrom(25, 100, 500, 1000, 3000).map(advance)),
+  fc.tuple(rest, limit, n).map((parts) => openBudget(...parts)),
+  ...Array.from({ length: 2 }, () => fc.tuple(rest, place, limit).map((parts) => setLimit(...parts))),
+  fc.tuple(rest, place, fc.constantFrom(0, 100, 300)).map((parts) => trimTo(...parts)),
+  rest.map(freeHeld),
+  fc.tuple(rest, n).map(([rest, chance]) => rarely(chance % 3, stopHolding(rest))),
+  rest.map(resumeHolding),
+  fc.tuple(rest, place, fc.constantFrom(...Object.keys(handlers).slice(0, -1))).map((parts) => addHandler(...parts)),
+  fc.tuple(rest, place, n).map(([rest, place, chance]) => rarely(chance % 5, addHandler(rest, place, "dies"))),
+  rest.map(dropHandlers),
+  fc.tuple(rest, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 4 })).map(([rest, nth, times]) =>
+    failAllocations(rest, nth, times, "OutOfMemory")
+  ),
+  fc.tuple(rest, fc.integer({ min: 1, max: 3 })).map(([rest, nth]) => failAllocations(rest, nth, 1, "DriverError")),
+  fc.tuple(rest, fc.integer({ min: 1, max: 3 })).map((parts) => failFrees(...parts)),
+  ...Array.from({ length: 2 }, () => fc.tuple(rest, fc.constantFrom(0, 50, 400)).map((parts) => slow(...parts))),
+  fc.tuple(rest, fc.nat(5), n).map(([rest, nth, chance]) => rarely(chance, lose(rest, nth))),
+  fc.tuple(rest, n).map(([rest, chance]) => rarely(chance, closePool(rest)))
+]
+
+// Ends
+
+/** Everything that is leased is given back as often as it takes: then all who still wait get what they wait for. */
+export const drain = Effect.fnUntraced(function*(real: Pressed) {
+  for (const scope of real.handlers.splice(0)) yield* Scope.close(scope, Exit.void)
+  real.faults.clear()
+  yield* calmDown(real)
+  const patient = real.requests.filter(({ asked, fiber, scope }) =>
+    fiber.pollUnsafe() === undefined && asked.onExhausted === "wait" && asked.waitAtMost === undefined &&
+    asked.timeout === undefined && (scope === undefined || isOpen(scope))
+  )
+  for (const { finished } of real.requests) yield* Deferred.succeed(finished, undefined)
+  for (let rounds = 0; real.requests.some(({ fiber }) => fiber.pollUnsafe() === undefined); rounds++) {
+    assert.isBelow(rounds, real.requests.length + 10, "somebody waits for ever")
+    yield* TestClock.adjust("1 second")
+    yield* Effect.forEach(live(real), (lease) => unlessEnded(PooledBuffer.release(lease)))
+    yield* restLawsHold(real)
+  }
+  for (const request of real.requests) endedWell(request, real.history)
+  for (const { asked, fiber, lease } of patient) {
+    const exit = fiber.pollUnsafe()!
+    // A limit may have been lowered while its driver was at work.
+    const isTooLarge = Exit.isFailure(exit) && String(exit.cause).includes("can never fit")
+    if (!real.history.lost && !isTooLarge) assert(lease() !== undefined, `${shown(asked)}: ${String(exit)}`)
+  }
+})

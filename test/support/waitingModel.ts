@@ -1,0 +1,681 @@
+/**
+ * What a buffer pool whose requests wait should do on a driver that answers at once, with blocks of the exact size:
+ * arrays of waiters in order of arrival, linear scans and BigInt bytes. It knows nothing of fibers or lists; a request
+ * is a generator that stops where it waits, and a clock is a number.
+ */
+import type { BufferReleased } from "../../src/domain/GpuError.ts"
+
+export interface WaitingModelOptions {
+  readonly maxBytes: bigint
+  readonly maxHeldBytes: bigint | undefined
+  readonly maxOvertakes: number
+  readonly idle: { readonly steps: bigint; readonly stepMillis: number; readonly keepBytes: bigint } | undefined
+}
+
+export type Ended = BufferReleased["why"] | undefined
+
+export type Failure =
+  | { readonly tag: "OutOfMemory"; readonly evidence: Readonly<Record<string, unknown>> }
+  | { readonly tag: "LimitExceeded"; readonly limitName: "maxBytes" | "budget" }
+  | { readonly tag: "BufferReleased"; readonly why: Ended }
+  | { readonly tag: "DeviceLost" }
+
+/** How a request ends without a lease. */
+export type Refusal = Failure | "interrupted" | "too late"
+
+/** A limit: of a budget, or of the pool as the outermost one. */
+export class ModelPlace {
+  limit: bigint
+  readonly parent: ModelPlace | undefined
+  /** First come, first served. */
+  line: Array<ModelRequest> = []
+  readonly handlers: Array<ModelHandler> = []
+  hits = 0n
+  misses = 0n
+
+  constructor(limit: bigint, parent: ModelPlace | undefined) {
+    this.limit = limit
+    this.parent = parent
+  }
+}
+
+/** Gives back the first of its leases that is live. */
+export interface ModelHandler {
+  readonly victims: ReadonlyArray<ModelRequest>
+}
+
+/** The leases of one scope, or the loans. */
+export interface ModelList {
+  closed: boolean
+  leases: Array<ModelLease>
+}
+
+interface ModelBlock {
+  readonly capacity: bigint
+  heldAt: bigint
+}
+
+export interface ModelLease {
+  readonly size: bigint
+  readonly place: ModelPlace
+  block: ModelBlock | undefined
+  list: ModelList
+  ended: Ended
+}
+
+export interface Patience {
+  readonly onExhausted: "fail" | "wait"
+  readonly waitAtMost: number | undefined
+  /** From outside: `Effect.timeout`. */
+  readonly timeout: number | undefined
+}
+
+export class ModelRequest {
+  readonly size: bigint
+  readonly place: ModelPlace
+  readonly patience: Patience
+  list: ModelList | undefined
+  lease: ModelLease | undefined = undefined
+  refusal: Refusal | undefined = undefined
+  /** The places in whose line it waits: one, or none. */
+  waitsIn: ModelPlace | undefined = undefined
+  readonly charged = new Set<ModelPlace>()
+  passes = 0
+  reserved = 0n
+  /** Set while it has an answer to hear. */
+  answer: "served" | Failure | undefined = undefined
+  waitingSince: number | undefined = undefined
+  /** When its patience ends, while it waits in line. */
+  waitAlarm: Alarm | undefined = undefined
+  /** When whoever asked gives up. */
+  timeoutAlarm: Alarm | undefined = undefined
+  steps: Iterator<void, Failure | undefined> | undefined = undefined
+
+  constructor(size: bigint, place: ModelPlace, patience: Patience) {
+    this.size = size
+    this.place = place
+    this.patience = patience
+  }
+
+  get waits(): boolean {
+    return this.lease === undefined && this.refusal === undefined
+  }
+}
+
+interface Alarm {
+  readonly at: number
+  /** Alarms of one time go off in the order in which they were set. */
+  readonly order: number
+  readonly ring: () => void
+}
+
+/** How many of a line are looked at. */
+const window = 64
+
+const sum = (numbers: ReadonlyArray<bigint>): bigint => numbers.reduce((total, n) => total + n, 0n)
+const capacity = (blocks: ReadonlyArray<ModelBlock>): bigint => sum(blocks.map((block) => block.capacity))
+const max = (a: bigint, b: bigint): bigint => a > b ? a : b
+const min = (a: bigint, b: bigint): bigint => a < b ? a : b
+
+export class WaitingModel {
+  readonly pool: ModelPlace
+  /** The pool, and then the budgets in the order of their making. */
+  readonly places: Array<ModelPlace>
+  readonly scopes: Array<ModelList> = []
+  readonly loans: ModelList = { closed: false, leases: [] }
+  readonly requests: Array<ModelRequest> = []
+  /** In the order of their release, the longest held first. */
+  held: Array<ModelBlock> = []
+  active: Array<ModelBlock> = []
+  holding = true
+  closed = false
+  lost = false
+  now = 0
+  driverAllocations = 0n
+  driverFrees = 0n
+  readonly #options: WaitingModelOptions
+  /** Those who have an answer to hear, in order. */
+  #told: Array<ModelRequest> = []
+  #alarmsSet = 0
+  #idleAlarm: Alarm | undefined = undefined
+  #tick = 0n
+  #startsTick = false
+  /** Blocks that came back, but for those that went on to the next in line. */
+  #progress = 0n
+  #returning: ModelBlock | undefined = undefined
+  #seen = 0n
+  #stillSteps = 0n
+  /** What was idle when each tick ended. */
+  readonly #idled = new Map<bigint, bigint>()
+
+  constructor(options: WaitingModelOptions) {
+    this.#options = options
+    this.pool = new ModelPlace(options.maxBytes, undefined)
+    this.places = [this.pool]
+  }
+
+  // What can be seen
+
+  get trimsIdle(): boolean {
+    return this.#options.idle !== undefined
+  }
+
+  get heldBytes(): bigint {
+    return capacity(this.held)
+  }
+
+  get managedBytes(): bigint {
+    return this.heldBytes + capacity(this.active)
+  }
+
+  get reservedBytes(): bigint {
+    return sum(this.requests.map(({ reserved }) => reserved))
+  }
+
+  get live(): ReadonlyArray<ModelLease> {
+    return this.requests.flatMap(({ lease }) => lease === undefined || lease.ended !== undefined ? [] : [lease])
+  }
+
+  get waiting(): ReadonlyArray<ModelRequest> {
+    return this.requests.filter((request) => request.waits)
+  }
+
+  get stats() {
+    return {
+      heldBlocks: BigInt(this.held.length),
+      activeBlocks: BigInt(this.active.length),
+      managedBlocks: BigInt(this.held.length + this.active.length),
+      heldBytes: this.heldBytes,
+      activeBytes: sum(this.live.map(({ size }) => size)),
+      managedBytes: this.managedBytes,
+      reservedBytes: this.reservedBytes,
+      hits: this.pool.hits,
+      borrows: 0n,
+      misses: this.pool.misses,
+      driverAllocations: this.driverAllocations,
+      driverFrees: this.driverFrees,
+      releaseFailures: 0n,
+      waiters: BigInt(this.waiting.length)
+    }
+  }
+
+  /** Of a budget: what is leased under it. */
+  statsOf(place: ModelPlace) {
+    const leases = this.leasesUnder(place).filter(({ block }) => block !== undefined)
+    const bytes = sum(leases.map(({ size }) => size))
+    return {
+      activeBlocks: BigInt(leases.length),
+      activeBytes: bytes,
+      managedBytes: bytes,
+      reservedBytes: sum(this.requests.filter(({ charged }) => charged.has(place)).map(({ size }) => size)),
+      hits: place.hits,
+      misses: place.misses,
+      waiters: BigInt(place.line.length)
+    }
+  }
+
+  leasesUnder(place: ModelPlace): ReadonlyArray<ModelLease> {
+    return this.live.filter((lease) => this.#chain(lease.place).includes(place))
+  }
+
+  // Commands
+
+  openScope(): void {
+    this.scopes.push({ closed: false, leases: [] })
+  }
+
+  openBudget(limit: bigint, parent: ModelPlace): void {
+    this.places.push(new ModelPlace(limit, parent))
+  }
+
+  /** For a loan of `use` without a scope. */
+  start(size: number, place: ModelPlace, list: ModelList, patience: Patience): ModelRequest {
+    const request = new ModelRequest(BigInt(size), place, patience)
+    this.requests.push(request)
+    request.steps = this.#request(request, list)
+    this.#resume(request)
+    const { timeout } = patience
+    if (timeout !== undefined) request.timeoutAlarm = this.#alarm(timeout, () => this.#giveUp(request, "too late"))
+    this.#settle()
+    return request
+  }
+
+  interrupt(request: ModelRequest): void {
+    this.#giveUp(request, "interrupted")
+    this.#settle()
+  }
+
+  /** The body of a loan has ended. */
+  finish({ lease }: ModelRequest): void {
+    if (lease !== undefined && lease.ended === undefined && lease.list === this.loans) {
+      this.#end(lease, "scopeClosed")
+    }
+    this.#settle()
+  }
+
+  release(lease: ModelLease): Failure | undefined {
+    if (lease.ended !== undefined) return { tag: "BufferReleased", why: lease.ended }
+    this.#end(lease, "released")
+    this.#settle()
+    return undefined
+  }
+
+  transfer(lease: ModelLease, list: ModelList): Failure | undefined {
+    if (lease.ended !== undefined) return { tag: "BufferReleased", why: lease.ended }
+    if (list.closed) {
+      this.#end(lease, "scopeClosed")
+      this.#settle()
+      return { tag: "BufferReleased", why: "scopeClosed" }
+    }
+    lease.list.leases = lease.list.leases.filter((other) => other !== lease)
+    lease.list = list
+    list.leases.push(lease)
+    return undefined
+  }
+
+  closeScope(list: ModelList): void {
+    list.closed = true
+    this.#endWaiters()
+    while (list.leases.length > 0) this.#end(list.leases.at(-1)!, "scopeClosed")
+    this.#settle()
+  }
+
+  setLimit(place: ModelPlace, bytes: bigint): Failure | undefined {
+    const lowered = bytes < place.limit
+    place.limit = bytes
+    this.#endWaiters()
+    if (place === this.pool && lowered) return this.trimTo(bytes - this.reservedBytes)
+    this.#serve(place)
+    this.#settle()
+    return undefined
+  }
+
+  trimTo(bytes: bigint): Failure | undefined {
+    while (this.managedBytes > bytes && this.held.length > 0) this.#giveBack(this.#covering(this.managedBytes - bytes))
+    this.#serve(this.pool)
+    this.#settle()
+    return this.lost ? { tag: "DeviceLost" } : undefined
+  }
+
+  freeHeld(): Failure | undefined {
+    return this.trimTo(-1n)
+  }
+
+  stopHolding(): Failure | undefined {
+    this.holding = false
+    return this.freeHeld()
+  }
+
+  resumeHolding(): void {
+    if (!this.closed && !this.lost) this.holding = true
+  }
+
+  lose(): void {
+    this.lost = true
+    this.holding = false
+    this.#endWaiters()
+    for (const block of this.held) this.#giveBack(block)
+    this.#settle()
+  }
+
+  close(): void {
+    this.closed = true
+    this.holding = false
+    this.#endWaiters()
+    for (const lease of this.live) this.#end(lease, "poolClosed")
+    for (const block of this.held) this.#giveBack(block)
+    this.#settle()
+  }
+
+  /** When something happens by itself, and no later than a time. */
+  nextTime(latest: number): number {
+    return Math.min(latest, ...this.#alarms().map(({ at }) => at))
+  }
+
+  /** Moves the clock to such a time. */
+  advance(to: number): void {
+    this.now = to
+    let due = this.#alarms().find(({ at }) => at <= to)
+    while (due !== undefined) {
+      due.ring()
+      this.#settle()
+      due = this.#alarms().find(({ at }) => at <= to)
+    }
+  }
+
+  // Requests
+
+  *#request(request: ModelRequest, list: ModelList): Generator<void, Failure | undefined> {
+    const { place, size } = request
+    const problem = this.#problem(request)
+    if (problem !== undefined && !("limitName" in problem && problem.limitName === "budget")) return problem
+    request.list = list
+    if (list.closed) return { tag: "BufferReleased", why: "scopeClosed" }
+    if (size === 0n) {
+      this.#grant(request, undefined, "hits")
+      return undefined
+    }
+    if (problem !== undefined) return problem
+    const budgets = this.#chain(place).filter((other) => other !== this.pool)
+    for (const budget of budgets) {
+      const failure = yield* this.#obtain(request, budget)
+      if (failure !== undefined) return failure
+    }
+    return yield* this.#obtain(request, this.pool)
+  }
+
+  /** What it needs of one place: of a budget to be charged, of the pool a lease. */
+  *#obtain(request: ModelRequest, place: ModelPlace): Generator<void, Failure | undefined> {
+    while (true) {
+      const problem = this.#problem(request)
+      if (problem !== undefined) return problem
+      if (this.#tryNow(request, place)) break
+      if (this.#askHandlers(place)) continue
+      if (request.patience.onExhausted === "fail") return this.#outOfMemory(request, place)
+      this.#wait(request, place)
+      yield
+      request.waitAlarm = undefined
+      const answer = request.answer
+      request.answer = undefined
+      if (answer !== "served") return answer
+      break
+    }
+    return place === this.pool ? this.#fetch(request) : undefined
+  }
+
+  /** Past those in line where that may be. */
+  #tryNow(request: ModelRequest, place: ModelPlace): boolean {
+    if (place.line.length === 0) return this.#take(request, place)
+    this.#enter(request, place)
+    if (request.answer === undefined) {
+      this.#leave(request)
+      return false
+    }
+    request.answer = undefined
+    this.#told = this.#told.filter((other) => other !== request)
+    return true
+  }
+
+  #wait(request: ModelRequest, place: ModelPlace): void {
+    const { waitAtMost } = request.patience
+    this.#enter(request, place)
+    if (waitAtMost === undefined) return
+    request.waitingSince ??= this.now
+    const left = request.waitingSince + waitAtMost - this.now
+    request.waitAlarm = this.#alarm(left, () => {
+      const waited = this.now - request.waitingSince!
+      this.#giveUp(request, this.#outOfMemory(request, place, waited))
+    })
+  }
+
+  #enter(request: ModelRequest, place: ModelPlace): void {
+    request.waitsIn = place
+    request.passes = 0
+    place.line.push(request)
+    this.#serve(place)
+  }
+
+  #leave(request: ModelRequest): void {
+    const place = request.waitsIn
+    if (place === undefined) return
+    place.line = place.line.filter((other) => other !== request)
+    request.waitsIn = undefined
+  }
+
+  /** In order; only the first ones in line are looked at, and none while one before it was passed too often. */
+  #serve(place: ModelPlace): void {
+    let before: Array<ModelRequest> = []
+    for (const request of place.line) {
+      if (before.length === window || before.some(({ passes }) => passes >= this.#options.maxOvertakes)) return
+      if (this.#take(request, place)) {
+        for (const other of before) other.passes++
+        this.#leave(request)
+        this.#tell(request, "served")
+      } else {
+        before = [...before, request]
+      }
+    }
+  }
+
+  /** Charges a budget, or takes a held block, or reserves memory for which others may have to go. */
+  #take(request: ModelRequest, place: ModelPlace): boolean {
+    if (place !== this.pool) {
+      if (this.#free(place) < request.size) return false
+      request.charged.add(place)
+      return true
+    }
+    const own = this.#lastHeld(request.size)
+    if (own !== undefined) {
+      this.held = this.held.filter((block) => block !== own)
+      if (own === this.#returning) this.#progress -= 1n
+      this.#grant(request, own, "hits")
+      return true
+    }
+    if (capacity(this.active) + this.reservedBytes + request.size > place.limit) return false
+    const rest = place.limit - this.reservedBytes - request.size
+    while (this.managedBytes > rest) this.#giveBack(this.#covering(this.managedBytes - rest))
+    request.reserved = request.size
+    return true
+  }
+
+  /** Asks the driver for what is reserved, unless there is a lease already. */
+  #fetch(request: ModelRequest): Failure | undefined {
+    if (request.lease !== undefined) return undefined
+    const problem = this.#problem(request)
+    if (problem !== undefined) return problem
+    request.reserved = 0n
+    this.driverAllocations += 1n
+    this.#grant(request, { capacity: request.size, heldAt: 0n }, "misses")
+    return undefined
+  }
+
+  #grant(request: ModelRequest, block: ModelBlock | undefined, from: "hits" | "misses"): void {
+    const { list, place, size } = request
+    request.lease = { size, place, block, list: list!, ended: undefined }
+    list!.leases.push(request.lease)
+    request.charged.clear()
+    if (block === undefined) return
+    this.active.push(block)
+    for (const one of this.#chain(place)) one[from] += 1n
+  }
+
+  #tell(request: ModelRequest, answer: "served" | Failure): void {
+    request.answer = answer
+    this.#told.push(request)
+  }
+
+  #settle(): void {
+    if (this.#startsTick) this.#startIdle()
+    for (let request = this.#told.shift(); request !== undefined; request = this.#told.shift()) this.#resume(request)
+  }
+
+  #resume(request: ModelRequest): void {
+    const step = request.steps!.next()
+    if (step.done !== true) return
+    request.refusal = step.value
+    this.#letGo(request)
+  }
+
+  #giveUp(request: ModelRequest, refusal: Refusal): void {
+    request.refusal = refusal
+    this.#letGo(request)
+  }
+
+  /** Nothing of a request that has ended is left. */
+  #letGo(request: ModelRequest): void {
+    this.#leave(request)
+    request.reserved = 0n
+    request.charged.clear()
+    for (const place of this.#chain(request.place)) this.#serve(place)
+  }
+
+  /** Whether what the first one freed is of any use to the place. */
+  #askHandlers(place: ModelPlace): boolean {
+    for (const { victims } of place.handlers) {
+      const victim = victims.find(({ lease }) => lease !== undefined && lease.ended === undefined)
+      if (victim === undefined) continue
+      const { block, place: where } = victim.lease!
+      this.#end(victim.lease!, "released")
+      return block !== undefined && this.#chain(where).includes(place)
+    }
+    return false
+  }
+
+  /** Why there is no lease for it, now or ever. */
+  #problem(request: ModelRequest): Failure | undefined {
+    if (this.closed) return { tag: "BufferReleased", why: "poolClosed" }
+    if (this.lost) return { tag: "DeviceLost" }
+    if (request.list?.closed === true) return { tag: "BufferReleased", why: "scopeClosed" }
+    for (const place of [this.pool, ...this.#chain(request.place)]) {
+      if (request.size <= place.limit) continue
+      return { tag: "LimitExceeded", limitName: place === this.pool ? "maxBytes" : "budget" }
+    }
+    return undefined
+  }
+
+  #endWaiters(): void {
+    for (const request of this.places.flatMap(({ line }) => line)) {
+      const problem = this.#problem(request)
+      if (problem === undefined) continue
+      this.#leave(request)
+      this.#tell(request, problem)
+    }
+  }
+
+  #outOfMemory(request: ModelRequest, place: ModelPlace, waitedMillis?: number): Failure {
+    const isPool = place === this.pool
+    const { activeBytes, managedBytes, reservedBytes } = isPool ? this.stats : this.statsOf(place)
+    const bytes = { activeBytes, heldBytes: isPool ? this.heldBytes : 0n, managedBytes, reservedBytes }
+    const evidence = {
+      requested: request.size,
+      limitName: isPool ? "maxBytes" : "budget",
+      limit: place.limit,
+      waitedMillis
+    }
+    return { tag: "OutOfMemory", evidence: waitedMillis === undefined ? { ...evidence, ...bytes } : evidence }
+  }
+
+  // Places, lists and blocks
+
+  /** From the innermost out; the pool is the last one. */
+  #chain(place: ModelPlace): ReadonlyArray<ModelPlace> {
+    if (place === this.pool) return [place]
+    return [place, ...this.#chain(place.parent ?? this.pool)]
+  }
+
+  #free(budget: ModelPlace): bigint {
+    const { managedBytes, reservedBytes } = this.statsOf(budget)
+    return budget.limit - managedBytes - reservedBytes
+  }
+
+  #end(lease: ModelLease, why: NonNullable<Ended>): void {
+    const { block, list, place } = lease
+    lease.ended = why
+    list.leases = list.leases.filter((other) => other !== lease)
+    lease.block = undefined
+    if (block === undefined) return
+    this.active = this.active.filter((other) => other !== block)
+    this.#release(block)
+    this.#progress += 1n
+    this.#returning = block
+    this.#serve(this.pool)
+    this.#returning = undefined
+    for (const one of this.#chain(place)) this.#serve(one)
+  }
+
+  #release(block: ModelBlock): void {
+    const { maxHeldBytes } = this.#options
+    const isOver = this.managedBytes + block.capacity + this.reservedBytes > this.pool.limit
+    if (!this.holding || isOver || (maxHeldBytes !== undefined && block.capacity > maxHeldBytes)) {
+      this.driverFrees += 1n
+      return
+    }
+    block.heldAt = this.#tick
+    this.held.push(block)
+    this.#startIdleAlarm()
+    while (this.heldBytes > (maxHeldBytes ?? this.heldBytes)) this.#giveBack(this.held[0]!)
+  }
+
+  #giveBack(block: ModelBlock): void {
+    this.held = this.held.filter((other) => other !== block)
+    this.driverFrees += 1n
+  }
+
+  /** The smallest held block that covers a deficit, else the largest; of equal ones the one that was held last. */
+  #covering(deficit: bigint): ModelBlock {
+    const enough = this.held.filter((block) => block.capacity >= deficit)
+    const best = enough.length > 0
+      ? enough.reduce((least, block) => min(least, block.capacity), enough[0]!.capacity)
+      : this.held.reduce((most, block) => max(most, block.capacity), 0n)
+    return this.#lastHeld(best)!
+  }
+
+  #lastHeld(capacity: bigint): ModelBlock | undefined {
+    return this.held.filter((block) => block.capacity === capacity).at(-1)
+  }
+
+  // Time
+
+  #alarm(delay: number, ring: () => void): Alarm {
+    return { at: this.now + delay, order: this.#alarmsSet++, ring }
+  }
+
+  #alarms(): ReadonlyArray<Alarm> {
+    const ofRequests = this.waiting.flatMap(({ timeoutAlarm, waitAlarm }) => [timeoutAlarm, waitAlarm])
+    return [this.#idleAlarm, ...ofRequests].filter((alarm) => alarm !== undefined)
+      .sort((a, b) => a.at - b.at || a.order - b.order)
+  }
+
+  // Idle memory: of what became idle in one tick a share stays, less with every tick, and only whole blocks go.
+
+  get #isIdle(): boolean {
+    const { idle } = this.#options
+    return idle !== undefined && this.heldBytes > idle.keepBytes && !this.closed
+  }
+
+  #startIdleAlarm(): void {
+    if (this.#idleAlarm !== undefined || !this.#isIdle) return
+    this.#stillSteps = 0n
+    this.#startsTick = true
+    this.#idleAlarm = this.#alarm(this.#options.idle!.stepMillis, () => this.#idleStep())
+  }
+
+  /** What came back in the same turn has been idle for as long, unless somebody had it already. */
+  #startIdle(): void {
+    this.#startsTick = false
+    this.#nextTick()
+    if (!this.#isIdle) this.#idleAlarm = undefined
+  }
+
+  #nextTick(): void {
+    this.#idled.set(this.#tick, capacity(this.held.filter(({ heldAt }) => heldAt === this.#tick)))
+    this.#tick += 1n
+  }
+
+  #idleStep(): void {
+    const { stepMillis, steps } = this.#options.idle!
+    this.#nextTick()
+    for (let block = this.#tooIdle(); block !== undefined; block = this.#tooIdle()) this.#giveBack(block)
+    const progress = this.#progress + this.driverFrees
+    this.#stillSteps = progress === this.#seen ? this.#stillSteps + 1n : 0n
+    this.#seen = progress
+    this.#serve(this.pool)
+    // What is left after a whole time to live is less than a block over the floor.
+    const goesOn = this.#isIdle && this.#stillSteps <= steps
+    this.#idleAlarm = goesOn ? this.#alarm(stepMillis, () => this.#idleStep()) : undefined
+  }
+
+  #tooIdle(): ModelBlock | undefined {
+    const { keepBytes, steps } = this.#options.idle!
+    const spare = this.heldBytes - keepBytes
+    return this.held.filter((block) => this.held.find(({ heldAt }) => heldAt === block.heldAt) === block)
+      .find((first) => {
+        const whole = this.#tick - 1n - first.heldAt
+        const left = max(steps - whole, 0n)
+        if (left === 0n && first !== this.held[0]) return false
+        const stays = whole <= 0n ? this.heldBytes : (this.#idled.get(first.heldAt)! * left + steps - 1n) / steps
+        const cohort = capacity(this.held.filter(({ heldAt }) => heldAt === first.heldAt))
+        return first.capacity <= min(spare, cohort - stays)
+      })
+  }
+}
