@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
+import * as Delay from "../domain/Delay.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import type { IdleDecayOptions } from "../domain/IdleDecay.ts"
@@ -32,7 +32,10 @@ import type { Patience } from "./leasing/LeaseRequest.ts"
 export interface ExhaustedOptions {
   /** `"fail"` (the default of a pool), or `"wait"`: first come, first served, interruptible, without polling. */
   readonly onExhausted?: "fail" | "wait" | undefined
-  /** How long a request waits at most before it fails with OutOfMemory, evidence and all. Without it: for ever. */
+  /**
+   * How long a request waits at most, for handlers and in line, before it fails with OutOfMemory, evidence and all.
+   * Without it: for ever. A request or a budget that says it waits; a pool says it for those of its requests that wait.
+   */
   readonly waitAtMost?: Duration.Input | undefined
 }
 
@@ -208,8 +211,7 @@ const millis = (
   absent: number
 ): number | GpuError => {
   if (value === undefined) return absent
-  // To Effect, NaN is no time at all.
-  const duration = Number.isNaN(value) ? undefined : Option.getOrUndefined(Duration.fromInput(value))
+  const duration = Delay.parse(value)
   const given = duration === undefined ? Number.NaN : Duration.toMillis(duration)
   return given >= least ? given : invalidRequest(
     where,
@@ -233,7 +235,10 @@ export const patienceOf = (
   const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
   if (problem !== undefined) return problem
   const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
-  return isGpuError(longest) ? longest : { onExhausted: onExhausted ?? without.onExhausted, waitAtMost: longest }
+  if (isGpuError(longest)) return longest
+  // To say how long is to say that it waits.
+  const implied = waitAtMost === undefined ? without.onExhausted : "wait"
+  return { onExhausted: onExhausted ?? implied, waitAtMost: longest }
 }
 
 /**
@@ -270,7 +275,8 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
   if (isGpuError(keepBytes)) return keepBytes
   const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
   if (isGpuError(timeToLive)) return timeToLive
-  const patience = patienceOf(operation, options, { onExhausted: "fail", waitAtMost: Infinity })
+  const { onExhausted = "fail", waitAtMost } = options
+  const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
   if (isGpuError(patience)) return patience
   return {
     sizePolicy: sizePolicy ?? SizePolicy.defaultPolicy,

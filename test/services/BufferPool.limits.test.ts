@@ -161,14 +161,14 @@ describe("a pool's limit", () => {
     ))
 })
 
-describe("a pool from configuration", () => {
-  const configured = (config: BufferPool.BufferPoolConfig, env: Record<string, string>) =>
-    BufferPool.maxBytes.pipe(
-      Effect.provide(BufferPool.layerConfig(config)),
-      Effect.provide(Host.layer({ capacityBytes })),
-      Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
-    )
+const configured = (config: BufferPool.BufferPoolConfig, env: Record<string, string>) =>
+  BufferPool.maxBytes.pipe(
+    Effect.provide(BufferPool.layerConfig(config)),
+    Effect.provide(Host.layer({ capacityBytes })),
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+  )
 
+describe("a pool from configuration", () => {
   it.effect("takes its limit as bytes, as a size and as a share", () =>
     Effect.gen(function*() {
       const maxBytes = Config.String("LIMIT")
@@ -183,7 +183,7 @@ describe("a pool from configuration", () => {
       const whole = Config.all({ maxBytes: Config.Int("LIMIT"), idleTimeToLive: Config.Duration("IDLE") })
       strictEqual(yield* configured(whole, { LIMIT: "1000", IDLE: "5 seconds" }), 1000)
       const optional = Config.String("LIMIT").pipe(Config.withDefault("25%"))
-      strictEqual(yield* configured({ maxBytes: optional, onExhausted: Config.succeed("wait") }, {}), MiB)
+      strictEqual(yield* configured({ maxBytes: optional, onExhausted: "wait" }, {}), MiB)
     }))
 
   it.effect("fails with what is wrong of the configuration, or of the limit", () =>

@@ -43,17 +43,15 @@ export class Clients {
     size: number,
     options?: BufferPool.PoolAllocateOptions
   ): Effect.Effect<void, never, BufferPool.BufferPool> {
-    const clients = this
-    return Effect.gen(function*() {
-      const scope = Scope.makeUnsafe()
-      const request = BufferPool.allocate(size, { ...patient, label: name, ...options }).pipe(
-        Effect.onExit((exit) => Effect.sync(() => clients.#log.push(name + outcomeOf(exit)))),
-        Scope.provide(scope)
-      )
-      const fiber = yield* Effect.forkDetach(request, { startImmediately: true })
-      clients.#clients.set(name, { fiber, scope })
-      yield* quiet
+    const scope = Scope.makeUnsafe()
+    const request = BufferPool.allocate(size, { ...patient, label: name, ...options }).pipe(
+      Effect.onExit((exit) => Effect.sync(() => this.#log.push(name + outcomeOf(exit)))),
+      Scope.provide(scope)
+    )
+    const forked = Effect.map(Effect.forkDetach(request, { startImmediately: true }), (fiber) => {
+      this.#clients.set(name, { fiber, scope })
     })
+    return Effect.andThen(forked, quiet)
   }
 
   askAll(requests: Readonly<Record<string, number>>, options?: BufferPool.PoolAllocateOptions) {

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
+import { InHandler, isWithin } from "./Handlers.ts"
 import { LastResort } from "./LastResort.ts"
 import type { LeasePool } from "./LeasePool.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -128,8 +129,10 @@ export class Budget {
       ended: options.ended
     })
     this.lastResort = new LastResort({
+      pool: options.lines,
       line: this.line,
       returned: () => this.#returned,
+      progress: () => this.#returned,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
       ended: options.ended,
       over: options.over
@@ -195,7 +198,9 @@ export class Budget {
   admit(request: LeaseRequest): Effect.Effect<void, GpuError> {
     const charge = request.charge!
     for (const budget of this.chain) {
-      if (budget.line.length > 0 || !charge.add(budget, request)) return admitSlowly(request, this.chain, this.#ended)
+      if (budget.line.length > 0 || !charge.add(budget, request)) {
+        return admitSlowly(request, this.chain, this.#lines, this.#ended)
+      }
     }
     return Exit.void
   }
@@ -248,15 +253,17 @@ export class Budget {
 const admitSlowly = Effect.fnUntraced(function*(
   request: LeaseRequest,
   chain: ReadonlyArray<Budget>,
+  lines: WaitLines,
   ended: BudgetOptions["ended"]
 ): Effect.fn.Return<void, GpuError> {
   const charge = request.charge!
   const rungs = new Set<Rung>()
+  const inHandler = isWithin(yield* InHandler, lines)
   for (const budget of chain) {
     while (!charge.has(budget)) {
       const problem = ended(request)
       if (problem !== undefined) return yield* problem
-      if (budget.line.length === 0 && charge.add(budget, request)) continue
+      if ((budget.line.length === 0 || inHandler) && charge.add(budget, request)) continue
       const answer = budget.line.tryNow(request)
       if (answer !== undefined) {
         yield* answer
@@ -265,9 +272,9 @@ const admitSlowly = Effect.fnUntraced(function*(
       yield* budget.lastResort.take({
         request,
         rungs,
-        missing: Math.max(0, request.exactSize - budget.free),
+        missing: () => Math.max(0, request.exactSize - budget.free),
         refusal: undefined,
-        mayWait: true
+        mayWait: () => true
       })
     }
   }

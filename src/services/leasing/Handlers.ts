@@ -48,18 +48,55 @@ export interface Need {
 export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
 
 /**
- * Set for what a handler does: asking for memory there neither asks the handlers again nor waits.
+ * Handlers of one pool at work for one request.
  *
  * @internal
  */
-export const InHandler = Context.Reference<boolean>("effect-gpu-pool/InHandler", { defaultValue: () => false })
+export class HandlerRun {
+  /** A fiber that a handler leaves behind is none of its own any more. */
+  isOver = false
+  readonly pool: object
+  readonly outer: HandlerRun | undefined
+
+  constructor(pool: object, outer: HandlerRun | undefined) {
+    this.pool = pool
+    this.outer = outer
+  }
+}
+
+/**
+ * Known to what a handler does: asking its pool for memory there neither asks the handlers again nor waits.
+ *
+ * @internal
+ */
+export const InHandler = Context.Reference<HandlerRun | undefined>("effect-gpu-pool/InHandler", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Whether a handler of the pool asks, maybe by way of another pool's.
+ *
+ * @internal
+ */
+export const isWithin = (innermost: HandlerRun | undefined, pool: object): boolean => {
+  for (let run = innermost; run !== undefined; run = run.outer) {
+    if (run.pool === pool && !run.isOver) return true
+  }
+  return false
+}
 
 /** @internal */
 export class Handlers {
   readonly #handlers = new Set<{ readonly handler: Handler }>()
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
+  /** What tells the pool from others. */
+  readonly #pool: object
   /** How often they said that they had freed something. */
   #freed = 0
+
+  constructor(pool: object) {
+    this.#pool = pool
+  }
 
   get isEmpty(): boolean {
     return this.#handlers.size === 0
@@ -81,10 +118,18 @@ export class Handlers {
     return Effect.suspend(() => {
       const before = this.#freed
       return this.#oneAtATime.withPermit(
-        Effect.suspend(() =>
-          this.#freed === before ? Effect.provideService(this.#askAll(need), InHandler, true) : Exit.succeed(true)
-        )
+        Effect.suspend(() => this.#freed === before ? this.#asRun(this.#askAll(need)) : Exit.succeed(true))
       )
+    })
+  }
+
+  #asRun<A>(effect: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+    return Effect.withFiber((fiber) => {
+      const run = new HandlerRun(this.#pool, fiber.getRef(InHandler))
+      return Effect.onExitPrimitive(Effect.provideService(effect, InHandler, run), () => {
+        run.isOver = true
+        return undefined
+      })
     })
   }
 

@@ -123,19 +123,23 @@ class Climb {
     return pool.lastResort.take({
       request,
       rungs: this.rungs,
-      missing: this.refused ? 0 : pool.core.deficit(request.exactSize),
+      missing: () => this.refused ? 0 : pool.core.deficit(request.exactSize),
       refusal: this.#refusedAt === pool.progress ? { seen: pool.progress } : undefined,
-      mayWait: pool.mayRecover
+      mayWait: () => pool.mayRecover || pool.line.hasOthersTrying(request)
     })
   }
 
   /** Bytes under the limit, reserved for what the driver gives; false when they are not there. */
   reserve(): boolean {
     const { pool, request } = this
-    // Others may have used the budget since the block was chosen; the exact size it has at least.
-    if (request.reserved === 0 && this.capacity > this.wanted) this.capacity = this.wanted
-    if (request.reserved === 0 && !pool.core.reserve(this.capacity)) return false
-    request.reserved = this.capacity
+    if (request.reserved > 0) {
+      this.capacity = request.reserved
+    } else {
+      // Others may have used the budget since the block was chosen; the exact size it has at least.
+      this.capacity = Math.min(this.capacity, this.wanted)
+      if (!pool.core.reserve(this.capacity)) return false
+      request.reserved = this.capacity
+    }
     request.charge?.resize(this.capacity)
     this.#askedAt = pool.progress
     this.rungs.add("driver")
@@ -146,9 +150,7 @@ class Climb {
   refuse(): void {
     this.refused = true
     this.#refusedAt = this.#askedAt
-    const { waiter } = this.request
-    // A place in the line of a budget is past.
-    if (waiter?.line === this.pool.line) waiter.line.keepPlace(waiter)
+    this.pool.line.keepPlace(this.request)
   }
 }
 

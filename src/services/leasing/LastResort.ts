@@ -9,9 +9,9 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
-import { Handlers, InHandler, type Need } from "./Handlers.ts"
+import { Handlers, InHandler, isWithin, type Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
-import type { Answer, Outcome, WaitLine } from "./WaitLine.ts"
+import { type Answer, type Outcome, tryAgain, type WaitLine } from "./WaitLine.ts"
 
 /** What the driver said to a request, and how much the pool had got back by then. */
 export interface Refusal {
@@ -22,17 +22,22 @@ export interface Refusal {
 export interface Exhausted {
   readonly request: LeaseRequest
   readonly rungs: Set<Rung>
-  readonly missing: number
+  /** How many bytes are missing now, as far as that is known. */
+  readonly missing: () => number
   readonly refusal: Refusal | undefined
-  /** Whether anything is leased or reserved that may come back. */
-  readonly mayWait: boolean
+  /** Whether anything is leased or reserved now that may come back. */
+  readonly mayWait: () => boolean
 }
 
 /** @internal */
 export interface LastResortOptions {
+  /** What tells the pool from others. */
+  readonly pool: object
   readonly line: WaitLine
   /** Grows with everything that comes back, and changes with the limit. */
   readonly returned: () => number
+  /** The same without what went to others at once: how much of it a driver that refused may have now. */
+  readonly progress: () => number
   readonly evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
   /** Why nobody should wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => GpuError | undefined
@@ -48,10 +53,11 @@ const mostBelieved = 16
 
 /** @internal */
 export class LastResort {
-  readonly handlers = new Handlers()
+  readonly handlers: Handlers
   readonly #options: LastResortOptions
 
   constructor(options: LastResortOptions) {
+    this.handlers = new Handlers(options.pool)
     this.#options = options
   }
 
@@ -59,25 +65,30 @@ export class LastResort {
   readonly take = Effect.fnUntraced(
     { self: this },
     function*(exhausted: Exhausted): Effect.fn.Return<Outcome, GpuError> {
-      const { request, rungs } = exhausted
-      const { ended, evidence, line, returned } = this.#options
-      const inHandler = yield* InHandler
+      const { refusal, request, rungs } = exhausted
+      const { ended, evidence, line, pool, returned } = this.#options
+      const inHandler = isWithin(yield* InHandler, pool)
       let freed = !inHandler
       while (freed && !this.handlers.isEmpty) {
         rungs.add("handlers")
+        // In line meanwhile, or whoever comes by would take what they free for it.
+        const served = line.enter(request, refusal)
+        if (served !== undefined) return yield* served
         const before = returned()
         freed = yield* this.#askHandlers(exhausted, before)
-        const problem = ended(request)
-        if (problem !== undefined) return yield* problem
-        // Nobody is passed by way of the handlers.
-        if (freed && (line.length === 0 || request.waiter?.state === "trying")) return undefined
-        // Others may have given something back meanwhile; a driver that refused has no more unless they did.
-        const mayFit = freed || exhausted.refusal === undefined || returned() !== before
-        const answer = mayFit ? line.tryNow(request) : undefined
+        const answer = request.waiter?.take() ?? ended(request)
         if (answer !== undefined) return yield* answer
+        if (freed && refusal !== undefined) {
+          line.keepPlace(request)
+          return undefined
+        }
       }
-      if (inHandler || request.patience.onExhausted === "fail" || !exhausted.mayWait) {
-        return yield* evidence(request, rungs)
+      const waits = !inHandler && request.patience.onExhausted === "wait"
+      if (!waits || !exhausted.mayWait()) {
+        const answer = this.#lastLook(exhausted)
+        if (answer !== undefined) return yield* answer
+        // Looking may have set others to work.
+        if (!waits || !exhausted.mayWait()) return yield* evidence(request, rungs)
       }
       rungs.add("wait")
       return yield* this.wait(request, rungs, exhausted.refusal)
@@ -90,6 +101,12 @@ export class LastResort {
     return request.patience.waitAtMost === Infinity
       ? waiting
       : this.#limited(waiting, request, () => this.#timedOut(request, rungs))
+  }
+
+  /** Something may have come back since it was looked at last, and then nothing else may be left to wait for. */
+  #lastLook({ mayWait, refusal, request }: Exhausted): Answer | undefined {
+    if (refusal === undefined) return this.#options.line.tryNow(request)
+    return !mayWait() && refusal.seen !== this.#options.progress() ? tryAgain : undefined
   }
 
   /** Whether they freed something, as far as that can be believed. */
@@ -124,7 +141,8 @@ export class LastResort {
     // It may have been served in the meantime and not know yet.
     const answer = request.waiter?.take()
     if (answer !== undefined) return answer
-    return request.granted === undefined ? this.#tooLate(request, rungs) : Exit.succeed(request.granted)
+    if (request.granted !== undefined) return Exit.succeed(request.granted)
+    return request.reserved > 0 ? tryAgain : this.#tooLate(request, rungs)
   }
 
   #tooLate(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<never, GpuError> {
@@ -140,5 +158,5 @@ const needOf = ({ missing, request }: Exhausted): Need => ({
   requested: request.size,
   blockSize: request.blockSize,
   label: request.label,
-  missing
+  missing: missing()
 })

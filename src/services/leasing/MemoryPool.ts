@@ -23,7 +23,7 @@ import type { DeviceContext } from "../DeviceContext.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
 import type { PoolSettings } from "../PoolOptions.ts"
 import { Budget, type Origin } from "./Budget.ts"
-import { InHandler } from "./Handlers.ts"
+import { InHandler, isWithin } from "./Handlers.ts"
 import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
 import { LeasePool } from "./LeasePool.ts"
@@ -99,8 +99,10 @@ export class MemoryPool {
       onFilled: (filled) => this.#queueing(filled)
     })
     this.lastResort = new LastResort({
+      pool: this.lines,
       line: this.line,
       returned: () => this.core.releases + this.core.driverFrees + this.#limitChanges,
+      progress: () => this.progress,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
       ended: (request) => this.problem(request),
       over: this.#over
@@ -146,20 +148,20 @@ export class MemoryPool {
 
   /** The whole way to a lease but the hit in one step. Whoever starts it also calls {@link MemoryPool.letGo}. */
   lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    if (this.hasWaiters) return this.#leaseInTurn(request)
-    return this.problem(request) ?? this.search(request) ?? climb(this, request, undefined)
+    return this.hasWaiters ? this.#leaseInTurn(request) : this.#leaseAtOnce(request)
   }
 
-  /** A lease from a held block, if there is one now. */
+  /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const { blockSize, charge, size } = request
+    const { charge, exactSize, size } = request
+    const allowance = charge?.allowance ?? Infinity
+    const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
     const usage = this.blockUsage(request.usage)
-    const most = SizePolicy.borrowLimit(this.settings.sizePolicy, blockSize)
-    if (charge === undefined) return this.#found(request, this.core.acquireOwn(usage, blockSize, size), most, usage)
-    const allowance = charge.allowance
-    return blockSize > allowance
-      ? undefined
-      : this.#found(request, this.core.acquireOwn(usage, blockSize, size), Math.min(most, allowance), usage)
+    const own = this.core.acquireOwn(usage, blockSize, size)
+    if (own !== undefined) return this.handOut(request, own, "held")
+    const most = Math.min(SizePolicy.borrowLimit(this.settings.sizePolicy, blockSize), allowance)
+    const borrowed = this.core.borrow(usage, blockSize, size, most)
+    return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
   }
 
   /** Turns an active block into a lease. */
@@ -317,17 +319,6 @@ export class MemoryPool {
     })
   }
 
-  #found(
-    request: LeaseRequest,
-    own: PoolBlock<DeviceBuffer> | undefined,
-    most: number,
-    usage: BufferUsage.BufferUsage
-  ): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    if (own !== undefined) return this.handOut(request, own, "held")
-    const borrowed = this.core.borrow(usage, request.blockSize, request.size, most)
-    return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
-  }
-
   #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
     this.serve()
     return Effect.andThen(failures, this.reclaim)
@@ -335,16 +326,22 @@ export class MemoryPool {
 
   /** With others waiting, a request takes its place behind them, and may pass them as far as the bound allows. */
   #leaseInTurn(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    const { handlers } = this.lastResort
-    const given = Effect.withFiber<Outcome | "exhausted", GpuError>((fiber) =>
-      request.patience.onExhausted === "wait" && handlers.isEmpty && !fiber.getRef(InHandler)
+    return Effect.withFiber((fiber) => {
+      // It asks for the one that waits for it.
+      if (isWithin(fiber.getRef(InHandler), this.lines)) return this.#leaseAtOnce(request)
+      const waits = request.patience.onExhausted === "wait" && this.lastResort.handlers.isEmpty
+      const given: Effect.Effect<Outcome | "exhausted", GpuError> = waits
         ? this.lastResort.wait(request, this.#inTurn, undefined)
         : this.line.tryNow(request) ?? exhausted
-    )
-    return Effect.flatMap(
-      given,
-      (outcome) => outcome instanceof PooledBuffer ? Exit.succeed(outcome) : climb(this, request, outcome)
-    )
+      return Effect.flatMap(
+        given,
+        (outcome) => outcome instanceof PooledBuffer ? Exit.succeed(outcome) : climb(this, request, outcome)
+      )
+    })
+  }
+
+  #leaseAtOnce(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    return this.problem(request) ?? this.search(request) ?? climb(this, request, undefined)
   }
 
   /** A pool without waiters and without anything to trim pays nothing for them. */

@@ -89,6 +89,8 @@ export class Trimming {
       while: () => {
         // After a whole time to live nothing more goes: what is left is over the floor by less than its oldest block.
         const goesOn = this.#hasIdle && this.#stillSteps <= settings.idle!.steps
+        // In the same step, or a release that comes before the fiber has ended would start no other.
+        if (!goesOn) this.#timer = undefined
         return goesOn
       },
       body: () => Effect.andThen(Effect.sleep(settings.stepMillis), this.#step),

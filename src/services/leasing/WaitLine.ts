@@ -65,6 +65,8 @@ export class Waiter {
   passes = 0
   /** It tries, and those before it are counted as passed already. */
   passing = false
+  /** It was given something, and those before it were counted as passed for that. */
+  wasServed = false
   /** The driver refused it: bytes under the limit are of no use to it. */
   refused = false
   /** What the pool had got back when the driver refused. */
@@ -151,7 +153,7 @@ export class WaitLines {
       // What watches a fiber may throw at its end, which is no reason to forget the others.
       if (next < told.length) {
         if (this.#told.length === 0) this.#schedule()
-        this.#told.unshift(...told.slice(next))
+        this.#told = told.slice(next).concat(this.#told)
       }
     }
   }
@@ -197,25 +199,26 @@ export class WaitLine {
    */
   wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
     return Effect.callback<Outcome, GpuError>((resume) => {
-      // Whoever ends the waiting tells those in line; it may have come just before this step.
-      const problem = this.#options.ended(request)
-      if (problem !== undefined) return resume(problem)
-      const waiter = this.#enter(request, refusal)
-      this.serve()
-      const answer = waiter.take()
-      if (answer === undefined) waiter.resume = resume
-      else resume(answer)
+      const answer = this.enter(request, refusal)
+      if (answer !== undefined) resume(answer)
+      else if (request.waiter !== undefined) request.waiter.resume = resume
     })
   }
 
-  /** Serves the request in this very step, past those in line where that may be; it does not stay. */
-  tryNow(request: LeaseRequest): Answer | undefined {
+  /** Takes a place in line, unless the request is served in this very step, past others where that may be. */
+  enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer | undefined {
+    // Whoever ends the waiting tells those in line; it may have come just before this step.
     const problem = this.#options.ended(request)
     if (problem !== undefined) return problem
-    const waiter = this.#enter(request, undefined)
+    const waiter = this.#place(request, refusal)
     this.serve()
-    const answer = waiter.take()
-    if (answer === undefined) this.leave(waiter)
+    return waiter.take()
+  }
+
+  /** The same for a request that does not stay. */
+  tryNow(request: LeaseRequest): Answer | undefined {
+    const answer = this.enter(request, undefined)
+    if (answer === undefined && request.waiter !== undefined) this.leave(request.waiter)
     return answer
   }
 
@@ -244,15 +247,26 @@ export class WaitLine {
     const tried = waiter.state === "trying"
     if (!waiter.passing) this.#passOthers(waiter, 1)
     waiter.passing = false
+    waiter.wasServed = true
     this.leave(waiter)
     // The next one that was refused may try now, whatever the first one does with its lease.
     if (tried) this.serve()
   }
 
   /** A waiter that was given bytes, and refused by the driver, is in line again while it tries what else there is. */
-  keepPlace(waiter: Waiter): void {
-    if (waiter.state === "out") this.#insert(waiter)
+  keepPlace({ waiter }: LeaseRequest): void {
+    // A place in the line of a budget is past, and one that was never served has none to keep.
+    if (waiter?.line !== this || (waiter.state === "out" && !waiter.wasServed)) return
+    if (waiter.state === "out") {
+      this.#insert(waiter)
+      waiter.passing = true
+    }
     this.#setState(waiter, "trying")
+  }
+
+  /** Whether others in line are at work, who may get something or leave what there is. */
+  hasOthersTrying({ waiter }: LeaseRequest): boolean {
+    return this.trying > (waiter?.line === this && waiter.state === "trying" ? 1 : 0)
   }
 
   leave(waiter: Waiter): void {
@@ -303,7 +317,7 @@ export class WaitLine {
     this.#options.lines.tell(waiter, answer)
   }
 
-  #enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Waiter {
+  #place(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Waiter {
     const known = request.waiter
     const { lines } = this.#options
     const waiter = known?.line === this ? known : new Waiter(this, request, lines.nextArrival())
