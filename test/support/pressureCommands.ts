@@ -251,12 +251,19 @@ const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.
     return lease === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(lease), true)
   },
   "releases a lease after a while": (real) =>
-    Effect.andThen(
-      Effect.sleep(50),
-      Effect.suspend(() => {
-        const [lease] = live(real)
-        return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
-      })
+    Effect.acquireUseRelease(
+      Effect.sync(() => real.handlersAtWork++),
+      () =>
+        Effect.andThen(
+          Effect.sleep(50),
+          Effect.suspend(() => {
+            const [lease] = live(real)
+            return lease === undefined
+              ? Effect.succeed(false)
+              : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
+          })
+        ),
+      () => Effect.sync(() => real.handlersAtWork--)
     ),
   "asks for memory itself": (_real, { pool }) =>
     Effect.matchEffect(pool.use(7, () => Effect.void), {

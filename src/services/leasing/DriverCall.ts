@@ -24,6 +24,7 @@ type Answer = Effect.Effect<Effect.Effect<PooledBuffer, GpuError> | undefined, G
 export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
   Effect.withFiber((fiber) => {
     const { callSite, label, reserved: capacity } = request
+    const { refusals } = pool
     // From this step on it is the call that owns the reservation, and no more the request.
     request.reserved = 0
     // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
@@ -36,7 +37,7 @@ export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
     const settle = (exit: Exit.Exit<DeviceBuffer, GpuError>, awaited: boolean) => {
       const answer = Exit.isSuccess(exit)
         ? keep(pool, request, exit.value, capacity, awaited)
-        : refuse(pool, request, exit, capacity)
+        : refuse(pool, request, exit, capacity, refusals)
       pool.serve()
       return answer
     }
@@ -88,9 +89,11 @@ const refuse = (
   pool: MemoryPool,
   request: LeaseRequest,
   exit: Exit.Failure<DeviceBuffer, GpuError>,
-  capacity: number
+  capacity: number,
+  refusals: number
 ): Effect.Effect<never, GpuError> => {
   pool.core.unreserve(capacity)
+  pool.refused(refusals)
   if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
   // The pool's close, or the loss of the device, interrupts the driver calls under way.
   return pool.leases.closed ? unavailable(request, "poolClosed") : pool.status.error ?? Exit.failCause(exit.cause)

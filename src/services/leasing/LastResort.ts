@@ -68,7 +68,7 @@ export class LastResort {
       const { refusal, request, rungs } = exhausted
       const { ended, evidence, line, pool, returned } = this.#options
       const inHandler = isWithin(yield* InHandler, pool)
-      let freed = !inHandler
+      let freed = !inHandler && !request.declined
       while (freed && !this.handlers.isEmpty) {
         rungs.add("handlers")
         // In line meanwhile, or whoever comes by would take what they free for it.
@@ -76,6 +76,7 @@ export class LastResort {
         if (served !== undefined) return yield* served
         const before = returned()
         freed = yield* this.#askHandlers(exhausted, before)
+        request.declined = !freed
         const answer = request.waiter?.take() ?? ended(request)
         if (answer !== undefined) return yield* answer
         if (freed && refusal !== undefined) {

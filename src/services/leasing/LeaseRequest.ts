@@ -43,6 +43,8 @@ export interface LeaseRequest {
   waiter: Waiter | undefined
   /** The time at which it began to wait, in milliseconds, when its patience has an end. */
   waitingSince: number | undefined
+  /** Handlers were of no help: what they do on the way, in leases of their own, is no reason to ask them again. */
+  declined: boolean
   /** How often it believed handlers that nothing came back from. */
   believed: number
   /** Bytes of the pool that are reserved for it, until the driver is asked. */

@@ -63,6 +63,9 @@ export class MemoryPool {
   #reclaimed = 0
   /** The block that comes back in this step. */
   #returning: PoolBlock<DeviceBuffer> | undefined = undefined
+  /** Driver calls that ended without a block. */
+  refusals = 0
+  #givenUp = 0
   /** Blocks that went from one lease to the next in one step. */
   #handedOver = 0
 
@@ -118,7 +121,16 @@ export class MemoryPool {
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
-    return releases - this.#handedOver + driverFrees + driverAllocations - misses
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp
+  }
+
+  /**
+   * The driver refused a request, in a call that began when so many had been refused. Where another was refused
+   * meanwhile, it may have been for the memory that this call had in its hands.
+   */
+  refused(before: number): void {
+    if (this.refusals !== before) this.#givenUp++
+    this.refusals++
   }
 
   /** Whether anything is leased, or asked of the driver, that may come back. */
@@ -359,21 +371,21 @@ export class MemoryPool {
   }
 
   /** Cheap, since it is asked at every release while somebody waits. */
-  #mayServe({ leastBytes, length, refused, trying }: WaitLine): boolean {
+  #mayServe({ isRefused, leastBytes, length, trying }: WaitLine): boolean {
     const { core } = this
     if (this.leases.closed || length === 0) return false
     if (core.heldBytes >= leastBytes) return true
-    return refused > 0 ? trying === 0 : core.deficit(leastBytes) <= core.heldBytes
+    return (!isRefused || trying === 0) && core.deficit(leastBytes) <= core.heldBytes
   }
 
   #serve(waiter: Waiter): Answer | undefined {
     const { request } = waiter
     const found = this.search(request)
     if (found !== undefined) return found
-    // Where the driver refuses, bytes under the limit say nothing.
-    if (waiter.line.refused === 0) return this.#reserveFor(request)
+    // Where the driver refuses, bytes under the limit are no promise.
+    if (!waiter.line.isRefused) return this.#reserveFor(request)
     // One at a time, or all would ask the driver for the memory that one release gave back.
-    if (waiter.line.trying > 0) return undefined
+    if (waiter.line.trying > 0 || this.core.deficit(request.exactSize) > this.core.heldBytes) return undefined
     return !waiter.refused || waiter.seen !== this.progress || !this.mayRecover ? tryAgain : undefined
   }
 

@@ -181,8 +181,8 @@ export class WaitLine {
   length = 0
   /** How many in line are at work themselves. */
   trying = 0
-  /** How many in line were refused by the driver. */
-  refused = 0
+  /** The driver refused one of those in line, or one who has stood among them. */
+  isRefused = false
   /** No request in line is for fewer bytes. */
   leastBytes = Infinity
   readonly #options: WaitLineOptions
@@ -280,7 +280,6 @@ export class WaitLine {
     waiter.next = undefined
     waiter.previous = undefined
     this.#setState(waiter, "out")
-    if (waiter.refused) this.refused--
     waiter.request.list.removeWaiter(waiter)
     this.#options.lines.counter.waiters--
     this.length--
@@ -325,9 +324,8 @@ export class WaitLine {
     if (waiter.state === "out") this.#insert(waiter)
     this.#stopPassing(waiter)
     this.#setState(waiter, "waiting")
-    const refused = refusal !== undefined
-    if (waiter.refused !== refused) this.refused += refused ? 1 : -1
-    waiter.refused = refused
+    waiter.refused = refusal !== undefined
+    if (waiter.refused) this.isRefused = true
     waiter.seen = refusal?.seen ?? 0
     return waiter
   }
@@ -346,7 +344,6 @@ export class WaitLine {
     else previous.next = waiter
     if (next === undefined) this.#last = waiter
     else next.previous = waiter
-    waiter.refused = false
     waiter.request.list.addWaiter(waiter)
     this.#options.lines.counter.waiters++
     this.leastBytes = Math.min(this.leastBytes, waiter.request.exactSize)
@@ -358,6 +355,7 @@ export class WaitLine {
 
   #emptied(): void {
     this.leastBytes = Infinity
+    this.isRefused = false
     this.#options.lines.filled.delete(this)
     this.#options.onFilled?.(false)
   }
