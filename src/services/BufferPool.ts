@@ -567,7 +567,7 @@ export const setLimit = (limit: PoolLimit): Effect.Effect<void, GpuError, Buffer
 export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
 
 /**
- * The largest live leases with their labels and ages, largest first: three unless told otherwise. The same evidence
+ * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told otherwise. The same evidence
  * stands in an OutOfMemory error.
  *
  * **Example** (Saying who holds the memory when a wait takes too long)
@@ -594,7 +594,8 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
  * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
  * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
- * begins anew; `false` asks the next one. A failure or a defect of a handler is the request's.
+ * is served in its turn; `false` asks the next one. A failure or a defect of a handler is the request's, and whatever ends
+ * the request interrupts the handler: put what must not be cut in two into `Effect.uninterruptible`.
  *
  * Under a budget the handler is asked when that budget is exhausted.
  *
@@ -628,6 +629,27 @@ export const onOutOfMemory = <R>(
 ): Effect.Effect<void, never, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
 
 /**
+ * A pool on the same memory that leases no more than `limit` bytes at a time, to keep: for programs that hand one to each
+ * tenant. Details and errors as {@link withBudget}.
+ *
+ * **Example** (A budget for each tenant)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tenants = Effect.forEach(["a", "b"], (label) => BufferPool.budget("64 MiB", { label }))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const budget = (
+  limit: MemoryLimit.Input,
+  options?: BudgetOptions
+): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
+
+/**
  * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
  * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
  *
@@ -639,6 +661,11 @@ export const onOutOfMemory = <R>(
  * for a budget in a line of its own, so they do not keep others from the pool. `stats`, `setLimit`, `maxBytes`,
  * `holders` and `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding`
  * the pool.
+ *
+ * **Gotchas**
+ *
+ * Programs that each hold a lease and wait for another one can fill a budget and stand still. Ask for all that a step
+ * needs at once, bound how many run at a time, or say `waitAtMost`.
  *
  * Fails with InvalidRequest for what is no limit, and Unsupported for a share of memory that the device does not report.
  *

@@ -124,14 +124,15 @@ export interface BufferPoolOptions extends ExhaustedOptions {
   /** The parts in which idle memory goes, from 1 to 1000. Default 4. */
   readonly idleSteps?: number | undefined
   /**
-   * How often a waiting request may be passed by later ones that fit where it does not. Default 16; 0 serves strictly in
-   * order.
+   * How often a waiting request may be passed by later ones that fit where it does not; the first 64 in line are looked
+   * at. Default 16; 0 serves strictly in order.
    */
   readonly maxOvertakes?: number | undefined
   /**
    * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
    * default) hands memory out as it is; `"acquire"` fills the whole block with zeros, in queue order, before each
-   * lease.
+   * lease. It holds as long as the queue reports no failure: a fill that the device fails to run is told by the next
+   * `finish` or `read`.
    */
   readonly clear?: "never" | "acquire" | undefined
   /** The label of leases without one of their own. */
@@ -276,6 +277,13 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
   const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
   if (isGpuError(timeToLive)) return timeToLive
   const { onExhausted = "fail", waitAtMost } = options
+  if (timeToLive === Infinity && (options.idleKeepBytes !== undefined || options.idleSteps !== undefined)) {
+    return invalidRequest(
+      operation,
+      "idleKeepBytes and idleSteps mean nothing without idleTimeToLive",
+      "Pass idleTimeToLive too, or leave them out."
+    )
+  }
   const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
   if (isGpuError(patience)) return patience
   return {
