@@ -35,31 +35,40 @@ export const line = (json: string): string => `${marker}${json}\n`
 
 const collect = <E>(stream: Stream.Stream<Uint8Array, E>) => Stream.mkString(Stream.decodeText(stream))
 
-const output = Effect.fnUntraced(function*(name: string, command: string, args: ReadonlyArray<string>) {
+const output = Effect.fnUntraced(function*(
+  name: string,
+  command: string,
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>>
+) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const child = yield* spawner.spawn(ChildProcess.make(command, args, { stdin: "ignore" }))
+  const child = yield* spawner.spawn(ChildProcess.make(command, args, { stdin: "ignore", env, extendEnv: true }))
   const [stdout, stderr, code] = yield* Effect.all(
     [collect(child.stdout), collect(child.stderr), child.exitCode],
     { concurrency: "unbounded" }
   )
   const answer = stdout.split("\n").find((text) => text.startsWith(marker))
   if (code !== 0 || answer === undefined) {
-    return yield* new ChildFailed({ program: name, how: `ended with code ${code}:\n${stderr.trim()}` })
+    const said = [stderr, stdout].map((text) => text.trim()).filter((text) => text !== "")
+    return yield* new ChildFailed({ program: name, how: [`ended with code ${code}:`, ...said].join("\n") })
   }
   return answer.slice(marker.length)
 }, Effect.scoped)
 
-/** Runs a program and reads its answer; `figures` is the schema of what it measures. */
+/** Runs a program and reads its answer; `figures` is the schema of what it measures, `env` what its environment has besides this one's. */
 export const run = <A, I>(
   name: string,
   command: string,
   args: ReadonlyArray<string>,
-  figures: Schema.Codec<A, I>
+  figures: Schema.Codec<A, I>,
+  env: Readonly<Record<string, string>> = {}
 ): Effect.Effect<A, Missing | ChildFailed, ChildProcessSpawner.ChildProcessSpawner> =>
-  output(name, command, args).pipe(
+  output(name, command, args, env).pipe(
     Effect.flatMap(Schema.decodeEffect(Schema.fromJsonString(answerOf(figures)))),
-    Effect.catchTag(["PlatformError", "SchemaError"], (error) =>
-      Effect.fail(new ChildFailed({ program: name, how: `could not be run: ${error.message}` }))),
+    Effect.catchTag(
+      ["PlatformError", "SchemaError"],
+      (error) => Effect.fail(new ChildFailed({ program: name, how: `could not be run: ${error.message}` }))
+    ),
     Effect.flatMap((answer) =>
       answer._tag === "Missing" ? new Missing({ why: answer.why }) : Effect.succeed(answer.figures)
     )

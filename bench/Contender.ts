@@ -12,6 +12,10 @@ export interface Contender<Input, Figures> {
   readonly input: Schema.Codec<Input, unknown>
   readonly figures: Schema.Codec<Figures, unknown>
   readonly measure: (input: Input) => Effect.Effect<Figures, GpuError.GpuError>
+  /** What its process is started with besides what all are. */
+  readonly process?:
+    | { readonly args: ReadonlyArray<string>; readonly env: Readonly<Record<string, string>> }
+    | undefined
 }
 
 export const make = <Input, Figures>(options: {
@@ -20,6 +24,7 @@ export const make = <Input, Figures>(options: {
   readonly input: Schema.Codec<Input, unknown>
   readonly figures: Schema.Codec<Figures, unknown>
   readonly measure: (input: Input) => Effect.Effect<Figures, GpuError.GpuError>
+  readonly process?: Contender<Input, Figures>["process"]
 }): Contender<Input, Figures> => ({ ...options, file: fileURLToPath(options.module) })
 
 /** Measures in a fresh process. */
@@ -37,8 +42,15 @@ export const run = <Input, Figures>(
       ChildProgram.run(
         `${basename(contender.file)} ${json}`,
         process.execPath,
-        ["--conditions=effect-gpu-pool:source", "--expose-gc", contender.file, json],
-        contender.figures
+        [
+          "--conditions=effect-gpu-pool:source",
+          "--expose-gc",
+          ...contender.process?.args ?? [],
+          contender.file,
+          json
+        ],
+        contender.figures,
+        contender.process?.env
       )
   )
 

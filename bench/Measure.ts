@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { max, median, min } from "simple-statistics"
 
-export const Unit = Schema.Literals(["ns", "µs", "ms", "B", "MiB", "%", "x"])
+/** No name stands for things that are counted. */
+export const Unit = Schema.Literals(["ns", "µs", "ms", "B", "MiB", "%", "x", "/s", ""])
 
 export type Unit = typeof Unit.Type
 
@@ -37,10 +38,10 @@ export const ratioToMiddle = (over: Measure, under: Measure): Measure =>
 const decimals = (size: number): number => size < 0.1 ? 4 : size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0
 
 const figure = (value: number, unit: Unit): string =>
-  value.toFixed(value === 0 ? 0 : unit === "%" ? 2 : decimals(Math.abs(value)))
+  value.toFixed(value === 0 || unit === "" ? 0 : unit === "%" ? 2 : decimals(Math.abs(value)))
 
 /** The median, and the least and the most of the samples where they tell more. */
 export const format = (measure: Measure): string => {
   const [value, from, to] = [middle, least, most].map((pick) => figure(pick(measure), measure.unit))
-  return `${value} ${measure.unit}${from === to ? "" : ` [${from}..${to}]`}`
+  return `${value}${measure.unit === "" ? "" : ` ${measure.unit}`}${from === to ? "" : ` [${from}..${to}]`}`
 }

@@ -62,7 +62,7 @@ export const isMet = ({ atLeast, atMost, figure }: Check): boolean => {
 
 const target = ({ atLeast, atMost, figure }: Check): string =>
   [...(atLeast === undefined ? [] : [`≥ ${atLeast}`]), ...(atMost === undefined ? [] : [`≤ ${atMost}`])].join(" and ") +
-  ` ${figure.unit}`
+  (figure.unit === "" ? "" : ` ${figure.unit}`)
 
 const checkLine = (check: Check): string =>
   `${isMet(check) ? "ok    " : "MISSED"} ${check.name}: ${Measure.format(check.figure)}, target ${target(check)}`

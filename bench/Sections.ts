@@ -2,17 +2,21 @@
 import * as Allocation from "./sections/Allocation.ts"
 import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
+import * as Contention from "./sections/Contention.ts"
 import * as Core from "./sections/Core.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
+import * as Policies from "./sections/Policies.ts"
 import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
 
 export const all = [
   Core.section,
   Lease.section,
+  Contention.section,
   TouchedWorkload.section,
   Allocation.section,
   Memory.section,
   Clear.section,
-  Arrays.section
+  Arrays.section,
+  Policies.section
 ]

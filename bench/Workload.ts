@@ -3,6 +3,7 @@
  * 256 bytes into it. Sizes are log-uniform from 256 bytes to 4 MiB, in multiples of 4; each run of a process has its own.
  */
 import { Effect, Schema } from "effect"
+import * as Random from "./Random.ts"
 
 export const steps = 10_000
 export const slots = 32
@@ -18,23 +19,12 @@ export interface Step {
   readonly size: number
 }
 
-/** The generator mulberry32: from 0 up to, not including, 1. */
-const random = (seed: number) => {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** What happens in the n-th run: the same for every contender. */
 export const plan = (run: number): ReadonlyArray<Step> => {
-  const next = random(run + 1)
+  const next = Random.make(run + 1)
   return Array.from({ length: steps }, () => ({
     slot: Math.floor(next() * slots),
-    size: 4 * Math.round(leastBytes * (mostBytes / leastBytes) ** next() / 4)
+    size: Random.logUniform(next, leastBytes, mostBytes)
   }))
 }
 

@@ -3,10 +3,12 @@ import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Data, Effect, FileSystem, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as os from "node:os"
+import * as Backend from "./Backend.ts"
 import * as Comparison from "./Comparison.ts"
 import * as Report from "./Report.ts"
 import type { Section } from "./Section.ts"
 import * as Sections from "./Sections.ts"
+import * as Soak from "./soak/Soak.ts"
 
 const Json = Schema.fromJsonString(Report.Report, { space: 2 })
 
@@ -20,7 +22,7 @@ const machine = (): Report.Report["machine"] => {
   }
 }
 
-/** Something could not be measured; everything else was. */
+/** Something could not be measured, or a soak went wrong; everything was told. */
 class BenchFailed extends Data.TaggedError("BenchFailed")<{ readonly failures: ReadonlyArray<string> }> {
   override get message(): string {
     return this.failures.join("\n")
@@ -67,6 +69,34 @@ const compare = Command.make(
     )
 ).pipe(Command.withDescription("Compares two reports that --json wrote"))
 
+const soak = Command.make(
+  "soak",
+  {
+    backends: Argument.Literals("backend", Backend.Name.literals).pipe(
+      Argument.variadic(),
+      Argument.withDescription("Only these backends; all without one")
+    ),
+    minutes: Flag.Finite("minutes").pipe(
+      Flag.filter((minutes) => minutes > 0, (minutes) => `${minutes} minutes are no time`),
+      Flag.withDefault(10),
+      Flag.withDescription("How long the load lasts")
+    ),
+    seed: Flag.Int("seed").pipe(Flag.optional, Flag.withDescription("Of the random load; a new one without it"))
+  },
+  Effect.fn("bench.soak")(function*({ backends, minutes, seed }) {
+    yield* Console.log(`${Report.machineText(machine())}\n`)
+    const found = yield* Soak.run({
+      minutes,
+      seed: Option.getOrElse(seed, () => crypto.getRandomValues(new Uint16Array(1))[0]!),
+      backends: backends.length === 0 ? Backend.Name.literals : backends
+    })
+    yield* Console.log(Report.sectionText(found))
+    const missed = found.checks.filter((check) => !Report.isMet(check)).map(({ name }) => `missed: ${name}`)
+    const failures = [...found.failures, ...missed]
+    if (failures.length > 0) return yield* new BenchFailed({ failures })
+  })
+).pipe(Command.withDescription("Random load on pools of all backends at the same time; nothing may be left of it"))
+
 const command = Command.make(
   "bench",
   {
@@ -79,7 +109,7 @@ const command = Command.make(
   ({ json, sections }) => bench(sections, json)
 ).pipe(
   Command.withDescription("What leases, pools and allocators cost on this machine, and what they save"),
-  Command.withSubcommands([compare])
+  Command.withSubcommands([compare, soak])
 )
 
 Command.run(command, { version: "1.0.0" }).pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -3,19 +3,12 @@ import { Effect, Schema } from "effect"
 import { BufferPool, PooledBuffer } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import * as Contender from "../Contender.ts"
+import * as Heap from "../Heap.ts"
 import * as Rounds from "../Rounds.ts"
 
 const leases = 1_000_000
 const warmUp = 100_000
 const size = 4096
-
-/** Compiled code and the like may settle in several collections. */
-const heapBytes = Effect.sync(() => {
-  if (globalThis.gc === undefined) throw new Error("run it with --expose-gc")
-  for (let collection = 0; collection < 4; collection++) globalThis.gc()
-  const { external, heapUsed } = process.memoryUsage()
-  return heapUsed + external
-})
 
 const measure = Effect.fnUntraced(
   function*(kind: "pairs" | "early") {
@@ -23,9 +16,9 @@ const measure = Effect.fnUntraced(
     const allocate = pool.allocate(size)
     const lease = kind === "pairs" ? Effect.scoped(allocate) : Effect.flatMap(allocate, PooledBuffer.release)
     yield* Rounds.repeat(lease, warmUp)
-    const before = yield* heapBytes
+    const before = yield* Heap.bytes
     yield* Rounds.repeat(lease, leases)
-    const after = yield* heapBytes
+    const after = yield* Heap.bytes
     return { before, after, leases }
   },
   Effect.scoped,

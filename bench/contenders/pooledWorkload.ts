@@ -1,19 +1,15 @@
 /** The touched workload through a pool. */
 import { Effect, Layer, Schema } from "effect"
-import { BufferPool, CommandQueue, PooledBuffer, PoolStats, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, PooledBuffer, PoolStats } from "effect-gpu-pool"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
+import * as Policies from "../Policies.ts"
 import * as Workload from "../Workload.ts"
-
-const policies = {
-  default: SizePolicy.defaultPolicy,
-  leadingBits: SizePolicy.leadingBits(4),
-  exact: SizePolicy.exact
-}
 
 const Input = Schema.Struct({
   backend: Backend.Name,
-  policy: Schema.Literals(["default", "leadingBits", "exact"]),
+  /** By the name of a size policy. */
+  policy: Schema.String,
   /** The pool's byte limit, null for none. */
   maxBytes: Schema.NullOr(Schema.Int)
 })
@@ -58,7 +54,7 @@ export const contender = Contender.make({
   measure: ({ backend, maxBytes, policy }) =>
     Effect.provide(
       measure,
-      BufferPool.layer({ sizePolicy: policies[policy], ...(maxBytes === null ? {} : { maxBytes }) }).pipe(
+      BufferPool.layer({ sizePolicy: Policies.named(policy), ...(maxBytes === null ? {} : { maxBytes }) }).pipe(
         Layer.provideMerge(Backend.layers[backend])
       )
     )

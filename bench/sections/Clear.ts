@@ -22,8 +22,11 @@ const on = (backend: Backend.Name) =>
       Section.findings({
         tables: [{
           title: `${backend}, a hit and its share of the wait`,
-          columns: [`clear: "never"`, `clear: "acquire"`],
-          rows: sizes.map((size, index) => ({ name: `${size / 1024} KiB`, cells: [never[index]!, acquire[index]!] }))
+          columns: [`clear: "never"`, `clear: "acquire"`, "ratio"],
+          rows: sizes.map((size, index) => ({
+            name: `${size / 1024} KiB`,
+            cells: [never[index]!, acquire[index]!, Measure.ratioToMiddle(acquire[index]!, never[index]!)]
+          }))
         }]
       })
   )

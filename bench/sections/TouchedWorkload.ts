@@ -1,5 +1,6 @@
 /** Buffers that come, are touched by the device, and go: pooled, and straight from the driver. */
 import { Effect } from "effect"
+import { SizePolicy } from "effect-gpu-pool"
 import type * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Driver from "../contenders/driverWorkload.ts"
@@ -48,11 +49,17 @@ const rowOf = <Input>(
   times: number = processes
 ) => Effect.map(Effect.replicateEffect(Contender.run(contender, input), times), (all) => row(name, all))
 
-const pooled = (backend: Backend.Name, policy: "default" | "leadingBits" | "exact", maxBytes: number | null = null) =>
+const policies = {
+  default: SizePolicy.defaultPolicy,
+  leadingBits: SizePolicy.leadingBits(4),
+  exact: SizePolicy.exact
+}
+
+const pooled = (backend: Backend.Name, policy: keyof typeof policies, maxBytes: number | null = null) =>
   rowOf(
     `pooled, ${policy}${maxBytes === null ? "" : ` within ${maxBytes / mebibyte} MiB`}`,
     Pooled.contender,
-    { backend, policy, maxBytes },
+    { backend, policy: policies[policy].name, maxBytes },
     // Nearly every step is a miss, as it is without a pool.
     policy === "exact" ? 1 : processes
   )

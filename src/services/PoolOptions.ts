@@ -277,13 +277,6 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
   const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
   if (isGpuError(timeToLive)) return timeToLive
   const { onExhausted = "fail", waitAtMost } = options
-  if (timeToLive === Infinity && (options.idleKeepBytes !== undefined || options.idleSteps !== undefined)) {
-    return invalidRequest(
-      operation,
-      "idleKeepBytes and idleSteps mean nothing without idleTimeToLive",
-      "Pass idleTimeToLive too, or leave them out."
-    )
-  }
   const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
   if (isGpuError(patience)) return patience
   return {
