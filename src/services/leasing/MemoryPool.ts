@@ -28,8 +28,9 @@ import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
 import { LeasePool } from "./LeasePool.ts"
 import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
+import * as Serving from "./Serving.ts"
 import { Trimming } from "./Trimming.ts"
-import { type Answer, type Outcome, Reservation, tryAgain, type Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
+import { type Outcome, WaitLine, WaitLines } from "./WaitLine.ts"
 
 const operation = "BufferPool.allocate"
 
@@ -96,8 +97,8 @@ export class MemoryPool {
     this.line = new WaitLine({
       lines: this.lines,
       maxOvertakes: settings.maxOvertakes,
-      mayServe: (line) => this.#mayServe(line),
-      serve: (waiter) => this.#serve(waiter),
+      mayServe: (line) => Serving.mayServe(this, line),
+      serve: (waiter) => Serving.serve(this, waiter),
       ended: (request) => this.problem(request),
       onFilled: (filled) => this.#queueing(filled)
     })
@@ -246,6 +247,11 @@ export class MemoryPool {
     )
   })
 
+  /** Whether the driver may not have got back yet what was freed. */
+  get freesAreLate(): boolean {
+    return this.core.driverFrees > this.#reclaimed
+  }
+
   /** Somebody gave back what others may wait for. */
   serve(): void {
     this.line.serve()
@@ -370,38 +376,6 @@ export class MemoryPool {
     return failed
   }
 
-  /** Cheap, since it is asked at every release while somebody waits. */
-  #mayServe({ isRefused, leastBytes, length, trying }: WaitLine): boolean {
-    const { core } = this
-    if (this.leases.closed || length === 0) return false
-    if (core.heldBytes >= leastBytes) return true
-    return (!isRefused || trying === 0) && core.deficit(leastBytes) <= core.heldBytes
-  }
-
-  #serve(waiter: Waiter): Answer | undefined {
-    const { request } = waiter
-    const found = this.search(request)
-    if (found !== undefined) return found
-    // Where the driver refuses, bytes under the limit are no promise.
-    if (!waiter.line.isRefused) return this.#reserveFor(request)
-    // One at a time, or all would ask the driver for the memory that one release gave back.
-    if (waiter.line.trying > 0 || this.core.deficit(request.exactSize) > this.core.heldBytes) return undefined
-    return !waiter.refused || waiter.seen !== this.progress || !this.mayRecover ? tryAgain : undefined
-  }
-
-  #reserveFor(request: LeaseRequest): Answer | undefined {
-    for (const bytes of blockSizes(request)) {
-      const room = this.makeRoom(bytes)
-      if (room === undefined || !this.core.reserve(bytes)) continue
-      request.reserved = bytes
-      request.charge?.resize(bytes)
-      const late = room.evicted || this.core.driverFrees > this.#reclaimed
-      const whenBack = late ? Effect.andThen(room.failures, this.reclaim) : room.failures
-      return Exit.succeed(new Reservation(bytes, room.evicted, whenBack))
-    }
-    return undefined
-  }
-
   #outOfMemory(request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number): GpuError {
     const { core } = this
     return makeError(
@@ -425,9 +399,3 @@ export class MemoryPool {
 }
 
 const exhausted = Exit.succeed("exhausted" as const)
-
-/** What the driver may be asked for: the policy's block unless a budget forbids it, else the size without slack. */
-const blockSizes = ({ blockSize, charge, exactSize }: LeaseRequest): ReadonlyArray<number> =>
-  charge !== undefined && charge.allowance < blockSize ? [exactSize] : blockSize === exactSize
-    ? [blockSize]
-    : [blockSize, exactSize]
