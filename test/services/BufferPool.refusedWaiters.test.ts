@@ -1,13 +1,15 @@
-import { it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
-import { hasStats, layer } from "../support/hostPool.ts"
+import { hasStats, layer, nextTurn, tagOf } from "../support/hostPool.ts"
 
 const options = {
   host: { capacityBytes: 100, latency: "1 second" },
@@ -35,3 +37,42 @@ it.effect("two requests that the driver refuses do not wake each other again and
     yield* Fiber.joinAll([one, other])
     yield* hasStats({ waiters: 0, activeBlocks: 1, reservedBytes: 0 })
   }).pipe(Effect.scoped, Effect.provide(layer(options))))
+
+/** What it gives back itself is nothing for the one who asked it. */
+it.effect("a handler that uses the pool itself is not asked again and again", () =>
+  Effect.gen(function*() {
+    const pool = yield* BufferPool.BufferPool
+    let asked = 0
+    yield* BufferPool.onOutOfMemory(() =>
+      Effect.suspend(() => {
+        asked++
+        return asked > 100 ? Effect.never : Effect.as(pool.use(5, () => Effect.void), false)
+      })
+    )
+    yield* BufferPool.allocate(80)
+    yield* Effect.forkChild(BufferPool.allocate(70), { startImmediately: true })
+    for (let turns = 0; turns < 20; turns++) yield* nextTurn
+    yield* hasStats({ waiters: 1 })
+    assert.isBelow(asked, 5)
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({ host: { capacityBytes: 100 }, pool: { onExhausted: "wait" } }))
+  ))
+
+it.effect("one whose handlers are at work keeps nobody waiting when its scope closes", () =>
+  Effect.gen(function*() {
+    yield* BufferPool.onOutOfMemory(() => Effect.as(Effect.sleep("1 minute"), false))
+    yield* BufferPool.allocate(40)
+    const scope = yield* Scope.make()
+    const large = yield* Effect.forkChild(Scope.provide(BufferPool.allocate(100), scope), { startImmediately: true })
+    const small = yield* Effect.forkChild(BufferPool.allocate(30), { startImmediately: true })
+    yield* hasStats({ waiters: 2, activeBlocks: 1 })
+    yield* Scope.close(scope, Exit.void)
+    yield* hasStats({ waiters: 0, reservedBytes: 30 })
+    yield* TestClock.adjust("1 minute")
+    strictEqual((yield* Fiber.join(small)).size, 30)
+    strictEqual(yield* tagOf(Fiber.join(large)), "BufferReleased")
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
+  ))

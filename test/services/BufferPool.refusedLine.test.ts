@@ -1,0 +1,86 @@
+import { describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as LimitingAllocator from "../../src/services/allocators/LimitingAllocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { counted } from "../support/CountingScheduler.ts"
+import { decorated, hasStats, layer, nextTurn } from "../support/hostPool.ts"
+
+const turns = Effect.replicateEffect(nextTurn, 20, { discard: true })
+
+const start = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+/** A device of 1000 bytes, whose memory is no affair of the pool's limit. */
+const device = (pool: BufferPool.BufferPoolOptions) =>
+  layer({ host: { capacityBytes: 1000 }, pool: { onExhausted: "wait", ...pool } })
+
+describe("a line in which the driver refused somebody", () => {
+  it.effect("is at rest while the limit holds another one back", () =>
+    counted((scheduler) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(700)
+        const refused = yield* start(BufferPool.use(400, () => Effect.void))
+        yield* turns
+        const overLimit = yield* start(BufferPool.use(600, () => Effect.void))
+        yield* turns
+        yield* hasStats({ waiters: 2 })
+        const { tasks } = scheduler
+        yield* turns
+        strictEqual(scheduler.tasks, tasks)
+        yield* PooledBuffer.release(lease)
+        yield* Fiber.joinAll([refused, overLimit])
+      }).pipe(Effect.scoped, Effect.provide(device({ maxBytes: 1200 })))
+    ))
+
+  it.effect("keeps its order when that one is interrupted", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(700)
+      const head = yield* start(BufferPool.allocate(500))
+      const second = yield* start(BufferPool.allocate(400))
+      const small = yield* Effect.replicateEffect(start(BufferPool.allocate(50)), 5)
+      yield* turns
+      yield* Fiber.interrupt(head)
+      yield* turns
+      deepStrictEqual([second, ...small].map((fiber) => fiber.pollUnsafe()), Array.from({ length: 6 }, () => undefined))
+      yield* hasStats({ waiters: 6 })
+      yield* Fiber.interruptAll([second, ...small])
+    }).pipe(Effect.scoped, Effect.provide(device({ maxOvertakes: 0 }))))
+
+  it.effect("is told of bytes that a failing driver call had in its hands", () => {
+    // The call for 600 bytes holds them below the limit for a while, and then fails.
+    const failing = decorated((inner) => ({
+      ...inner,
+      allocate: (bytes, options) =>
+        bytes === 600
+          ? Effect.uninterruptible(Effect.andThen(turns, inner.allocate(2 ** 30, options)))
+          : inner.allocate(bytes, options)
+    }))
+    const limited = Layer.orDie(LimitingAllocator.layer({ maxBytes: 1000 })).pipe(Layer.provide(failing))
+    return Effect.gen(function*() {
+      yield* BufferPool.allocate(10)
+      const fails = yield* start(Effect.exit(BufferPool.allocate(600, { onExhausted: "fail" })))
+      const waits = yield* start(BufferPool.allocate(700))
+      yield* hasStats({ waiters: 1 })
+      yield* Fiber.await(fails)
+      strictEqual((yield* Fiber.join(waits)).size, 700)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layer({ allocator: limited, pool: { onExhausted: "wait" }, host: { capacityBytes: 100_000 } }))
+    )
+  })
+})
+
+it.effect("what an allocator is over its own limit for is asked of it once more, without slack", () =>
+  Effect.gen(function*() {
+    strictEqual((yield* BufferPool.allocate(70)).capacity, 70)
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({
+      allocator: Layer.orDie(LimitingAllocator.layer({ maxBytes: 100 })).pipe(Layer.provide(Allocator.layerImmediate)),
+      pool: { sizePolicy: { name: "coarse", borrow: 0, blockSize: (size) => Math.max(size, 128) } }
+    }))
+  ))
