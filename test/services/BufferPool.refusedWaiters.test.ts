@@ -69,10 +69,25 @@ it.effect("one whose handlers are at work keeps nobody waiting when its scope cl
     yield* hasStats({ waiters: 2, activeBlocks: 1 })
     yield* Scope.close(scope, Exit.void)
     yield* hasStats({ waiters: 0, reservedBytes: 30 })
-    yield* TestClock.adjust("1 minute")
+    yield* TestClock.adjust("2 minutes")
     strictEqual((yield* Fiber.join(small)).size, 30)
     strictEqual(yield* tagOf(Fiber.join(large)), "BufferReleased")
   }).pipe(
     Effect.scoped,
     Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
   ))
+
+it.effect("a pool's handlers are asked by those that a budget's handlers could not help", () =>
+  Effect.gen(function*() {
+    const pool = yield* BufferPool.BufferPool
+    const budget = yield* pool.budget(60)
+    yield* budget.onOutOfMemory(() => Effect.succeed(false))
+    const cached = yield* pool.allocate(40)
+    yield* pool.onOutOfMemory(() => Effect.as(PooledBuffer.release(cached), true))
+    const small = yield* budget.allocate(20)
+    const large = yield* Effect.forkChild(budget.allocate(50), { startImmediately: true })
+    yield* PooledBuffer.release(small)
+    yield* pool.allocate(20)
+    yield* Fiber.join(large)
+    strictEqual(PooledBuffer.isLive(cached), false)
+  }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait" } }))))

@@ -68,7 +68,7 @@ export class LastResort {
       const { refusal, request, rungs } = exhausted
       const { ended, evidence, line, pool, returned } = this.#options
       const inHandler = isWithin(yield* InHandler, pool)
-      let freed = !inHandler && !request.declined
+      let freed = !inHandler && request.declinedBy !== this
       while (freed && !this.handlers.isEmpty) {
         rungs.add("handlers")
         // In line meanwhile, or whoever comes by would take what they free for it.
@@ -76,7 +76,7 @@ export class LastResort {
         if (served !== undefined) return yield* served
         const before = returned()
         freed = yield* this.#askHandlers(exhausted, before)
-        request.declined = !freed
+        request.declinedBy = freed ? undefined : this
         const answer = request.waiter?.take() ?? ended(request)
         if (answer !== undefined) return yield* answer
         if (freed && refusal !== undefined) {

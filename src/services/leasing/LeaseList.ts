@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { BufferReleased } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeasePool } from "./LeasePool.ts"
-import type { Waiter } from "./WaitLine.ts"
+import type { Waiter, WaitLine } from "./WaitLine.ts"
 
 /** @internal */
 export class LeaseList {
@@ -49,8 +49,12 @@ export class LeaseList {
   close(): Effect.Effect<void> {
     this.closed = true
     this.pool.forget(this)
-    this.endWaiters()
-    return this.endAll("scopeClosed")
+    if (this.lastWaiter === undefined) return this.endAll("scopeClosed")
+    const lines = this.#endWaiters()
+    const ended = this.endAll("scopeClosed")
+    // One that left its line may be busy with handlers for a while, and nobody else says that it is gone.
+    for (const line of lines) line.serve()
+    return ended
   }
 
   addWaiter(waiter: Waiter): void {
@@ -68,9 +72,14 @@ export class LeaseList {
     waiter.nextOfList = undefined
   }
 
-  /** The scope is closed: nobody needs to wait for a lease in it. */
-  endWaiters(): void {
-    for (let waiter = this.lastWaiter; waiter !== undefined; waiter = this.lastWaiter) waiter.line.endWaiter(waiter)
+  /** The scope is closed: nobody needs to wait for a lease in it. The lines in which somebody did. */
+  #endWaiters(): ReadonlySet<WaitLine> {
+    const lines = new Set<WaitLine>()
+    for (let waiter = this.lastWaiter; waiter !== undefined; waiter = this.lastWaiter) {
+      lines.add(waiter.line)
+      waiter.line.endWaiter(waiter)
+    }
+    return lines
   }
 
   /** Ends the leases, the last one first. */

@@ -7,6 +7,7 @@ import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget, Charge } from "./Budget.ts"
+import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import type { Waiter } from "./WaitLine.ts"
 
@@ -43,8 +44,8 @@ export interface LeaseRequest {
   waiter: Waiter | undefined
   /** The time at which it began to wait, in milliseconds, when its patience has an end. */
   waitingSince: number | undefined
-  /** Handlers were of no help: what they do on the way, in leases of their own, is no reason to ask them again. */
-  declined: boolean
+  /** Whose handlers were of no help: what they do on the way, in leases of their own, is no reason to ask them again. */
+  declinedBy: LastResort | undefined
   /** How often it believed handlers that nothing came back from. */
   believed: number
   /** Bytes of the pool that are reserved for it, until the driver is asked. */

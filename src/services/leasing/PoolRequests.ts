@@ -161,7 +161,7 @@ export class PoolRequests {
       charge: this.budget === undefined ? undefined : new Charge(),
       waiter: undefined,
       waitingSince: undefined,
-      declined: false,
+      declinedBy: undefined,
       believed: 0,
       reserved: 0,
       granted: undefined

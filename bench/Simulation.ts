@@ -1,0 +1,150 @@
+/** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
+import { PoolCore, SizePolicy } from "effect-gpu-pool"
+import type { Step } from "./Traces.ts"
+
+/** The driver's counts are the core's; what is asked for and what is wasted are told here. */
+export interface Outcome {
+  readonly leases: number
+  readonly hits: number
+  readonly peakManagedBytes: number
+  readonly peakLiveBytes: number
+  /** Bytes of live blocks that nobody asked for, over the bytes that were asked for: both summed over all steps. */
+  readonly waste: number
+  /** What is held at the end of the last phase, its buffers still live. */
+  readonly heldBytes: number
+  /** The most bytes that were asked for at one time in the last phase. */
+  readonly lastPeakLiveBytes: number
+  /** Requests for which there was no room within the limit. */
+  readonly failures: number
+}
+
+type Block = PoolCore.PoolBlock<undefined>
+
+const family = 0
+const granularity = 4
+
+/** How a simulated pool keeps its memory together. */
+export interface Thrift {
+  /** The most bytes that it manages. */
+  readonly maxBytes?: number | undefined
+  /** The most bytes that it holds. */
+  readonly maxHeldBytes?: number | undefined
+  /** After so many steps of a trace an idle block is gone. */
+  readonly idleSteps?: number | undefined
+}
+
+/** How often idle blocks are looked at within their time. */
+const ticks = 4
+
+/** A pool as the buffer pool works it: own bin, larger bins, the driver, eviction by need, and the exact size at last. */
+class SimulatedPool {
+  readonly core: PoolCore.PoolCore<undefined>
+  failures = 0
+  /** Capacity of the live blocks. */
+  capacity = 0
+  readonly #policy: SizePolicy.SizePolicy
+  readonly #sizeOf: (request: number) => number
+
+  constructor(policy: SizePolicy.SizePolicy, { idleSteps, maxBytes = Infinity, maxHeldBytes }: Thrift) {
+    this.core = new PoolCore.PoolCore({
+      maxBytes,
+      maxHeldBytes,
+      idle: idleSteps === undefined ? undefined : { steps: ticks, keepBytes: 0 }
+    })
+    this.#policy = policy
+    this.#sizeOf = SizePolicy.forDevice(policy, { granularity, maxBlockBytes: maxBytes })
+  }
+
+  allocate(size: number): Block | undefined {
+    const blockSize = this.#sizeOf(size)
+    const limit = SizePolicy.borrowLimit(this.#policy, blockSize)
+    const block = this.core.acquire(family, blockSize, size, limit) ?? this.#miss(blockSize, size)
+    if (block === undefined) this.failures++
+    else this.capacity += block.capacity
+    return block
+  }
+
+  release(block: Block): void {
+    this.capacity -= block.capacity
+    if (!this.core.release(block)) this.core.freed(block)
+    while (this.core.excessHeld) this.core.freed(this.core.evictOldest()!)
+  }
+
+  /** A tick of the time after which idle blocks go. */
+  tick(): void {
+    this.core.tick()
+    for (let block = this.core.evictIdle(); block !== undefined; block = this.core.evictIdle()) this.core.freed(block)
+  }
+
+  #miss(blockSize: number, size: number): Block | undefined {
+    if (this.#makeRoom(blockSize)) return this.core.addActive(family, blockSize, undefined, size)
+    return this.#makeRoom(size) ? this.core.addActiveUnbinned(size, undefined, size) : undefined
+  }
+
+  #makeRoom(bytes: number): boolean {
+    while (!this.core.reserve(bytes)) {
+      const block = this.core.evictCovering(this.core.deficit(bytes))
+      if (block === undefined) return false
+      this.core.freed(block)
+    }
+    return true
+  }
+}
+
+/** Plays the steps of a trace on a pool, and sums up what only the trace knows. */
+class Player {
+  readonly pool: SimulatedPool
+  wasted = 0
+  asked = 0
+  lastPeakLiveBytes = 0
+  #live: Array<Block | undefined> = []
+  readonly #stepsPerTick: number
+  #steps = 0
+
+  constructor(pool: SimulatedPool, stepsPerTick: number) {
+    this.pool = pool
+    this.#stepsPerTick = stepsPerTick
+  }
+
+  phase(steps: ReadonlyArray<Step>): void {
+    for (const block of this.#live) this.#release(block)
+    this.#live = []
+    this.lastPeakLiveBytes = 0
+    for (const step of steps) this.#step(step)
+  }
+
+  #step({ size, slot }: Step): void {
+    const { core } = this.pool
+    this.#release(this.#live[slot])
+    this.#live[slot] = size === 0 ? undefined : this.pool.allocate(size)
+    this.wasted += this.pool.capacity - core.activeBytes
+    this.asked += core.activeBytes
+    this.lastPeakLiveBytes = Math.max(this.lastPeakLiveBytes, core.activeBytes)
+    if (++this.#steps % this.#stepsPerTick === 0) this.pool.tick()
+  }
+
+  #release(block: Block | undefined): void {
+    if (block !== undefined) this.pool.release(block)
+  }
+}
+
+export const simulate = (
+  policy: SizePolicy.SizePolicy,
+  phases: ReadonlyArray<ReadonlyArray<Step>>,
+  thrift: Thrift = {}
+): Outcome => {
+  const pool = new SimulatedPool(policy, thrift)
+  const player = new Player(pool, thrift.idleSteps === undefined ? Infinity : Math.ceil(thrift.idleSteps / ticks))
+  for (const steps of phases) player.phase(steps)
+  const { heldBytes, hits, misses, peakActiveBytes, peakManagedBytes } = pool.core
+  return {
+    leases: hits + misses + pool.failures,
+    hits,
+    peakManagedBytes,
+    peakLiveBytes: peakActiveBytes,
+    waste: player.wasted / player.asked,
+    heldBytes,
+    lastPeakLiveBytes: player.lastPeakLiveBytes,
+    failures: pool.failures
+  }
+}

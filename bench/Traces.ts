@@ -1,0 +1,72 @@
+/** What programs ask of a pool, as steps in one or two phases: the same for every policy, and other ones for each seed. */
+import * as Random from "./Random.ts"
+import * as Workload from "./Workload.ts"
+
+/** The buffer in a slot gives way to one of `size` bytes; to none when the size is 0. */
+export type Step = Workload.Step
+
+export interface Trace {
+  readonly name: string
+  /** What follows one another; a phase begins with empty slots. */
+  readonly phases: (seed: number) => ReadonlyArray<ReadonlyArray<Step>>
+}
+
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+const iterations = 300
+const buffers = 32
+
+/** As a network's forward and backward pass: buffers come one after the other, and go in the reverse order. */
+const pass = (sizes: ReadonlyArray<number>): ReadonlyArray<Step> => [
+  ...sizes.map((size, slot) => ({ slot, size })),
+  ...sizes.map((_, index) => ({ slot: sizes.length - 1 - index, size: 0 }))
+]
+
+const passes = (sizes: () => ReadonlyArray<number>): ReadonlyArray<Step> =>
+  Array.from({ length: iterations }, () => pass(sizes())).flat()
+
+const sizesBetween = (next: () => number, least: number, most: number): ReadonlyArray<number> =>
+  Array.from({ length: buffers }, () => Random.logUniform(next, least, most))
+
+/** The same sizes in each iteration. */
+const repeated = (next: () => number): ReadonlyArray<Step> => {
+  const sizes = sizesBetween(next, 256, 4 * mebibyte)
+  return passes(() => sizes)
+}
+
+/** Rows of a length that each iteration draws anew, as sentences have: all sizes change, and in proportion. */
+const lengths = (next: () => number): ReadonlyArray<Step> => {
+  const widths = sizesBetween(next, 64, 8 * kibibyte)
+  return passes(() => {
+    const length = 16 + Math.floor(next() * 1009)
+    return widths.map((width) => width * length)
+  })
+}
+
+/** A slot at random gets a buffer of another size. */
+const replaced = (next: () => number, least: number, most: number): ReadonlyArray<Step> =>
+  Array.from({ length: Workload.steps / 2 }, () => ({
+    slot: Math.floor(next() * Workload.slots),
+    size: Random.logUniform(next, least, most)
+  }))
+
+const seeded = (
+  name: string,
+  phases: (next: () => number) => ReadonlyArray<ReadonlyArray<Step>>
+): Trace => ({ name, phases: (seed) => phases(Random.make(seed)) })
+
+export const twoPhases: ReadonlyArray<Trace> = [
+  seeded("large, then small", (next) => [
+    replaced(next, mebibyte, 16 * mebibyte),
+    replaced(next, 256, 64 * kibibyte)
+  ]),
+  seeded("one set of sizes, then another", (next) => [repeated(next), repeated(next)])
+]
+
+export const all: ReadonlyArray<Trace> = [
+  seeded("static", (next) => [repeated(next)]),
+  { name: "varied", phases: (seed) => [Workload.plan(seed)] },
+  seeded("lengths", (next) => [lengths(next)]),
+  ...twoPhases
+]

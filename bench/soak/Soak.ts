@@ -1,0 +1,137 @@
+/** A soak of several backends at the same time, each in a process of its own, and what came of it. */
+import { Effect } from "effect"
+import type * as Backend from "../Backend.ts"
+import * as ChildProgram from "../ChildProgram.ts"
+import * as Contender from "../Contender.ts"
+import * as Child from "../contenders/soak.ts"
+import * as Measure from "../Measure.ts"
+import type * as Report from "../Report.ts"
+import * as Section from "../Section.ts"
+
+export interface SoakOptions {
+  readonly minutes: number
+  /** The first of the seeds; each backend has its own. */
+  readonly seed: number
+  readonly backends: ReadonlyArray<Backend.Name>
+}
+
+/** What the last tenth may have over the first; a leak of a hundred bytes in each lease would be far above. */
+const mostHeapGrowth = 1.1
+
+/**
+ * What a tenth may typically have over the one before, in percent. A driver keeps what it needed in its worst moment, so
+ * resident memory may rise at any time; what leaks rises all the time.
+ */
+const mostResidentSteps = 1
+
+/** What opening, closing and looking around may take on top, in minutes. */
+const graceMinutes = 3
+
+interface Soaked {
+  readonly backend: Backend.Name
+  readonly seed: number
+  readonly figures: typeof Child.Figures.Type
+}
+
+const mebibytes = (bytes: ReadonlyArray<number>): Measure.Measure =>
+  Measure.make("MiB", bytes.map((it) => it / 2 ** 20))
+
+const parts = 10
+
+/** Ten columns have no room for more. */
+const middle = (measure: Measure.Measure): Measure.Measure => Measure.make("", [Measure.middle(measure)])
+
+/** What was seen in each tenth. */
+const tenths = (bytes: ReadonlyArray<number>): ReadonlyArray<Measure.Measure> =>
+  Array.from(
+    { length: parts },
+    (_, part) =>
+      mebibytes(bytes.slice(Math.floor(part * bytes.length / parts), Math.floor((part + 1) * bytes.length / parts)))
+  )
+
+const growth = (bytes: ReadonlyArray<number>): Measure.Measure => {
+  const all = tenths(bytes)
+  return Measure.make("x", [Measure.middle(all.at(-1)!) / Measure.middle(all[0]!)])
+}
+
+/** The median of the growth from tenth to tenth. */
+const steps = (bytes: ReadonlyArray<number>): Measure.Measure => {
+  const middles = tenths(bytes).map(Measure.middle)
+  return Measure.make("%", middles.slice(1).map((tenth, index) => 100 * (tenth / middles[index]! - 1)))
+}
+
+const leftObjects = ({ figures }: Soaked): number => Object.values(figures.left).reduce((sum, count) => sum + count, 0)
+
+const counted = (value: number): Measure.Measure => Measure.make("", [value])
+
+const memoryTable = (soaked: ReadonlyArray<Soaked>): Report.Table => ({
+  title: "memory between rounds, MiB by tenth",
+  columns: [...Array.from({ length: parts }, (_, part) => String(part + 1)), "last / first"],
+  rows: soaked.flatMap(({ backend, figures: { heapBytes, residentBytes } }) => [
+    { name: `${backend}, heap`, cells: [...tenths(heapBytes).map(middle), growth(heapBytes)] },
+    { name: `${backend}, RSS`, cells: [...tenths(residentBytes).map(middle), growth(residentBytes)] }
+  ])
+})
+
+/** What happened how often: a soak that met no hardship proves nothing. */
+const countsTable = (soaked: ReadonlyArray<Soaked>): Report.Table => ({
+  title: "what happened",
+  columns: soaked.map(({ backend }) => backend),
+  rows: [...new Set(soaked.flatMap(({ figures }) => Object.keys(figures.counts)))].map((name) => ({
+    name,
+    cells: soaked.map(({ figures }) => counted(figures.counts[name] ?? 0))
+  }))
+})
+
+const checks = (soaked: Soaked): ReadonlyArray<Report.Check> => {
+  const { backend, figures } = soaked
+  return [
+    { name: `${backend}: driver objects left`, figure: counted(leftObjects(soaked)), atMost: 0 },
+    { name: `${backend}: problems`, figure: counted(figures.problemCount), atMost: 0 },
+    { name: `${backend}: bytes above the limit`, figure: Measure.make("B", [figures.excessBytes]), atMost: 0 },
+    { name: `${backend}: heap, last / first tenth`, figure: growth(figures.heapBytes), atMost: mostHeapGrowth },
+    {
+      name: `${backend}: typical RSS growth from tenth to tenth`,
+      figure: steps(figures.residentBytes),
+      atMost: mostResidentSteps
+    }
+  ]
+}
+
+const remarks = ({ backend, figures, seed }: Soaked): ReadonlyArray<string> => [
+  `${backend}: seed ${seed}`,
+  ...figures.problems.map((problem) => `${backend}: PROBLEM ${problem}`),
+  ...(Object.keys(figures.left).length === 0 ? [] : [`${backend}: left: ${JSON.stringify(figures.left)}`])
+]
+
+const on = (backend: Backend.Name, seed: number, minutes: number) =>
+  Contender.run(Child.contender, { backend, seconds: 60 * minutes, seed }).pipe(
+    Effect.timeoutOrElse({
+      duration: `${minutes + graceMinutes} minutes`,
+      orElse: () =>
+        Effect.fail(new ChildProgram.ChildFailed({ program: `soak on ${backend}`, how: `seed ${seed}: did not end` }))
+    }),
+    Effect.map((figures): Soaked => ({ backend, seed, figures })),
+    Section.optional,
+    Effect.catchTag("ChildFailed", ({ message }) => Effect.succeed(message))
+  )
+
+export const run = ({ backends, minutes, seed }: SoakOptions): Section.Part<Report.Section, never> =>
+  Effect.map(
+    Effect.forEach(backends, (backend, index) => on(backend, seed + index, minutes), { concurrency: "unbounded" }),
+    (ends) => {
+      const failures = ends.filter((end) => typeof end === "string")
+      const others = ends.filter((end) => typeof end !== "string")
+      const soaked = others.flatMap(({ figures }) => figures === undefined ? [] : [figures])
+      return {
+        name: "soak",
+        title: `${minutes} minutes of random load, faults, interruptions and changes of limits`,
+        ...Section.findings({
+          tables: soaked.length === 0 ? [] : [countsTable(soaked), memoryTable(soaked)],
+          checks: soaked.flatMap(checks),
+          remarks: [...soaked.flatMap(remarks), ...others.flatMap((other) => other.remarks)],
+          failures
+        })
+      }
+    }
+  )

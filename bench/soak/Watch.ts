@@ -1,0 +1,93 @@
+/** What a soak keeps an eye on while everything happens at once: the limit, how things end, and what should not be. */
+import { Cause, Effect } from "effect"
+import { GpuError } from "effect-gpu-pool"
+
+/** In the message of every fault that was planned, so that a driver's own errors stand out. */
+export const plannedFault = "a planned fault"
+
+/** More would tell nothing new. */
+const mostProblems = 20
+
+type ReasonTag = GpuError.GpuError["reason"]["_tag"]
+
+/** How requests end that come at a bad moment. */
+const hardship: ReadonlyArray<ReasonTag> = ["OutOfMemory", "LimitExceeded"]
+
+export class Watch {
+  readonly counts: Record<string, number> = {}
+  problemCount = 0
+  /** The most bytes by which a pool was larger than it may be. */
+  excessBytes = 0
+  readonly #expected: ReadonlySet<ReasonTag>
+  /** One of each kind: those that differ in numbers alone are told once. */
+  readonly #problems = new Map<string, { readonly problem: string; times: number }>()
+  #limit = Infinity
+  /** What a pool may have: its limit, or what it had when the limit was lowered and can't give back yet. */
+  #allowed = Infinity
+
+  /** `expected`: how else something may end here. */
+  constructor(expected: ReadonlyArray<ReasonTag> = []) {
+    this.#expected = new Set([...hardship, ...expected])
+  }
+
+  count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1
+  }
+
+  /** What should not have been. */
+  get problems(): ReadonlyArray<string> {
+    return Array.from(this.#problems.values(), ({ problem, times }) => `${times} x ${problem}`)
+  }
+
+  problem(what: string, times: number = 1): void {
+    this.problemCount += times
+    const kind = what.replaceAll(/\d+/g, "0")
+    const known = this.#problems.get(kind)
+    if (known !== undefined) known.times += times
+    else if (this.#problems.size < mostProblems) this.#problems.set(kind, { problem: what, times })
+  }
+
+  /** Another watch's findings are this one's too. */
+  include(other: Watch): void {
+    for (const [what, times] of Object.entries(other.counts)) this.counts[what] = (this.counts[what] ?? 0) + times
+    for (const { problem, times } of other.#problems.values()) this.problem(problem, times)
+    this.excessBytes = Math.max(this.excessBytes, other.excessBytes)
+  }
+
+  /** While a limit changes, either may hold. */
+  limitChanges(bytes: number): void {
+    this.#allowed = Math.max(this.#allowed, bytes)
+  }
+
+  /** From now on a pool with so many used bytes may not grow beyond this limit. */
+  limitIs(bytes: number, used: number): void {
+    this.#limit = bytes
+    this.#allowed = Math.max(bytes, used)
+  }
+
+  /** Managed and reserved bytes now. */
+  look(used: number): void {
+    this.excessBytes = Math.max(this.excessBytes, used - this.#allowed)
+    this.#allowed = Math.max(this.#limit, Math.min(this.#allowed, used))
+  }
+
+  /** Counts how something ended. An ending that has no place here is a problem; nothing fails. */
+  settle<A, E, R>(what: string, effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> {
+    return Effect.matchCause(effect, {
+      onSuccess: () => this.count(what),
+      onFailure: (cause) => this.#failed(what, cause)
+    })
+  }
+
+  #failed<E>(what: string, cause: Cause.Cause<E>): void {
+    const error = Cause.squash(cause)
+    if (Cause.hasInterruptsOnly(cause)) this.count("interrupted")
+    else if (!Cause.hasDies(cause) && error instanceof GpuError.GpuError && this.#isExpected(error)) {
+      this.count(error.reason._tag)
+    } else this.problem(`${what}: ${Cause.pretty(cause)}`)
+  }
+
+  #isExpected({ message, reason }: GpuError.GpuError): boolean {
+    return this.#expected.has(reason._tag) || (reason._tag === "DriverError" && message.includes(plannedFault))
+  }
+}
