@@ -251,19 +251,12 @@ const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.
     return lease === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(lease), true)
   },
   "releases a lease after a while": (real) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => real.handlersAtWork++),
-      () =>
-        Effect.andThen(
-          Effect.sleep(50),
-          Effect.suspend(() => {
-            const [lease] = live(real)
-            return lease === undefined
-              ? Effect.succeed(false)
-              : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
-          })
-        ),
-      () => Effect.sync(() => real.handlersAtWork--)
+    Effect.andThen(
+      Effect.sleep(50),
+      Effect.suspend(() => {
+        const [lease] = live(real)
+        return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
+      })
     ),
   "asks for memory itself": (_real, { pool }) =>
     Effect.matchEffect(pool.use(7, () => Effect.void), {
@@ -283,7 +276,13 @@ const addHandler = (rest: Rest, place: number, kind: string) =>
       const scope = Scope.makeUnsafe()
       const where = pick(real.places, place)!
       if (kind === "dies") real.history.dyingHandlers = true
-      yield* Scope.provide(where.pool.onOutOfMemory(() => Effect.suspend(() => handlers[kind]!(real, where))), scope)
+      const handler = () =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => real.handlersAtWork++),
+          () => handlers[kind]!(real, where),
+          () => Effect.sync(() => real.handlersAtWork--)
+        )
+      yield* Scope.provide(where.pool.onOutOfMemory(handler), scope)
       real.handlers.push(scope)
     }))
 

@@ -227,14 +227,17 @@ export class WaitLine {
     // How often those who are left behind may still be passed.
     let passesLeft = Infinity
     let waiter = this.#first
-    for (let looked = 0; waiter !== undefined && looked < window && this.#options.mayServe(this); looked++) {
+    for (let looked = 0; waiter !== undefined && looked < window && this.#options.mayServe(this);) {
       const next: Waiter | undefined = waiter.next
       const answer = waiter.state === "waiting" ? this.#options.serve(waiter) : undefined
       if (answer !== undefined) {
         this.#answer(waiter, answer)
         passesLeft--
       }
-      if (waiter.state !== "out") passesLeft = Math.min(passesLeft, this.#options.maxOvertakes - waiter.passes)
+      if (waiter.state !== "out") {
+        looked++
+        passesLeft = Math.min(passesLeft, this.#options.maxOvertakes - waiter.passes)
+      }
       if (passesLeft <= 0) return
       // A device that is lost in the middle of this answers all of them.
       waiter = next === undefined || next.state === "out" ? undefined : next

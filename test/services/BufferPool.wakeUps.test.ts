@@ -91,3 +91,18 @@ it.effect("a pool's handlers are asked by those that a budget's handlers could n
     yield* Fiber.join(large)
     strictEqual(PooledBuffer.isLive(cached), false)
   }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait" } }))))
+
+it.effect("a limit that is raised serves all who fit, however many they are", () =>
+  Effect.gen(function*() {
+    const pool = yield* BufferPool.BufferPool
+    const budget = yield* pool.budget(1)
+    yield* budget.allocate(1)
+    yield* Effect.forEach(
+      Array.from({ length: 200 }),
+      () => Effect.forkChild(budget.use(1, () => Effect.never), { startImmediately: true })
+    )
+    yield* hasStats({ waiters: 200 })
+    yield* budget.setLimit({ maxBytes: 201 })
+    yield* nextTurn
+    yield* hasStats({ waiters: 0, activeBytes: 201 })
+  }).pipe(Effect.scoped, Effect.provide(layer({ pool: { onExhausted: "wait" } }))))
