@@ -84,12 +84,11 @@ const soak = Command.make(
     seed: Flag.Int("seed").pipe(Flag.optional, Flag.withDescription("Of the random load; a new one without it"))
   },
   Effect.fn("bench.soak")(function*({ backends, minutes, seed }) {
+    const first = Option.getOrElse(seed, () => crypto.getRandomValues(new Uint16Array(1))[0]!)
+    const chosen = backends.length === 0 ? Backend.Name.literals : backends
     yield* Console.log(`${Report.machineText(machine())}\n`)
-    const found = yield* Soak.run({
-      minutes,
-      seed: Option.getOrElse(seed, () => crypto.getRandomValues(new Uint16Array(1))[0]!),
-      backends: backends.length === 0 ? Backend.Name.literals : backends
-    })
+    yield* Console.error(`soaking ${chosen.join(", ")} for ${minutes} minutes, seeds from ${first} ...`)
+    const found = yield* Soak.run({ minutes, seed: first, backends: chosen })
     yield* Console.log(Report.sectionText(found))
     const missed = found.checks.filter((check) => !Report.isMet(check)).map(({ name }) => `missed: ${name}`)
     const failures = [...found.failures, ...missed]

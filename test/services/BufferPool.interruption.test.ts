@@ -47,6 +47,42 @@ const slow = decorated((allocator: Allocator.Allocator["Service"]) => ({
 
 const scarce: OpenOptions = { host: { capacityBytes: 100, lateFree: true } }
 
+/** Beside what a job leases there is room for others. */
+const limited: OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait" } }
+
+const patient = { onExhausted: "wait" } as const
+
+/** Another fiber waits for what this one has, and gets it. */
+const waitFor = (
+  first: number,
+  then: Effect.Effect<unknown, GpuError, Services>
+): Effect.Effect<unknown, GpuError, Services> =>
+  Effect.gen(function*() {
+    const lease = yield* BufferPool.allocate(first)
+    const waiting = yield* Effect.forkChild(then, { startImmediately: true })
+    yield* nextTurn
+    yield* PooledBuffer.release(lease)
+    yield* Fiber.join(waiting)
+  })
+
+/** Drops the cache when memory has run out. */
+const withCache = (
+  job: Effect.Effect<unknown, GpuError, Services>,
+  handlerTakes: Effect.Effect<void>
+): Effect.Effect<unknown, GpuError, Services> =>
+  Effect.scoped(Effect.gen(function*() {
+    const cache = yield* BufferPool.allocate(100)
+    yield* BufferPool.onOutOfMemory(() =>
+      Effect.andThen(
+        handlerTakes,
+        Effect.suspend(() =>
+          PooledBuffer.isLive(cache) ? Effect.as(PooledBuffer.release(cache), true) : Effect.succeed(false)
+        )
+      )
+    )
+    return yield* job
+  }))
+
 const jobs: Readonly<Record<string, Job>> = {
   "the first lease of a scope, a hit": { held: [64], run: () => BufferPool.allocate(64) },
   "the first lease of a scope, a miss": { run: () => BufferPool.allocate(64) },
@@ -107,6 +143,79 @@ const jobs: Readonly<Record<string, Job>> = {
     held: [10, 20],
     run: () => Effect.andThen(BufferPool.allocate(10), BufferPool.stopHolding)
   },
+  "a wait for a release": { options: limited, run: () => waitFor(100, BufferPool.allocate(100)) },
+  "a wait that is served by eviction": {
+    options: limited,
+    held: [30],
+    run: () => waitFor(100, BufferPool.allocate(110))
+  },
+  "a wait for a slow driver": {
+    options: { ...limited, allocator: slow },
+    run: () => waitFor(100, BufferPool.use(110, () => Effect.yieldNow))
+  },
+  "a wait while nothing is held": {
+    options: { ...limited, host: { lateFree: true } },
+    run: () =>
+      Effect.andThen(BufferPool.stopHolding, waitFor(100, BufferPool.allocate(100))).pipe(
+        Effect.ensuring(BufferPool.resumeHolding)
+      )
+  },
+  "a wait in a budget": {
+    options: limited,
+    run: () => BufferPool.withBudget(waitFor(100, BufferPool.allocate(100)), 100)
+  },
+  "a wait in nested budgets": {
+    options: { ...limited, allocator: slow },
+    run: () =>
+      BufferPool.use(10, () =>
+        waitFor(
+          90,
+          BufferPool.allocate(100).pipe(BufferPool.withBudget(100), BufferPool.withBudget(110))
+        ).pipe(BufferPool.withBudget(130)))
+  },
+  "a wait that the driver refused": {
+    options: { host: { capacityBytes: 100, lateFree: true }, pool: patient, allocator: slow },
+    run: () => waitFor(40, BufferPool.allocate(65))
+  },
+  "several waits that the driver refused": {
+    options: { host: { capacityBytes: 100 }, pool: patient },
+    run: () =>
+      waitFor(
+        40,
+        Effect.all([BufferPool.use(65, () => Effect.yieldNow), BufferPool.use(61, () => Effect.void)], {
+          concurrency: "unbounded"
+        })
+      )
+  },
+  "a handler that frees": {
+    options: { pool: { maxBytes: 135 } },
+    run: () => withCache(BufferPool.allocate(100), Effect.void)
+  },
+  "a handler that takes its time, and a request that waits for it": {
+    options: { ...limited, allocator: slow },
+    run: () =>
+      withCache(
+        Effect.all([BufferPool.use(60, () => Effect.yieldNow), BufferPool.use(50, () => Effect.void)], {
+          concurrency: "unbounded"
+        }),
+        nextTurn
+      )
+  },
+  "a wait that may take an hour": {
+    options: limited,
+    run: () => waitFor(100, BufferPool.use(100, () => Effect.void, { waitAtMost: "1 hour" }))
+  },
+  "a wait that may take no time": {
+    options: limited,
+    run: () =>
+      BufferPool.use(100, () =>
+        Effect.catchReason(
+          BufferPool.allocate(100, { waitAtMost: 0 }),
+          "GpuError",
+          "OutOfMemory",
+          () => Effect.void
+        ))
+  },
   "work on leases": {
     run: () =>
       Effect.gen(function*() {
@@ -128,6 +237,8 @@ interface Disturbance {
   /** The reasons with which the job may fail then. */
   readonly reasons: ReadonlyArray<string>
   readonly interrupts?: boolean
+  /** Nothing can be leased any more. */
+  readonly isTheEnd?: boolean
 }
 
 const disturbances: Readonly<Record<string, Disturbance>> = {
@@ -137,11 +248,16 @@ const disturbances: Readonly<Record<string, Disturbance>> = {
     interrupts: true
   },
   "its scope closes": { act: (_opened, _fiber, mine) => Scope.close(mine, Exit.void), reasons: ["BufferReleased"] },
-  "the pool closes": { act: ({ closePool }) => closePool, reasons: ["BufferReleased"] },
-  "the device is lost": { act: ({ faults }) => Effect.sync(() => faults.lose()), reasons: ["DeviceLost"] },
+  "the pool closes": { act: ({ closePool }) => closePool, reasons: ["BufferReleased"], isTheEnd: true },
+  "the device is lost": {
+    act: ({ faults }) => Effect.sync(() => faults.lose()),
+    reasons: ["DeviceLost"],
+    isTheEnd: true
+  },
   "the layers close": {
     act: ({ closeHost, closePool }) => Effect.andThen(closePool, closeHost),
-    reasons: ["BufferReleased", "DeviceLost"]
+    reasons: ["BufferReleased", "DeviceLost"],
+    isTheEnd: true
   },
   "another takes and returns what fits beside it": {
     act: ({ context }) => Effect.provide(Effect.andThen(hold([10, 5]), BufferPool.use(20, () => Effect.void)), context),
@@ -152,6 +268,14 @@ const disturbances: Readonly<Record<string, Disturbance>> = {
     reasons: []
   }
 }
+
+/** Whatever came between, the pool is as good as new. */
+const runsAgain = Effect.fnUntraced(function*(job: Job, { context }: OpenPool) {
+  const [mine, outer] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
+  yield* Effect.provide(job.run(outer, mine), Context.add(context, Scope.Scope, mine))
+  yield* Scope.close(mine, Exit.void)
+  yield* Scope.close(outer, Exit.void)
+})
 
 const until = Effect.fnUntraced(function*(what: string, condition: () => boolean) {
   for (let turns = 0; !condition(); turns++) {
@@ -189,7 +313,8 @@ const disturbedAt = Effect.fnUntraced(function*(job: Job, disturbance: Disturban
   yield* until("the driver answers", () => Effect.runSync(opened.pool.stats).reservedBytes === 0)
   const stats = yield* opened.pool.stats
   isConsistent(stats, opened.driverObjects)
-  deepStrictEqual([stats.activeBlocks, stats.activeBytes, stats.releaseFailures], [0, 0, 0])
+  deepStrictEqual([stats.activeBlocks, stats.activeBytes, stats.waiters, stats.releaseFailures], [0, 0, 0, 0])
+  if (disturbance.isTheEnd !== true) yield* runsAgain(job, opened)
   yield* opened.closePool
   strictEqual(opened.driverObjects.liveByKind["buffer"] ?? 0, 0)
   yield* opened.closeHost

@@ -28,9 +28,9 @@ const common = {
 }
 
 const idle = fc.constantFrom(
-  { steps: 1, stepMillis: 1000, keepBytes: 0 },
-  { steps: 4, stepMillis: 500, keepBytes: 0 },
-  { steps: 3, stepMillis: 700, keepBytes: 30 }
+  { steps: 1, stepMillis: 100_000, keepBytes: 0 },
+  { steps: 4, stepMillis: 50_000, keepBytes: 0 },
+  { steps: 3, stepMillis: 70_000, keepBytes: 30 }
 )
 
 /** Whether a block comes back from a budget before or after a tick of its turn is nobody's promise. */

@@ -153,15 +153,7 @@ export class ParkAt extends Scheduler.MixedScheduler {
   #parkNext = false
 
   constructor(k: number) {
-    super("async", (task) => {
-      if (this.#parkNext) {
-        this.#parkNext = false
-        this.#resume = task
-        return () => {}
-      }
-      const handle = setImmediate(task)
-      return () => clearImmediate(handle)
-    })
+    super("async")
     let operations = 0
     this.shouldYield = () => {
       if (operations++ !== k) return false
@@ -169,6 +161,18 @@ export class ParkAt extends Scheduler.MixedScheduler {
       this.#parkNext = true
       return true
     }
+  }
+
+  /** The next task is that of the fiber that yields. */
+  override makeDispatcher() {
+    const dispatcher = super.makeDispatcher()
+    const schedule = dispatcher.scheduleTask.bind(dispatcher)
+    dispatcher.scheduleTask = (task, priority) => {
+      if (!this.#parkNext) return schedule(task, priority)
+      this.#parkNext = false
+      this.#resume = task
+    }
+    return dispatcher
   }
 
   resume(): void {

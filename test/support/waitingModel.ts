@@ -545,14 +545,19 @@ export class WaitingModel {
   #outOfMemory(request: ModelRequest, place: ModelPlace, waitedMillis?: number): Failure {
     const isPool = place === this.pool
     const { activeBytes, managedBytes, reservedBytes } = isPool ? this.stats : this.statsOf(place)
-    const bytes = { activeBytes, heldBytes: isPool ? this.heldBytes : 0n, managedBytes, reservedBytes }
-    const evidence = {
-      requested: request.size,
-      limitName: isPool ? "maxBytes" : "budget",
-      limit: place.limit,
-      waitedMillis
+    return {
+      tag: "OutOfMemory",
+      evidence: {
+        requested: request.size,
+        limitName: isPool ? "maxBytes" : "budget",
+        limit: place.limit,
+        activeBytes,
+        heldBytes: isPool ? this.heldBytes : 0n,
+        managedBytes,
+        reservedBytes,
+        waitedMillis
+      }
     }
-    return { tag: "OutOfMemory", evidence: waitedMillis === undefined ? { ...evidence, ...bytes } : evidence }
   }
 
   // Places, lists and blocks
