@@ -77,6 +77,24 @@ it.effect("one whose handlers are at work keeps nobody waiting when its scope cl
     Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
   ))
 
+it.effect("nor when a limit is lowered below what it asked for", () =>
+  Effect.gen(function*() {
+    const pool = yield* BufferPool.BufferPool
+    const budget = yield* pool.budget(100)
+    yield* budget.onOutOfMemory(() => Effect.as(Effect.sleep("1 minute"), false))
+    yield* budget.allocate(40)
+    const large = yield* Effect.forkChild(budget.allocate(90), { startImmediately: true })
+    const small = yield* Effect.forkChild(budget.allocate(30), { startImmediately: true })
+    yield* pool.setLimit({ maxBytes: 80 })
+    strictEqual((yield* budget.stats).waiters, 0)
+    yield* TestClock.adjust("2 minutes")
+    strictEqual((yield* Fiber.join(small)).size, 30)
+    strictEqual(yield* tagOf(Fiber.join(large)), "LimitExceeded")
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
+  ))
+
 it.effect("a pool's handlers are asked by those that a budget's handlers could not help", () =>
   Effect.gen(function*() {
     const pool = yield* BufferPool.BufferPool

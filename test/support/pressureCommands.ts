@@ -66,6 +66,12 @@ const mayEndWith = ({ _tag }: Reason, history: History): boolean =>
     ? history.driverErrors
     : ["OutOfMemory", "LimitExceeded", "BufferReleased"].includes(_tag)
 
+const handlerFailed = (error: unknown, history: History): boolean =>
+  (error === defect && history.dyingHandlers) ||
+  (isGpuError(error) &&
+    ((error.reason._tag === "DriverError" && history.driverErrors) ||
+      (error.reason._tag === "BufferReleased" && error.reason.operation === "PooledBuffer.release")))
+
 /** Each request that ended did so with a lease or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
   const exit = request.fiber.pollUnsafe()
@@ -399,8 +405,11 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
   for (const request of real.requests) endedWell(request, real.history)
   for (const { asked, fiber, lease } of patient) {
     const exit = fiber.pollUnsafe()!
-    // A limit may have been lowered while its driver was at work.
+    // A limit may have been lowered while its driver was at work, and a handler that was at work may have failed.
     const isTooLarge = Exit.isFailure(exit) && String(exit.cause).includes("can never fit")
-    if (!real.history.lost && !isTooLarge) assert(lease() !== undefined, `${shown(asked)}: ${String(exit)}`)
+    const isOfHandler = Exit.isFailure(exit) && handlerFailed(Cause.squash(exit.cause), real.history)
+    if (!real.history.lost && !isTooLarge && !isOfHandler) {
+      assert(lease() !== undefined, `${shown(asked)}: ${String(exit)}`)
+    }
   }
 })

@@ -29,6 +29,8 @@ export class ModelPlace {
   readonly parent: ModelPlace | undefined
   /** First come, first served. */
   line: Array<ModelRequest> = []
+  /** The first one since its line had nobody in it, as its number among all who entered one. */
+  filled = 0
   readonly handlers: Array<ModelHandler> = []
   hits = 0n
   misses = 0n
@@ -80,6 +82,8 @@ export class ModelRequest {
   /** The places in whose line it waits: one, or none. */
   waitsIn: ModelPlace | undefined = undefined
   readonly charged = new Set<ModelPlace>()
+  /** Its place among all who entered a line. */
+  entered = 0
   passes = 0
   reserved = 0n
   /** Set while it has an answer to hear. */
@@ -137,6 +141,7 @@ export class WaitingModel {
   /** Those who have an answer to hear, in order. */
   #told: Array<ModelRequest> = []
   #alarmsSet = 0
+  #entries = 0
   #idleAlarm: Alarm | undefined = undefined
   #tick = 0n
   #startsTick = false
@@ -275,7 +280,8 @@ export class WaitingModel {
 
   closeScope(list: ModelList): void {
     list.closed = true
-    this.#endWaiters()
+    const waiters = this.waiting.filter((request) => request.list === list && request.waitsIn !== undefined)
+    this.#endAll(waiters.sort((a, b) => b.entered - a.entered))
     while (list.leases.length > 0) this.#end(list.leases.at(-1)!, "scopeClosed")
     this.#settle()
   }
@@ -411,6 +417,8 @@ export class WaitingModel {
   #enter(request: ModelRequest, place: ModelPlace): void {
     request.waitsIn = place
     request.passes = 0
+    request.entered = ++this.#entries
+    if (place.line.length === 0) place.filled = request.entered
     place.line.push(request)
     this.#serve(place)
   }
@@ -533,8 +541,13 @@ export class WaitingModel {
     return undefined
   }
 
+  /** Line by line. */
   #endWaiters(): void {
-    for (const request of this.places.flatMap(({ line }) => line)) {
+    this.#endAll([...this.places].sort((a, b) => a.filled - b.filled).flatMap(({ line }) => line))
+  }
+
+  #endAll(requests: ReadonlyArray<ModelRequest>): void {
+    for (const request of requests) {
       const problem = this.#problem(request)
       if (problem === undefined) continue
       this.#leave(request)

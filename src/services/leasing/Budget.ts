@@ -220,7 +220,7 @@ export class Budget {
     this.#returned++
     // Those who wait for a budget within this one may never fit any more either.
     this.#lines.end()
-    this.line.serve()
+    this.#lines.serve()
   }
 
   #serve({ request }: Waiter): Effect.Effect<undefined> | undefined {

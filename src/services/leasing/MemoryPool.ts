@@ -293,7 +293,7 @@ export class MemoryPool {
       this.sizeOf = this.#sizes(this.settings.sizePolicy)
       this.lines.end()
       if (lowered) return this.trimTo(bytes - this.core.reservedBytes)
-      this.serve()
+      this.lines.serve()
       return Exit.void
     })
   }
@@ -338,7 +338,7 @@ export class MemoryPool {
   }
 
   #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
-    this.serve()
+    this.lines.serve()
     return Effect.andThen(failures, this.reclaim)
   }
 

@@ -126,6 +126,11 @@ export class WaitLines {
     for (const line of this.filled) line.end()
   }
 
+  /** Serves those who were behind others that are gone. */
+  serve(): void {
+    for (const line of Array.from(this.filled)) line.serve()
+  }
+
   tell(waiter: Waiter, answer: Answer): void {
     waiter.answer = answer
     // Without one it is its own fiber that serves the line, and takes the answer in this very step.
