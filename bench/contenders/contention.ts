@@ -4,6 +4,7 @@ import { BufferPool } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { mean } from "simple-statistics"
+import * as BareLine from "../BareLine.ts"
 import * as Contender from "../Contender.ts"
 import * as Crowd from "../Crowd.ts"
 import * as Rounds from "../Rounds.ts"
@@ -13,11 +14,15 @@ const warmUpRounds = 20
 
 const holding = () => Effect.yieldNow
 
+/** The contender that tells what so many parked fibers cost by themselves. */
+export const bareLine = "a bare line (Effect.callback)"
+
 const pairs = Effect.gen(function*() {
   const pool = yield* BufferPool.BufferPool
   const semaphore = yield* Semaphore.make(Crowd.blocks)
   return {
     [Rounds.loop]: Effect.yieldNow,
+    [bareLine]: BareLine.make(Crowd.blocks)(Effect.yieldNow),
     "pool.use": pool.use(Crowd.blockSize, holding),
     "scoped(pool.allocate)": Effect.scoped(Effect.andThen(pool.allocate(Crowd.blockSize), Effect.yieldNow)),
     "Semaphore.withPermit": semaphore.withPermit(Effect.yieldNow)

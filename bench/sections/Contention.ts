@@ -13,6 +13,9 @@ const processes = 3
 const leases = ["pool.use", "scoped(pool.allocate)"]
 const rival = "Semaphore.withPermit"
 
+/** What fibers cost that only yield, what those cost that are parked and resumed, and what waits for a pool. */
+const waiting = [Rounds.loop, Contention.bareLine, ...leases]
+
 /** The crowd in which pool and semaphore are held against each other: a round of the semaphore takes seconds. */
 const rivalry = { contenders: [Rounds.loop, ...leases, rival], crowds: [10_000], pairsEach: 2, rounds: 1 }
 
@@ -54,12 +57,23 @@ const againstSemaphore = Effect.map(
 
 const [fewest, ...others] = Crowd.counts
 
+/** How many times as much a pair costs in the large crowd, round by round. */
+const growth = (few: ReadonlyArray<Rounds.Nanos>, many: ReadonlyArray<Rounds.Nanos>, name: string): Measure.Measure =>
+  ratio(pooled(many, name), pooled(few, name))
+
+/** The same over what parked fibers grow by without a pool: the memory that they take is the runtime's. */
+const ownGrowth = (
+  few: ReadonlyArray<Rounds.Nanos>,
+  many: ReadonlyArray<Rounds.Nanos>,
+  name: string
+): Measure.Measure => Measure.ratioToMiddle(growth(few, many, name), growth(few, many, Contention.bareLine))
+
 /** A large crowd with the smallest one, turn by turn, so that both meet the same machine. */
 const grown = (fibers: number) =>
   Effect.map(
     Effect.replicateEffect(
       Contender.run(Contention.contender, {
-        contenders: [Rounds.loop, ...leases],
+        contenders: waiting,
         crowds: [fewest, fibers],
         pairsEach: 4,
         rounds: fibers > 10_000 ? 1 : 3
@@ -77,16 +91,23 @@ const byWaiters = Effect.map(Effect.forEach(others, grown), (crowds) => {
   return Section.findings({
     tables: [{
       title: "a contended pair by waiters",
-      columns: ["the crowd itself", ...leases],
+      columns: ["the crowd itself", Contention.bareLine, ...leases],
       rows: rows.map(({ fibers, runs }) => ({
         name: `${fibers} fibers`,
-        cells: [Rounds.loop, ...leases].map((name) => micros(runs, name))
+        cells: waiting.map((name) => micros(runs, name))
+      }))
+    }, {
+      title: `a contended pair against one with ${fewest} fibers`,
+      columns: ["the crowd itself", Contention.bareLine, ...leases],
+      rows: crowds.map(({ few, fibers, many }) => ({
+        name: `${fibers} fibers`,
+        cells: waiting.map((name) => growth(few, many, name))
       }))
     }],
     checks: leases.flatMap((name) =>
       crowds.map(({ few, fibers, many }) => ({
-        name: `a pair of ${name} with ${fibers} / with ${fewest} fibers`,
-        figure: ratio(pooled(many, name), pooled(few, name)),
+        name: `a pair of ${name} with ${fibers} / with ${fewest} fibers, over the same of ${Contention.bareLine}`,
+        figure: ownGrowth(few, many, name),
         atLeast: 0.5,
         atMost: 1.5
       }))
