@@ -267,3 +267,59 @@ export * as QueueDriver from "./services/QueueDriver.ts"
  * @since 0.1.0
  */
 export * as TrackingAllocator from "./services/allocators/TrackingAllocator.ts"
+
+/**
+ * What one multiprocessor of an NVIDIA GPU holds.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as ComputeCapability from "./domain/characterisation/ComputeCapability.ts"
+
+/**
+ * PyCUDA's figures of an NVIDIA device, and its rounding for coalesced access.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as DeviceData from "./domain/characterisation/DeviceData.ts"
+
+/**
+ * Conflicts of work items that access local memory at the same time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
+
+/**
+ * How many blocks of a kernel run on a multiprocessor at a time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as Occupancy from "./domain/characterisation/Occupancy.ts"
+
+/**
+ * What follows from what an OpenCL device says of itself.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
+
+/**
+ * How long transfers take, measured.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as TransferSpeed from "./services/TransferSpeed.ts"
+
+/**
+ * Results that are computed once for each open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceMemo from "./services/DeviceMemo.ts"

@@ -19,3 +19,11 @@ export * as OpenCl from "./layers/OpenCl/OpenCl.ts"
  * @since 0.1.0
  */
 export * as OpenClCode from "./layers/OpenCl/OpenClCode.ts"
+
+/**
+ * What an open device is like, for kernels that are tuned to it.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as OpenClCharacteristics from "./layers/OpenCl/OpenClCharacteristics.ts"

@@ -11,3 +11,11 @@
  * @since 0.1.0
  */
 export * as WebGpu from "./layers/WebGpu/WebGpu.ts"
+
+/**
+ * What an open device is like, for kernels that are tuned to it.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as WebGpuCharacteristics from "./layers/WebGpu/WebGpuCharacteristics.ts"

@@ -1,0 +1,186 @@
+/**
+ * What one multiprocessor of an NVIDIA GPU holds, by compute capability: the facts that occupancy is computed from.
+ *
+ * Numbers are from NVIDIA's own documents, and only where they agree. Capability 11.0 (its columns cannot be told apart)
+ * and 12.0 (the programming guide says 24 resident blocks, the tuning guide 32) are left out until they do.
+ *
+ * @see https://docs.nvidia.com/cuda/cuda-c-programming-guide/#features-and-technical-specifications
+ * @see `cuda_occupancy.h` of the CUDA toolkit, for how registers and shared memory are handed out
+ * @since 0.1.0
+ */
+import { type GpuError, make as makeError, Unsupported } from "../GpuError.ts"
+
+/**
+ * A compute capability, as 8.6.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ComputeCapability {
+  readonly major: number
+  readonly minor: number
+}
+
+/**
+ * One multiprocessor. Sizes of shared memory are bytes, registers are of 32 bits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Multiprocessor {
+  readonly computeCapability: ComputeCapability
+  readonly warpSize: number
+  readonly maxThreadsPerBlock: number
+  /** Blocks that can be resident at once. */
+  readonly blocks: number
+  /** Warps that can be resident at once. */
+  readonly warps: number
+  readonly registers: number
+  readonly registersPerBlock: number
+  readonly registersPerThread: number
+  /** A warp gets registers in multiples of this. */
+  readonly registerUnit: number
+  /** Parts that the registers and warps are divided among. */
+  readonly subPartitions: number
+  readonly sharedMemoryBytes: number
+  /** The most that one block can have, after opting in where that is needed. */
+  readonly sharedMemoryBytesPerBlock: number
+  /** A block gets shared memory in multiples of this. */
+  readonly sharedMemoryUnit: number
+  /** What the driver takes of the shared memory for itself, for each block. */
+  readonly reservedSharedMemoryBytes: number
+}
+
+const KiB = 1024
+
+/** Where a row has no entry it is as the common ones. */
+interface Row {
+  readonly blocks: number
+  readonly warps: number
+  readonly registers?: number
+  readonly registersPerBlock?: number
+  readonly sharedKiB: number
+  readonly sharedKiBPerBlock: number
+}
+
+const rows: ReadonlyMap<string, Row> = new Map([
+  ["3.0", { blocks: 16, warps: 64, sharedKiB: 48, sharedKiBPerBlock: 48 }],
+  ["3.5", { blocks: 16, warps: 64, sharedKiB: 48, sharedKiBPerBlock: 48 }],
+  ["3.7", { blocks: 16, warps: 64, registers: 128 * KiB, sharedKiB: 112, sharedKiBPerBlock: 48 }],
+  ["5.0", { blocks: 32, warps: 64, sharedKiB: 64, sharedKiBPerBlock: 48 }],
+  ["5.2", { blocks: 32, warps: 64, sharedKiB: 96, sharedKiBPerBlock: 48 }],
+  ["5.3", { blocks: 32, warps: 64, registersPerBlock: 32 * KiB, sharedKiB: 64, sharedKiBPerBlock: 48 }],
+  ["6.0", { blocks: 32, warps: 64, sharedKiB: 64, sharedKiBPerBlock: 48 }],
+  ["6.1", { blocks: 32, warps: 64, sharedKiB: 96, sharedKiBPerBlock: 48 }],
+  ["6.2", { blocks: 32, warps: 64, registersPerBlock: 32 * KiB, sharedKiB: 64, sharedKiBPerBlock: 48 }],
+  ["7.0", { blocks: 32, warps: 64, sharedKiB: 96, sharedKiBPerBlock: 96 }],
+  ["7.5", { blocks: 16, warps: 32, sharedKiB: 64, sharedKiBPerBlock: 64 }],
+  ["8.0", { blocks: 32, warps: 64, sharedKiB: 164, sharedKiBPerBlock: 163 }],
+  ["8.6", { blocks: 16, warps: 48, sharedKiB: 100, sharedKiBPerBlock: 99 }],
+  ["8.7", { blocks: 16, warps: 48, sharedKiB: 164, sharedKiBPerBlock: 163 }],
+  ["8.9", { blocks: 24, warps: 48, sharedKiB: 100, sharedKiBPerBlock: 99 }],
+  ["9.0", { blocks: 32, warps: 64, sharedKiB: 228, sharedKiBPerBlock: 227 }],
+  ["10.0", { blocks: 32, warps: 64, sharedKiB: 228, sharedKiBPerBlock: 227 }]
+])
+
+/**
+ * The compute capabilities that {@link multiprocessor} knows.
+ *
+ * **Example** (Whether the newest are among them)
+ *
+ * ```ts
+ * import { ComputeCapability } from "effect-gpu-pool"
+ *
+ * ComputeCapability.known.at(-1) // => { major: 10, minor: 0 }
+ * ```
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((text) => {
+  const [major, minor] = text.split(".").map(Number)
+  return { major: major!, minor: minor! }
+})
+
+/**
+ * As documents write it.
+ *
+ * **Example** (An H200)
+ *
+ * ```ts
+ * import { ComputeCapability } from "effect-gpu-pool"
+ *
+ * ComputeCapability.format({ major: 9, minor: 0 }) // => "9.0"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = ({ major, minor }: ComputeCapability): string => `${major}.${minor}`
+
+/**
+ * Whether a capability is at least another one.
+ *
+ * **Example** (Turing is no Ampere)
+ *
+ * ```ts
+ * import { ComputeCapability } from "effect-gpu-pool"
+ *
+ * ComputeCapability.isAtLeast({ major: 7, minor: 5 }, { major: 8, minor: 0 }) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isAtLeast = (one: ComputeCapability, other: ComputeCapability): boolean =>
+  one.major > other.major || (one.major === other.major && one.minor >= other.minor)
+
+const subPartitions = ({ major, minor }: ComputeCapability): number => major === 6 && minor === 0 ? 2 : 4
+
+/**
+ * The multiprocessor of a compute capability; Unsupported for those that no agreeing source is known for.
+ *
+ * **Example** (Warps on an A100)
+ *
+ * ```ts
+ * import { ComputeCapability, GpuError } from "effect-gpu-pool"
+ *
+ * const a100 = ComputeCapability.multiprocessor({ major: 8, minor: 0 })
+ * GpuError.isGpuError(a100) ? undefined : a100.warps // => 64
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const multiprocessor = (computeCapability: ComputeCapability): Multiprocessor | GpuError => {
+  const row = rows.get(format(computeCapability))
+  if (row === undefined) {
+    return makeError(
+      new Unsupported({
+        operation: "ComputeCapability.multiprocessor",
+        backend: "opencl",
+        feature: `occupancy for compute capability ${format(computeCapability)}`,
+        hint: `Known are ${
+          [...rows.keys()].join(", ")
+        }; for others pass a Multiprocessor of your own to Occupancy.make.`
+      })
+    )
+  }
+  const { major } = computeCapability
+  return {
+    computeCapability,
+    warpSize: 32,
+    maxThreadsPerBlock: 1024,
+    blocks: row.blocks,
+    warps: row.warps,
+    registers: row.registers ?? 64 * KiB,
+    registersPerBlock: row.registersPerBlock ?? 64 * KiB,
+    registersPerThread: format(computeCapability) === "3.0" ? 63 : 255,
+    registerUnit: 256,
+    subPartitions: subPartitions(computeCapability),
+    sharedMemoryBytes: row.sharedKiB * KiB,
+    sharedMemoryBytesPerBlock: row.sharedKiBPerBlock * KiB,
+    sharedMemoryUnit: major >= 8 ? 128 : 256,
+    reservedSharedMemoryBytes: major >= 8 ? KiB : 0
+  }
+}

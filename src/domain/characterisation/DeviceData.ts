@@ -1,0 +1,206 @@
+/**
+ * What PyCUDA's `DeviceData` says of an NVIDIA device: the compatibility mode of occupancy. Its rules stop at devices of
+ * 2013, and it is kept as it is so that figures can be compared; `ComputeCapability.multiprocessor` has what is right.
+ *
+ * @see pycuda.tools.DeviceData
+ * @since 0.1.0
+ */
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
+
+/**
+ * What the driver tells of a device, and the formula starts from. `sharedMemory` is bytes per block, `registers` those of
+ * 32 bits per block.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceAttributes {
+  readonly computeCapability: ComputeCapability
+  readonly maxThreads: number
+  readonly warpSize: number
+  readonly registers: number
+  readonly sharedMemory: number
+}
+
+/**
+ * The device as PyCUDA sees it. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceData extends DeviceAttributes {
+  readonly warpsPerMultiprocessor: number
+  readonly threadBlocksPerMultiprocessor: number
+  /** Threads that access shared memory at the same time. */
+  readonly sharedMemoryGranularity: number
+  /** The smallest shared memory that a block can have. */
+  readonly sharedMemoryAllocationGranularity: number
+  /** Whether registers are handed out to warps or to blocks. */
+  readonly registerAllocationUnit: "warp" | "block"
+}
+
+const from = (major: number, minor: number) => ({ major, minor })
+
+/**
+ * PyCUDA's figures for a device.
+ *
+ * **Example** (A device of 2010)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * const fermi = DeviceData.make({
+ *   computeCapability: { major: 2, minor: 0 },
+ *   maxThreads: 1024,
+ *   warpSize: 32,
+ *   registers: 32768,
+ *   sharedMemory: 49152
+ * })
+ * fermi.warpsPerMultiprocessor // => 48
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (attributes: DeviceAttributes): DeviceData => {
+  const { computeCapability } = attributes
+  const isFermi = isAtLeast(computeCapability, from(2, 0))
+  return {
+    ...attributes,
+    warpsPerMultiprocessor: isAtLeast(computeCapability, from(3, 0))
+      ? 64
+      : isFermi
+      ? 48
+      : isAtLeast(computeCapability, from(1, 2))
+      ? 32
+      : 24,
+    threadBlocksPerMultiprocessor: 8,
+    sharedMemoryGranularity: isFermi ? 32 : 16,
+    sharedMemoryAllocationGranularity: isFermi ? 128 : 512,
+    registerAllocationUnit: isFermi ? "warp" : "block"
+  }
+}
+
+/**
+ * The distance in bytes at which global memory must begin so that accesses of words of 4, 8 or 16 bytes coalesce;
+ * InvalidRequest for other words.
+ *
+ * **Example** (Words of 4 bytes)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * DeviceData.alignBytes(4) // => 64
+ * ```
+ *
+ * @see pycuda.tools.DeviceData.align_bytes
+ * @category layout
+ * @since 0.1.0
+ */
+export const alignBytes = (wordSize: number): number | GpuError => {
+  if (wordSize === 4) return 64
+  if (wordSize === 8 || wordSize === 16) return 128
+  return invalidRequest("DeviceData.alignBytes", `a word of ${wordSize} bytes does not coalesce`, "Use 4, 8 or 16.")
+}
+
+const whole = (operation: string, count: number, of: string): GpuError | undefined =>
+  Number.isSafeInteger(count) && count >= 0
+    ? undefined
+    : invalidRequest(operation, `${count} is no number of ${of}`, "Pass a whole number, zero or more.")
+
+const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
+
+/**
+ * Bytes rounded up to the next boundary of {@link alignBytes}.
+ *
+ * **Example** (A row of 100 bytes)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * DeviceData.align(100, 4) // => 128
+ * ```
+ *
+ * @see pycuda.tools.DeviceData.align
+ * @category layout
+ * @since 0.1.0
+ */
+export const align = (bytes: number, wordSize = 4): number | GpuError => {
+  const unit = alignBytes(wordSize)
+  if (typeof unit !== "number") return unit
+  return whole("DeviceData.align", bytes, "bytes") ?? roundUp(bytes, unit)
+}
+
+/**
+ * The boundary of {@link alignBytes} in words.
+ *
+ * **Example** (Words of 8 bytes)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * DeviceData.alignWords(8) // => 16
+ * ```
+ *
+ * @see pycuda.tools.DeviceData.align_words
+ * @category layout
+ * @since 0.1.0
+ */
+export const alignWords = (wordSize: number): number | GpuError => {
+  const unit = alignBytes(wordSize)
+  return typeof unit === "number" ? unit / wordSize : unit
+}
+
+/**
+ * Elements rounded up so that their bytes end on a boundary of {@link alignBytes}.
+ *
+ * **Example** (A row of 100 single-precision numbers)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * DeviceData.alignElements(100, 4) // => 112
+ * ```
+ *
+ * @see pycuda.tools.DeviceData.align_dtype
+ * @category layout
+ * @since 0.1.0
+ */
+export const alignElements = (elements: number, elementBytes: number): number | GpuError => {
+  const unit = alignWords(elementBytes)
+  if (typeof unit !== "number") return unit
+  return whole("DeviceData.alignElements", elements, "elements") ?? roundUp(elements, unit)
+}
+
+/**
+ * The next channel count that a texture can have: 1, 2 or 4; InvalidRequest for others.
+ *
+ * **Example** (Three channels take the room of four)
+ *
+ * ```ts
+ * import { DeviceData } from "effect-gpu-pool"
+ *
+ * DeviceData.validTextureChannelCount(3) // => 4
+ * ```
+ *
+ * @see pycuda.tools.DeviceData.make_valid_tex_channel_count
+ * @category layout
+ * @since 0.1.0
+ */
+export const validTextureChannelCount = (channels: number): 1 | 2 | 4 | GpuError => {
+  switch (channels) {
+    case 1:
+    case 2:
+    case 4:
+      return channels
+    case 3:
+      return 4
+    default:
+      return invalidRequest(
+        "DeviceData.validTextureChannelCount",
+        `a texture has no ${channels} channels`,
+        "Use 1 to 4."
+      )
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * How many blocks of a kernel run on one multiprocessor of an NVIDIA GPU at a time, and what keeps more of them away.
+ *
+ * @see pycuda.tools.OccupancyRecord
+ * @since 0.1.0
+ */
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { shown } from "../ShownValue.ts"
+import type { Multiprocessor } from "./ComputeCapability.ts"
+import type { DeviceData } from "./DeviceData.ts"
+
+/**
+ * What one block of a kernel takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Workload {
+  /** Threads of a block. */
+  readonly threads: number
+  /** Bytes of shared memory of a block, 0 without it. */
+  readonly sharedMemory?: number | undefined
+  /** Registers of 32 bits of a thread, 0 without it: then they are no limit. */
+  readonly registers?: number | undefined
+}
+
+/**
+ * What keeps more blocks away: the device's own limit on blocks, registers, shared memory, or warps.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type LimitedBy = "device" | "regs" | "smem" | "warps"
+
+/**
+ * The occupancy of one multiprocessor.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OccupancyRecord {
+  /** Blocks that run at a time. */
+  readonly threadBlocksPerMultiprocessor: number
+  /** The first, in the order of their names, of those that allow no more. */
+  readonly limitedBy: LimitedBy
+  /** Warps that run at a time. */
+  readonly warpsPerMultiprocessor: number
+  /** Those warps as a share of all that could, from 0 to 1. */
+  readonly occupancy: number
+}
+
+const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
+
+const numberProblem = (operation: string, workload: Workload): GpuError | undefined => {
+  const { registers = 0, sharedMemory = 0, threads } = workload
+  const wrong = !Number.isSafeInteger(threads) || threads < 1
+    ? `${shown(threads)} threads are no block`
+    : !Number.isSafeInteger(sharedMemory) || sharedMemory < 0
+    ? `${shown(sharedMemory)} is no number of bytes`
+    : !Number.isSafeInteger(registers) || registers < 0
+    ? `${shown(registers)} is no number of registers`
+    : undefined
+  return wrong === undefined ? undefined : invalidRequest(operation, wrong, "Pass whole numbers, one thread at least.")
+}
+
+/** What a device has can come from anywhere, and occupancy is a share of it. */
+const deviceProblem = <Device extends object>(
+  operation: string,
+  device: Device,
+  counts: ReadonlyArray<keyof Device & string>
+): GpuError | undefined => {
+  const wrong = counts.find((name) => !Number.isSafeInteger(device[name]) || Number(device[name]) < 1)
+  return wrong === undefined ? undefined : invalidRequest(
+    operation,
+    `the device's ${wrong} is ${shown(device[wrong])}`,
+    "Pass a device with positive whole numbers; one that could not be made is an error, and none."
+  )
+}
+
+const ofMultiprocessor = [
+  "warpSize",
+  "maxThreadsPerBlock",
+  "blocks",
+  "warps",
+  "registers",
+  "registersPerBlock",
+  "registersPerThread",
+  "registerUnit",
+  "subPartitions",
+  "sharedMemoryBytes",
+  "sharedMemoryBytesPerBlock",
+  "sharedMemoryUnit"
+] as const
+
+const ofDeviceData = [
+  "maxThreads",
+  "warpSize",
+  "registers",
+  "sharedMemory",
+  "warpsPerMultiprocessor",
+  "threadBlocksPerMultiprocessor",
+  "sharedMemoryAllocationGranularity"
+] as const
+
+const tooMuch = (operation: string, what: string, wanted: number, most: number): GpuError =>
+  invalidRequest(
+    operation,
+    `a block that takes ${wanted} ${what} does not run where ${most} are the most`,
+    "Use smaller blocks, or less in each."
+  )
+
+type Limit = readonly [blocks: number, by: LimitedBy]
+
+const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: number): OccupancyRecord => {
+  const [threadBlocksPerMultiprocessor, limitedBy] = limits.reduce((least, limit) =>
+    limit[0] < least[0] || (limit[0] === least[0] && limit[1] < least[1]) ? limit : least
+  )
+  const warpsPerMultiprocessor = threadBlocksPerMultiprocessor * warpsPerBlock
+  return {
+    threadBlocksPerMultiprocessor,
+    limitedBy,
+    warpsPerMultiprocessor,
+    occupancy: warpsPerMultiprocessor / warps
+  }
+}
+
+/**
+ * The occupancy by NVIDIA's own rules: registers go to warps in units and sub-partition by sub-partition, shared memory to
+ * blocks in units with what the driver keeps for itself. All shared memory of the multiprocessor is taken to be configured
+ * as such. InvalidRequest for a block that cannot run at all.
+ *
+ * **Example** (256 threads with 40 registers and 16 KiB on an A100)
+ *
+ * ```ts
+ * import { ComputeCapability, GpuError, Occupancy } from "effect-gpu-pool"
+ *
+ * const a100 = ComputeCapability.multiprocessor({ major: 8, minor: 0 })
+ * const found = GpuError.isGpuError(a100)
+ *   ? a100
+ *   : Occupancy.make(a100, { threads: 256, registers: 40, sharedMemory: 16384 })
+ * GpuError.isGpuError(found) ? undefined : [found.limitedBy, found.occupancy] // => ["regs", 0.75]
+ * ```
+ *
+ * @see `cudaOccMaxActiveBlocksPerMultiprocessor` in `cuda_occupancy.h` of the CUDA toolkit
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
+  const operation = "Occupancy.make"
+  const { registers = 0, sharedMemory = 0, threads } = workload
+  const problem = deviceProblem(operation, multiprocessor, ofMultiprocessor) ?? numberProblem(operation, workload)
+  if (problem !== undefined) return problem
+  if (threads > multiprocessor.maxThreadsPerBlock) {
+    return tooMuch(operation, "threads", threads, multiprocessor.maxThreadsPerBlock)
+  }
+  const warpsPerBlock = Math.ceil(threads / multiprocessor.warpSize)
+  const byRegisters = registerLimit(operation, multiprocessor, registers, warpsPerBlock)
+  if (isGpuError(byRegisters)) return byRegisters
+  const bySharedMemory = sharedMemoryLimit(operation, multiprocessor, sharedMemory)
+  if (isGpuError(bySharedMemory)) return bySharedMemory
+  return record(
+    [
+      [multiprocessor.blocks, "device"],
+      [Math.floor(multiprocessor.warps / warpsPerBlock), "warps"],
+      [byRegisters, "regs"],
+      [bySharedMemory, "smem"]
+    ],
+    warpsPerBlock,
+    multiprocessor.warps
+  )
+}
+
+const registerLimit = (
+  operation: string,
+  multiprocessor: Multiprocessor,
+  registers: number,
+  warpsPerBlock: number
+): number | GpuError => {
+  if (registers === 0) return Infinity
+  const { registersPerBlock, registersPerThread, registerUnit, subPartitions, warpSize } = multiprocessor
+  if (registers > registersPerThread) return tooMuch(operation, "registers per thread", registers, registersPerThread)
+  const perWarp = roundUp(registers * warpSize, registerUnit)
+  // The hardware checks a block as if its warps filled all sub-partitions alike.
+  const checked = perWarp * roundUp(warpsPerBlock, subPartitions)
+  if (checked > registersPerBlock) return tooMuch(operation, "registers", checked, registersPerBlock)
+  const warpsPerPartition = Math.floor(multiprocessor.registers / subPartitions / perWarp)
+  return Math.floor(warpsPerPartition * subPartitions / warpsPerBlock)
+}
+
+const sharedMemoryLimit = (
+  operation: string,
+  multiprocessor: Multiprocessor,
+  sharedMemory: number
+): number | GpuError => {
+  const { reservedSharedMemoryBytes, sharedMemoryBytes, sharedMemoryBytesPerBlock, sharedMemoryUnit } = multiprocessor
+  if (sharedMemory > sharedMemoryBytesPerBlock) {
+    return tooMuch(operation, "bytes of shared memory", sharedMemory, sharedMemoryBytesPerBlock)
+  }
+  const perBlock = roundUp(sharedMemory + reservedSharedMemoryBytes, sharedMemoryUnit)
+  return perBlock === 0 ? Infinity : Math.floor(sharedMemoryBytes / perBlock)
+}
+
+/**
+ * PyCUDA's formula to the letter, for comparing figures with it: it knows no device after 2013, and no more than 8 blocks
+ * per multiprocessor.
+ *
+ * **Example** (The same block in PyCUDA's eyes)
+ *
+ * ```ts
+ * import { DeviceData, GpuError, Occupancy } from "effect-gpu-pool"
+ *
+ * const device = DeviceData.make({
+ *   computeCapability: { major: 8, minor: 0 },
+ *   maxThreads: 1024,
+ *   warpSize: 32,
+ *   registers: 65536,
+ *   sharedMemory: 49152
+ * })
+ * const found = Occupancy.pycuda(device, { threads: 256, registers: 40, sharedMemory: 16384 })
+ * GpuError.isGpuError(found) ? undefined : [found.limitedBy, found.occupancy] // => ["smem", 0.375]
+ * ```
+ *
+ * @see pycuda.tools.OccupancyRecord
+ * @category constructors
+ * @since 0.1.0
+ */
+export const pycuda = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
+  const operation = "Occupancy.pycuda"
+  const { registers = 0, sharedMemory = 0, threads } = workload
+  const problem = deviceProblem(operation, device, ofDeviceData) ?? numberProblem(operation, workload)
+  if (problem !== undefined) return problem
+  const warpsPerBlock = Math.ceil(threads / device.warpSize)
+  const sharedPerBlock = roundUp(sharedMemory, device.sharedMemoryAllocationGranularity)
+  const registersPerBlock = device.registerAllocationUnit === "warp"
+    ? warpsPerBlock * 32 * registers
+    : roundUp(2 * warpsPerBlock, 4) * 16 * registers
+  if (threads > device.maxThreads) return tooMuch(operation, "threads", threads, device.maxThreads)
+  if (registersPerBlock > device.registers) {
+    return tooMuch(operation, "registers", registersPerBlock, device.registers)
+  }
+  if (sharedPerBlock > device.sharedMemory) {
+    return tooMuch(operation, "bytes of shared memory", sharedPerBlock, device.sharedMemory)
+  }
+  const limits: ReadonlyArray<Limit> = [
+    [device.threadBlocksPerMultiprocessor, "device"],
+    [Math.floor(device.warpsPerMultiprocessor / warpsPerBlock), "warps"],
+    ...(registers > 0 ? [[Math.floor(device.registers / registersPerBlock), "regs"] as const] : []),
+    ...(sharedMemory > 0 ? [[Math.floor(device.sharedMemory / sharedPerBlock), "smem"] as const] : [])
+  ]
+  return record(limits, warpsPerBlock, device.warpsPerMultiprocessor)
+}

@@ -1,0 +1,163 @@
+/**
+ * What an OpenCL device says of itself, and what follows from it for kernels that are tuned to a device.
+ *
+ * Facts that a driver tells are taken from it; the rest are rules of thumb, as in `pyopencl.characterize`, and are told as
+ * such: `guessed` names them.
+ *
+ * @see pyopencl.characterize
+ * @since 0.1.0
+ */
+import type { ComputeCapability } from "./ComputeCapability.ts"
+import { isAtLeast } from "./ComputeCapability.ts"
+import type { LocalMemoryBanks } from "./LocalMemory.ts"
+
+/**
+ * What a driver answers; `undefined` for what it does not know. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenClFacts {
+  readonly type: "cpu" | "gpu" | "accelerator" | "other"
+  readonly platformName: string
+  readonly platformVendor: string
+  readonly platformVersion: string
+  readonly deviceVendor: string
+  readonly extensions: ReadonlyArray<string>
+  /** CL_DEVICE_LOCAL_MEM_SIZE. */
+  readonly localMemoryBytes: number
+  /** CL_DEVICE_LOCAL_MEM_TYPE: whether local memory is a part of global memory. */
+  readonly isLocalMemoryGlobal: boolean
+  /** CL_DEVICE_WARP_SIZE_NV. */
+  readonly warpSize: number | undefined
+  /** CL_DEVICE_WAVEFRONT_WIDTH_AMD. */
+  readonly wavefrontWidth: number | undefined
+  readonly computeCapability: ComputeCapability | undefined
+  /** CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE of a kernel that does next to nothing. */
+  readonly preferredMultiple: number | undefined
+}
+
+/**
+ * What a device is like, for kernels that are tuned to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Characteristics {
+  /** Work items that run in lockstep; 1 on a CPU. */
+  readonly simdGroupSize: number | undefined
+  /** Sizes of workgroups had best be multiples of it. */
+  readonly workgroupSizeMultiple: number | undefined
+  /** Local memory without what the driver keeps for a kernel's arguments. */
+  readonly usableLocalMemoryBytes: number
+  /** `undefined` where local memory has no banks, being global memory. */
+  readonly localMemoryBanks: LocalMemoryBanks | undefined
+  readonly hasDoubleSupport: boolean
+  readonly computeCapability: ComputeCapability | undefined
+  /** Whether the driver miscounts struct arguments of kernels; `undefined` when only a kernel could tell. */
+  readonly hasStructArgumentCountBug: boolean | undefined
+  /** Whether the driver keeps what it compiled from source on disk. */
+  readonly hasSourceBuildCache: boolean | undefined
+  /** Compiler options that trade accuracy for speed. */
+  readonly fastInaccurateBuildOptions: ReadonlyArray<string>
+  /** Which of these are rules of thumb for the kind of device. */
+  readonly guessed: ReadonlyArray<"simdGroupSize" | "localMemoryBanks">
+}
+
+const isNvidia = ({ deviceVendor, platformVendor }: OpenClFacts): boolean =>
+  /nvidia/i.test(deviceVendor) || /nvidia/i.test(platformVendor)
+
+/** Whole words: the "ati" in "Corporation" is no vendor. */
+const isAmd = ({ deviceVendor, platformVendor }: OpenClFacts): boolean =>
+  [deviceVendor, platformVendor].some((vendor) => /advanced micro|\bAMD\b|AuthenticAMD|\bATI\b/i.test(vendor))
+
+const isPocl = ({ platformName }: OpenClFacts): boolean => /portable computing language/i.test(platformName)
+
+const simdGroupSize = (facts: OpenClFacts): number | undefined =>
+  facts.warpSize ?? facts.wavefrontWidth ??
+    (facts.type === "cpu" ? 1 : isNvidia(facts) ? 32 : facts.preferredMultiple)
+
+const granularity = 4
+
+const banksOf = (facts: OpenClFacts): LocalMemoryBanks | undefined => {
+  if (facts.isLocalMemoryGlobal) return undefined
+  const isOldNvidia = facts.computeCapability !== undefined &&
+    !isAtLeast(facts.computeCapability, { major: 2, minor: 0 })
+  // NVIDIA's programming guide: 32 banks from capability 2.0 on, 16 before. For others 16 is the usual wild guess.
+  const banks = isNvidia(facts) ? (isOldNvidia ? 16 : 32) : 16
+  return { banks, granularity, simultaneousWorkItems: facts.type === "cpu" ? 1 : banks }
+}
+
+/** What is kept for arguments, on devices that pass them in local memory. */
+const argumentBytes = ({ computeCapability }: OpenClFacts): number =>
+  computeCapability !== undefined && !isAtLeast(computeCapability, { major: 2, minor: 0 }) ? 256 : 0
+
+/** PoCL's, up to 0.13; 0.14 has it or not. Apple's, on CPUs. */
+const hasStructArgumentCountBug = (facts: OpenClFacts): boolean | undefined => {
+  if (/^apple$/i.test(facts.platformName) && facts.type === "cpu") return true
+  if (!isPocl(facts)) return false
+  const version = /pocl (\d+)\.(\d+)/i.exec(facts.platformVersion)
+  if (version === null) return undefined
+  const [major, minor] = [Number(version[1]), Number(version[2])]
+  if (major > 0 || minor > 14) return false
+  return minor === 14 ? undefined : true
+}
+
+const hasSourceBuildCache = (facts: OpenClFacts): boolean | undefined =>
+  isPocl(facts) || isNvidia(facts) ? true : /AMD Accelerated Parallel/i.test(facts.platformName) ? false : undefined
+
+const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> => [
+  "-cl-mad-enable",
+  "-cl-fast-relaxed-math",
+  "-cl-no-signed-zeros",
+  ...(isAmd(facts) || isNvidia(facts) ? ["-cl-strict-aliasing"] : [])
+]
+
+/**
+ * What follows from a device's answers.
+ *
+ * **Example** (A CPU)
+ *
+ * ```ts
+ * import { OpenClFacts } from "effect-gpu-pool"
+ *
+ * const characteristics = OpenClFacts.characterize({
+ *   type: "cpu",
+ *   platformName: "Portable Computing Language",
+ *   platformVendor: "The pocl project",
+ *   platformVersion: "OpenCL 3.0 PoCL 3.1",
+ *   deviceVendor: "AuthenticAMD",
+ *   extensions: ["cl_khr_fp64"],
+ *   localMemoryBytes: 524288,
+ *   isLocalMemoryGlobal: true,
+ *   warpSize: undefined,
+ *   wavefrontWidth: undefined,
+ *   computeCapability: undefined,
+ *   preferredMultiple: 8
+ * })
+ * characteristics.simdGroupSize // => 1
+ * ```
+ *
+ * @see pyopencl.characterize
+ * @category getters
+ * @since 0.1.0
+ */
+export const characterize = (facts: OpenClFacts): Characteristics => {
+  const localMemoryBanks = banksOf(facts)
+  const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
+  return {
+    simdGroupSize: simdGroupSize(facts),
+    workgroupSizeMultiple: facts.warpSize ?? facts.preferredMultiple,
+    usableLocalMemoryBytes: facts.localMemoryBytes - argumentBytes(facts),
+    localMemoryBanks,
+    hasDoubleSupport: facts.extensions.includes("cl_khr_fp64"),
+    computeCapability: facts.computeCapability,
+    hasStructArgumentCountBug: hasStructArgumentCountBug(facts),
+    hasSourceBuildCache: hasSourceBuildCache(facts),
+    fastInaccurateBuildOptions: fastInaccurateBuildOptions(facts),
+    guessed: [
+      ...(isTold || simdGroupSize(facts) === undefined ? [] : ["simdGroupSize" as const]),
+      ...(localMemoryBanks === undefined || facts.computeCapability !== undefined ? [] : ["localMemoryBanks" as const])
+    ]
+  }
+}

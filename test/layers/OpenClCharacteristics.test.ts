@@ -1,0 +1,67 @@
+/** What a device is like: as the machine's driver answers, and as one of NVIDIA's would. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Occupancy from "../../src/domain/characterisation/Occupancy.ts"
+import { isGpuError } from "../../src/domain/GpuError.ts"
+import { OpenCl } from "../../src/layers/OpenCl/OpenCl.ts"
+import { OpenClCharacteristics } from "../../src/opencl.ts"
+import { onDevice, reasonOf } from "../support/openClDevice.ts"
+import type { Bends } from "../support/watchedOpenCl.ts"
+
+const answers: ReadonlyMap<number, number> = new Map([[0x4000, 8], [0x4001, 6], [0x4002, 65536], [0x4003, 32]])
+
+/** The driver, with NVIDIA's extension and what it would answer on an RTX 3080. */
+const asNvidia: Bends = ({ clGetDeviceInfo }) => ({
+  clGetDeviceInfo: (device, what, bytes, value, needed) => {
+    const answer = answers.get(what)
+    if (answer !== undefined && value instanceof Uint32Array) {
+      value[0] = answer
+      return 0
+    }
+    if (what !== 0x1030) return clGetDeviceInfo(device, what, bytes, value, needed)
+    const text = new TextEncoder().encode("cl_nv_device_attribute_query\0")
+    if (needed instanceof BigUint64Array) needed[0] = BigInt(text.length)
+    if (value instanceof Uint8Array) value.set(text)
+    return 0
+  }
+})
+
+describe("an NVIDIA GPU", () => {
+  it.effect("is asked by its vendor's own questions", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const found = yield* OpenClCharacteristics.characteristics
+        strictEqual(found.simdGroupSize, 32)
+        deepStrictEqual(found.computeCapability, { major: 8, minor: 6 })
+        const device = yield* OpenClCharacteristics.deviceData
+        strictEqual(device.registers, 65536)
+        const occupancy = Occupancy.pycuda(device, { threads: 256, registers: 32 })
+        if (isGpuError(occupancy)) return yield* occupancy
+        strictEqual(occupancy.threadBlocksPerMultiprocessor, 8)
+      }), asNvidia))
+})
+
+describe("the machine's CPU", () => {
+  it.effect("has no lockstep, no banks and doubles", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const found = yield* OpenClCharacteristics.characteristics
+        const { device } = yield* OpenCl
+        strictEqual(device.type, "cpu")
+        strictEqual(found.simdGroupSize, 1)
+        strictEqual(found.localMemoryBanks, undefined)
+        assert.isTrue(found.hasDoubleSupport && found.hasSourceBuildCache && found.usableLocalMemoryBytes > 0)
+        assert.isAbove(found.workgroupSizeMultiple ?? 0, 0)
+        strictEqual(found.hasStructArgumentCountBug, false)
+        deepStrictEqual(found.guessed, [])
+      })
+    ))
+
+  it.effect("is none of PyCUDA's devices", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        strictEqual(yield* reasonOf(OpenClCharacteristics.deviceData), "Unsupported")
+      })
+    ))
+})
