@@ -6,8 +6,10 @@ import * as ChildProgram from "./ChildProgram.ts"
 
 const script = join(import.meta.dirname, "contenders/pyopencl_timing.py")
 
-/** Nanoseconds per allocate and release, by round: of a pool's hit, or of an allocator without a pool; or per addition of two arrays. */
-export const run = (request: { readonly what: "hit" | "immediate" | "deferred" | "array"; readonly size: number }) =>
+/** Nanoseconds per allocate and release, by round: of a pool's hit (svm: on shared virtual memory), or of an allocator without a pool; or per addition of two arrays. */
+export const run = (
+  request: { readonly what: "hit" | "svm" | "immediate" | "deferred" | "array"; readonly size: number }
+) =>
   Effect.suspend(() => {
     const interpreter = python()
     const json = JSON.stringify(request)

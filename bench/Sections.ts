@@ -7,6 +7,7 @@ import * as Core from "./sections/Core.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
+import * as SharedMemory from "./sections/SharedMemory.ts"
 import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
 
 export const all = [
@@ -15,6 +16,7 @@ export const all = [
   Contention.section,
   TouchedWorkload.section,
   Allocation.section,
+  SharedMemory.section,
   Memory.section,
   Clear.section,
   Arrays.section,

@@ -53,6 +53,54 @@ export * as ScanKernel from "./kernels/ScanKernel.ts"
 export * as BufferUsage from "./domain/BufferUsage.ts"
 
 /**
+ * What one multiprocessor of an NVIDIA GPU holds.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as ComputeCapability from "./domain/characterisation/ComputeCapability.ts"
+
+/**
+ * PyCUDA's figures of an NVIDIA device, and its rounding for coalesced access.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as DeviceData from "./domain/characterisation/DeviceData.ts"
+
+/**
+ * Conflicts of work items that access local memory at the same time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
+
+/**
+ * How many blocks of a kernel run on a multiprocessor at a time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as Occupancy from "./domain/characterisation/Occupancy.ts"
+
+/**
+ * What follows from what an OpenCL device says of itself.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
+
+/**
+ * How long transfers take, measured.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as TransferSpeed from "./services/TransferSpeed.ts"
+
+/**
  * What is known of an open device.
  *
  * @category devices
@@ -101,6 +149,54 @@ export * as GpuError from "./domain/GpuError.ts"
 export * as HostData from "./domain/HostData.ts"
 
 /**
+ * Image data in typed arrays of the host.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageArray from "./domain/images/ImageArray.ts"
+
+/**
+ * What kind of number a channel of an image is in a kernel.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageChannel from "./domain/images/ImageChannel.ts"
+
+/**
+ * The values of an element's channels, and its bytes.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageElement from "./domain/images/ImageElement.ts"
+
+/**
+ * What one element of an image is.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageFormat from "./domain/images/ImageFormat.ts"
+
+/**
+ * The dimensions of an image, and parts of it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageShape from "./domain/images/ImageShape.ts"
+
+/**
+ * What an image may be used for, as flags.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageUsage from "./domain/images/ImageUsage.ts"
+
+/**
  * Kernel definitions: arguments, and a body per language.
  *
  * @category kernels
@@ -115,6 +211,14 @@ export * as Kernel from "./domain/Kernel.ts"
  * @since 0.1.0
  */
 export * as KernelArgument from "./domain/KernelArgument.ts"
+
+/**
+ * Images as a host kernel sees them.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as KernelImage from "./domain/images/KernelImage.ts"
 
 /**
  * Byte limits: bytes, sizes with units, shares of a device's memory.
@@ -139,6 +243,22 @@ export * as PoolCore from "./domain/PoolCore.ts"
  * @since 0.1.0
  */
 export * as PoolStats from "./domain/PoolStats.ts"
+
+/**
+ * Regions of rows within linear memory.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as Rectangle from "./domain/Rectangle.ts"
+
+/**
+ * How a kernel reads an image between and beyond its elements.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as SamplerOptions from "./domain/images/SamplerOptions.ts"
 
 /**
  * From the bytes of a request to those of its block.
@@ -197,6 +317,30 @@ export * as DeviceBuffer from "./services/DeviceBuffer.ts"
 export * as DeviceContext from "./services/DeviceContext.ts"
 
 /**
+ * One image on a device, as a backend makes it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as DeviceImage from "./services/images/DeviceImage.ts"
+
+/**
+ * One sampler on a device, as a backend makes it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as DeviceSampler from "./services/images/DeviceSampler.ts"
+
+/**
+ * Results that are computed once for each open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceMemo from "./services/DeviceMemo.ts"
+
+/**
  * The arguments of one dispatch.
  *
  * @category kernels
@@ -211,6 +355,38 @@ export * as DispatchArguments from "./services/DispatchArguments.ts"
  * @since 0.1.0
  */
 export * as FaultyAllocator from "./services/allocators/FaultyAllocator.ts"
+
+/**
+ * What a backend gives so that images can be built on it.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
+export * as ImageDriver from "./services/images/ImageDriver.ts"
+
+/**
+ * What operations on images take: a lease or an image of its own.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageLike from "./services/images/ImageLike.ts"
+
+/**
+ * The image pool: layers, leases, statistics.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImagePool from "./services/images/ImagePool.ts"
+
+/**
+ * Images on one device: writes, reads, fills, copies, mappings, samplers.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as Images from "./services/images/Images.ts"
 
 /**
  * Compiled kernels of a device.
@@ -237,6 +413,30 @@ export * as LeaseHolder from "./services/LeaseHolder.ts"
 export * as LimitingAllocator from "./services/allocators/LimitingAllocator.ts"
 
 /**
+ * Buffers made from the program's own data, and where the memory of buffers is.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as MemoryObjects from "./services/memory/MemoryObjects.ts"
+
+/**
+ * Device memory as typed arrays of the host.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as Mapping from "./services/mapping/Mapping.ts"
+
+/**
+ * A part of an image as a typed array, for as long as a scope is open.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as MappedImage from "./services/images/MappedImage.ts"
+
+/**
  * An allocator that counts bytes and allocations.
  *
  * @category allocators
@@ -253,6 +453,22 @@ export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.
 export * as PooledBuffer from "./services/PooledBuffer.ts"
 
 /**
+ * The lease on an image, and how to end or move it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as PooledImage from "./services/images/PooledImage.ts"
+
+/**
+ * Parts of a buffer that are buffers themselves.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as SubRegion from "./services/memory/SubRegion.ts"
+
+/**
  * What a backend gives so that a queue can be built on it.
  *
  * @category backends
@@ -261,65 +477,17 @@ export * as PooledBuffer from "./services/PooledBuffer.ts"
 export * as QueueDriver from "./services/QueueDriver.ts"
 
 /**
+ * Moments of a queue, to wait for.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as QueueEvent from "./services/QueueEvent.ts"
+
+/**
  * An allocator that knows what was not freed.
  *
  * @category allocators
  * @since 0.1.0
  */
 export * as TrackingAllocator from "./services/allocators/TrackingAllocator.ts"
-
-/**
- * What one multiprocessor of an NVIDIA GPU holds.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as ComputeCapability from "./domain/characterisation/ComputeCapability.ts"
-
-/**
- * PyCUDA's figures of an NVIDIA device, and its rounding for coalesced access.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as DeviceData from "./domain/characterisation/DeviceData.ts"
-
-/**
- * Conflicts of work items that access local memory at the same time.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
-
-/**
- * How many blocks of a kernel run on a multiprocessor at a time.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as Occupancy from "./domain/characterisation/Occupancy.ts"
-
-/**
- * What follows from what an OpenCL device says of itself.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
-
-/**
- * How long transfers take, measured.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as TransferSpeed from "./services/TransferSpeed.ts"
-
-/**
- * Results that are computed once for each open device.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as DeviceMemo from "./services/DeviceMemo.ts"

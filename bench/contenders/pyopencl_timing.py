@@ -1,6 +1,6 @@
 """PyOpenCL's MemoryPool and allocators, timed as the contenders beside this file time ours.
 
-Takes one JSON argument, {"what": "hit" | "immediate" | "deferred" | "array", "size": bytes}, and prints the marked line
+Takes one JSON argument, {"what": "hit" | "svm" | "immediate" | "deferred" | "array", "size": bytes}, and prints the marked line
 that ChildProgram.ts reads: nanoseconds per allocate and release, or per addition of two arrays, one number per round.
 """
 
@@ -9,7 +9,7 @@ import sys
 import time
 
 MARKER = "effect-gpu-pool:bench "
-ROUNDS = {"hit": (5, 15, 20000), "immediate": (5, 15, 1000), "deferred": (5, 15, 1000), "array": (5, 15, 500)}
+ROUNDS = {"hit": (5, 15, 20000), "svm": (5, 15, 20000), "immediate": (5, 15, 1000), "deferred": (5, 15, 1000), "array": (5, 15, 500)}
 
 
 def answer(value):
@@ -55,6 +55,14 @@ def tiny_array(context, queue, size):
     return pyopencl.array.zeros(queue, size // 4, numpy.float32, allocator=pool)
 
 
+def shared_memory(context, queue):
+    try:
+        from pyopencl.tools import SVMAllocator, SVMPool
+    except ImportError as error:
+        missing(f"PyOpenCL: {error}")
+    return SVMPool(SVMAllocator(context, queue=queue))
+
+
 def main():
     request = json.loads(sys.argv[1])
     try:
@@ -75,6 +83,7 @@ def main():
         return
     allocate = {
         "hit": lambda: MemoryPool(ImmediateAllocator(queue)).allocate,
+        "svm": lambda: shared_memory(context, queue),
         "immediate": lambda: ImmediateAllocator(queue),
         "deferred": lambda: DeferredAllocator(context),
     }[request["what"]]()

@@ -224,6 +224,16 @@ const all = names.reduce((flags, [, flag]) => flags | flag, 0)
  */
 export const has = (usage: BufferUsage, flags: BufferUsage): boolean => (usage & flags) === flags
 
+const restrictions = kernelReadOnly | kernelWriteOnly
+
+/**
+ * Whether a buffer of usage `whole` can be used as one of `usage`: it may do less, never more.
+ *
+ * @internal
+ */
+export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
+  (usage & ~(whole | restrictions)) === 0 && has(usage, whole & restrictions)
+
 /**
  * The flags by name, for messages.
  *

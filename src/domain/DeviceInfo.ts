@@ -6,6 +6,18 @@
 import type { DType } from "./DType.ts"
 
 /**
+ * How many images and samplers one kernel can take.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageLimits {
+  readonly maxReadImages: number
+  readonly maxWriteImages: number
+  readonly maxSamplers: number
+}
+
+/**
  * The limits that the library checks before it calls a driver. Sizes are bytes.
  *
  * @category models
@@ -18,6 +30,8 @@ export interface DeviceLimits {
   readonly maxBindingSize: number
   /** Block sizes are rounded up to a multiple of this (WebGPU 4, host and OpenCL 1). */
   readonly granularity: number
+  /** A sub-region begins at a multiple of this, itself a multiple of 4 (WebGPU mostly 256, host 4). */
+  readonly regionAlignment: number
   /** Memory of the device, where the backend tells it. */
   readonly memoryBytes: number | undefined
   /** The byte limit of a pool that names none, or `undefined` for no limit. */
@@ -26,6 +40,8 @@ export interface DeviceLimits {
   readonly maxWorkgroupSize: number
   /** How many buffers one kernel can take. */
   readonly maxVectorArguments: number
+  /** How many images and samplers one kernel can take; nothing where kernels can take none. */
+  readonly images?: ImageLimits | undefined
 }
 
 /**

@@ -185,6 +185,8 @@ export class InvalidRequest extends Data.TaggedClass("InvalidRequest")<{
   readonly problem: string
   /** What to do instead. */
   readonly hint: string
+  /** Where it is wrong, for a text that is parsed: how many UTF-16 units stand before it. */
+  readonly position?: number
 }> {
   get isRetryable(): boolean {
     return false
@@ -305,15 +307,18 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
   readonly label: string | undefined
   /** Requested bytes of the lease. */
   readonly size: number
-  readonly why: "released" | "scopeClosed" | "poolClosed"
+  readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
+  /** What it was; a buffer where nothing is said. */
+  readonly what?: "image" | "sampler" | "mapping" | undefined
 }> {
   get isRetryable(): boolean {
     return false
   }
   get message(): string {
-    const what = `${this.operation}: the buffer ${
-      this.label === undefined ? "" : `"${this.label}" `
-    }of ${this.size} bytes`
+    const label = this.label === undefined ? "" : ` "${this.label}"`
+    const size = this.what === "sampler" ? "" : ` of ${this.size} bytes`
+    const what = `${this.operation}: the ${this.what ?? "buffer"}${label}${size}`
+    if (this.what === "mapping") return `${what} has ended. Use it in its scope, and while what is mapped is live.`
     switch (this.why) {
       case "released":
         return `${what} was released before. Use it inside the scope that acquired it, or transfer the lease.`
@@ -321,6 +326,8 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
         return `${what} belongs to a scope that is closed. Allocate or transfer before the scope closes.`
       case "poolClosed":
         return `${what} belongs to a pool that is closed. Keep the pool's layer alive for as long as its leases.`
+      case "parentReleased":
+        return `${what} is part of a lease that has ended. Keep the lease for as long as its parts are used.`
     }
   }
 }
@@ -357,12 +364,14 @@ export class ForeignBuffer extends Data.TaggedClass("ForeignBuffer")<{
   readonly owner: string
   /** The device that was asked to use it. */
   readonly expected: string
+  /** What it is; a buffer where nothing is said. */
+  readonly what?: "image" | "sampler" | undefined
 }> {
   get isRetryable(): boolean {
     return false
   }
   get message(): string {
-    return `${this.operation}: the buffer ${
+    return `${this.operation}: the ${this.what ?? "buffer"} ${
       this.label === undefined ? "" : `"${this.label}" `
     }belongs to ${this.owner}, ` +
       `not to ${this.expected}. Read it on its own device and write the data to the other one.`

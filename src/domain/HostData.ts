@@ -24,8 +24,13 @@ import { GpuError, invalidRequest } from "./GpuError.ts"
  */
 export type HostData = ArrayBuffer | ArrayBufferView
 
-/** `detached` came with ES2024, later than the library's target. */
-const isDetached = (buffer: ArrayBuffer): boolean => (buffer as { readonly detached?: boolean }).detached === true
+/**
+ * Whether the memory was transferred elsewhere. `detached` came with ES2024, later than the library's target.
+ *
+ * @internal
+ */
+export const isDetached = (buffer: ArrayBuffer): boolean =>
+  (buffer as { readonly detached?: boolean }).detached === true
 
 /**
  * The bytes of `data`, without a copy; InvalidRequest for shared or detached memory, or something else altogether.
@@ -58,6 +63,20 @@ export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer
   }
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
 }
+
+/**
+ * What is wrong with memory that a driver is to keep the address of, or `undefined`: it must stay where it is.
+ *
+ * @internal
+ */
+export const pinProblem = (operation: string, memory: ArrayBuffer): GpuError | undefined =>
+  (memory as { readonly resizable?: boolean }).resizable === true
+    ? invalidRequest(
+      operation,
+      "the data's ArrayBuffer is resizable",
+      "Pass data of a fixed length, which no resize takes away from the device."
+    )
+    : undefined
 
 /**
  * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.

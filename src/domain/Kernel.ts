@@ -5,18 +5,27 @@
  */
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
-import type { Access, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import * as ImageChannel from "./images/ImageChannel.ts"
+import * as Format from "./images/ImageFormat.ts"
+import type { ImageKind } from "./images/ImageShape.ts"
+import type { ReadableImage, Sampler, WritableImage } from "./images/KernelImage.ts"
+import type { Access, ImageAccess, ImageArg, KernelArgument, SamplerArg, VectorArg } from "./KernelArgument.ts"
 import { isReserved } from "./ReservedWords.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
- * What a host body gets: a typed array per vector, a number per scalar, and `<name>_offset` per vector with an offset.
+ * What a host body gets: a typed array per vector, a number per scalar, and `<name>_offset` per vector with an offset;
+ * something to load from, or to store to, per image, and per sampler what `sample` of an image takes.
  *
  * @category models
  * @since 0.1.0
  */
 export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
   & {
-    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D] : number
+    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D]
+      : A extends ImageArg<string, infer Use> ? Use extends "read" ? ReadableImage : WritableImage
+      : A extends SamplerArg ? Sampler
+      : number
   }
   & {
     readonly [A in Args[number] as A extends VectorArg<infer N, DType, true> ? `${N}_offset` : never]: number
@@ -137,7 +146,11 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   problem: options.problem
 })
 
+const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
 const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
+const imageAccesses: ReadonlyArray<ImageAccess> = ["read", "write"]
+const imageKinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "2d", "2dArray", "3d"]
+const imageChannels: ReadonlyArray<ImageChannel.ImageChannel> = ["float", "int", "uint"]
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
 
@@ -146,10 +159,10 @@ const longestName = 128
 
 const operation = "Kernel.make"
 
-const namesOf = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
-  argument._tag === "ScalarArg"
-    ? [argument.name]
-    : [argument.name, `${argument.name}_length`, ...(argument.withOffset ? [`${argument.name}_offset`] : [])]
+const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
+  argument._tag === "VectorArg"
+    ? [argument.name, `${argument.name}_length`, ...(argument.withOffset ? [`${argument.name}_offset`] : [])]
+    : [argument.name]
 
 /**
  * What is wrong with a kernel definition, or `undefined` for a good one.
@@ -169,15 +182,21 @@ export const check = (kernel: Kernel): GpuError | undefined => {
     itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
 }
 
-/** What the types of VectorArg and ScalarArg forbid. */
+/** What the types of the arguments forbid. */
 const argumentProblem = (kernel: Kernel): GpuError | undefined => {
   for (const argument of kernel.args) {
-    if (argument?._tag !== "VectorArg" && argument?._tag !== "ScalarArg") {
+    if (!tags.has(argument?._tag)) {
       return invalidRequest(
         operation,
-        `kernel "${kernel.name}" has an argument that is neither a vector nor a scalar`,
-        "Declare it with KernelArgument.VectorArg or KernelArgument.ScalarArg."
+        `kernel "${kernel.name}" has an argument that is neither a vector nor a scalar, nor an image or a sampler`,
+        "Declare it with KernelArgument.VectorArg, ScalarArg, ImageArg or SamplerArg."
       )
+    }
+    if (argument._tag === "SamplerArg") continue
+    if (argument._tag === "ImageArg") {
+      const problem = imageProblem(kernel, argument)
+      if (problem !== undefined) return problem
+      continue
     }
     if (!isDType(argument.dtype)) return unknownDType(kernel, argument.dtype, `of argument "${argument.name}"`)
     if (argument._tag === "VectorArg" && !accesses.has(argument.access)) {
@@ -190,6 +209,43 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
   }
   return undefined
 }
+
+const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
+  const { access, channel, format, kind, name } = argument
+  const of = `of image "${String(name)}" in kernel "${kernel.name}"`
+  const unknown = unknownChoice("access", access, imageAccesses, of) ?? unknownChoice("kind", kind, imageKinds, of) ??
+    unknownChoice("channel", channel, imageChannels, of)
+  if (unknown !== undefined) return unknown
+  if (format === undefined) {
+    return access === "read" ? undefined : invalidRequest(
+      operation,
+      `the format ${of} is missing, which the kernel writes`,
+      "Name it, as ImageFormat.rgba8: WGSL declares the format of what it writes."
+    )
+  }
+  const wrong = Format.problem(format)
+  if (wrong !== undefined) {
+    return invalidRequest(operation, `the format ${of}: ${wrong}`, "Take one of ImageFormat.all.")
+  }
+  const formatted = ImageChannel.of(format)
+  return formatted === channel ? undefined : invalidRequest(
+    operation,
+    `the channel "${channel}" ${of} does not fit its format ${Format.format(format)}`,
+    `Leave the channel out, or say "${formatted}".`
+  )
+}
+
+const unknownChoice = <A extends string>(
+  what: string,
+  value: A,
+  choices: ReadonlyArray<A>,
+  of: string
+): GpuError | undefined =>
+  choices.includes(value) ? undefined : invalidRequest(
+    operation,
+    `the ${what} ${shown(value)} ${of} is unknown`,
+    `Use one of ${choices.join(", ")}.`
+  )
 
 const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
   invalidRequest(

@@ -1,11 +1,14 @@
 /**
  * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a
- * number.
+ * number; and beside them `ImageArg` for an image and `SamplerArg` for how it is read.
  *
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
  */
 import type { DType } from "./DType.ts"
+import * as ImageChannel from "./images/ImageChannel.ts"
+import * as Format from "./images/ImageFormat.ts"
+import type { ImageKind } from "./images/ImageShape.ts"
 
 /**
  * How a kernel uses a vector.
@@ -49,12 +52,56 @@ export interface ScalarArg<Name extends string = string, D extends DType = DType
 }
 
 /**
+ * How a kernel uses an image: no kernel reads and writes the same one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageAccess = "read" | "write"
+
+/**
+ * An image argument. In a WGSL or OpenCL C body its name is the image, for the functions that the language has for it; a
+ * host body gets a `KernelImage.ReadableImage` or a `KernelImage.WritableImage`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageArg<Name extends string = string, A extends ImageAccess = ImageAccess> {
+  readonly _tag: "ImageArg"
+  readonly name: Name
+  readonly access: A
+  readonly kind: ImageKind
+  readonly channel: ImageChannel.ImageChannel
+  /** The format that images must have; any with such channels without it. An image that is written has one. */
+  readonly format: Format.ImageFormat | undefined
+}
+
+/**
+ * A sampler argument: how images are read at coordinates between and beyond their elements.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SamplerArg<Name extends string = string> {
+  readonly _tag: "SamplerArg"
+  readonly name: Name
+}
+
+/**
+ * An argument that has numbers. Kernels made of expressions take only these.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumericArgument = VectorArg | ScalarArg
+
+/**
  * Any argument of a kernel.
  *
  * @category models
  * @since 0.1.0
  */
-export type KernelArgument = VectorArg | ScalarArg
+export type KernelArgument = NumericArgument | ImageArg | SamplerArg
 
 /**
  * What a buffer argument can say beyond its type and name.
@@ -120,3 +167,99 @@ export const ScalarArg = <D extends DType, Name extends string>(dtype: D, name: 
   dtype,
   name
 })
+
+/**
+ * What an image argument can say beyond its name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageOptions {
+  /** `"read"` without it. */
+  readonly access?: ImageAccess | undefined
+  /** `"2d"` without it. */
+  readonly kind?: ImageKind | undefined
+  /** What a body reads or writes: that of the format, or `"float"` without one. */
+  readonly channel?: ImageChannel.ImageChannel | undefined
+  /** An image that is written needs it, since WGSL declares it. */
+  readonly format?: Format.ImageFormat | undefined
+}
+
+/**
+ * Declares an image argument; without options a two-dimensional one that kernels read as floats.
+ *
+ * **Example** (A picture in, a picture out)
+ *
+ * ```ts
+ * import { ImageFormat, Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const mirror = Kernel.make({
+ *   name: "mirror",
+ *   args: [
+ *     KernelArgument.ImageArg("picture"),
+ *     KernelArgument.ImageArg("mirrored", { access: "write", format: ImageFormat.rgba8 }),
+ *     KernelArgument.ScalarArg("i32", "width")
+ *   ],
+ *   body: {
+ *     wgsl: `
+ *       let x = i32(i) % width;
+ *       let y = i32(i) / width;
+ *       textureStore(mirrored, vec2<i32>(width - 1 - x, y), textureLoad(picture, vec2<i32>(x, y), 0));`,
+ *     opencl: `
+ *       const int x = (int) i % width;
+ *       const int y = (int) i / width;
+ *       write_imagef(mirrored, (int2)(width - 1 - x, y), read_imagef(picture, (int2)(x, y)));`,
+ *     host: (from, to, { mirrored, picture, width }) => {
+ *       for (let i = from; i < to; i++) {
+ *         const [x, y] = [i % width, Math.floor(i / width)]
+ *         mirrored.store(width - 1 - x, y, 0, picture.load(x, y, 0))
+ *       }
+ *     }
+ *   }
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ImageArg = <Name extends string, const Options extends ImageOptions = {}>(
+  name: Name,
+  options?: Options
+): ImageArg<Name, ImageAccessOf<Options>> => ({
+  _tag: "ImageArg",
+  name,
+  access: (options?.access ?? "read") as ImageAccessOf<Options>,
+  kind: options?.kind ?? "2d",
+  channel: options?.channel ?? channelOf(options?.format),
+  format: options?.format
+})
+
+/** Programs without types can pass anything for a format, and a definition never throws. */
+const channelOf = (format: Format.ImageFormat | undefined): ImageChannel.ImageChannel =>
+  format === undefined || Format.problem(format) !== undefined ? "float" : ImageChannel.of(format)
+
+type ImageAccessOf<Options> = Options extends { readonly access: infer A extends ImageAccess } ? A : "read"
+
+/**
+ * Declares a sampler argument. WGSL keeps the name `sampler` for itself.
+ *
+ * **Example** (How a picture is read)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ *
+ * const args = [KernelArgument.ImageArg("picture"), KernelArgument.SamplerArg("smooth_edges")] as const
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> => ({ _tag: "SamplerArg", name })
+
+/**
+ * Whether an argument has numbers.
+ *
+ * @internal
+ */
+export const isNumeric = (argument: KernelArgument): argument is NumericArgument =>
+  argument._tag === "VectorArg" || argument._tag === "ScalarArg"

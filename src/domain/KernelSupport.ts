@@ -4,10 +4,11 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "./DeviceInfo.ts"
+import type { DeviceInfo, ImageLimits } from "./DeviceInfo.ts"
 import * as DType from "./DType.ts"
 import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "./GpuError.ts"
 import type { Kernel } from "./Kernel.ts"
+import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
 
 type Bodies = Kernel["body"]
 
@@ -23,7 +24,8 @@ const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kern
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
     limitProblem(kernel, info, "maxVectorArguments", kernel.args.filter(({ _tag }) => _tag === "VectorArg").length) ??
-    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize)
+    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize) ??
+    imagesProblem(kernel, info)
 
 /**
  * The kernel's body in a backend's language, or Unsupported.
@@ -46,8 +48,9 @@ export const bodyOf = <L extends keyof Bodies>(
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
   const operation = operationOf(kernel)
-  for (const { dtype, name } of kernel.args) {
-    const problem = typeProblem(operation, info, dtype, `argument "${name}"`)
+  for (const argument of kernel.args) {
+    if (!isNumeric(argument)) continue
+    const problem = typeProblem(operation, info, argument.dtype, `argument "${argument.name}"`)
     if (problem !== undefined) return problem
   }
   for (const dtype of kernel.dtypes) {
@@ -100,3 +103,26 @@ const limitProblem = (
   requested <= limits[limitName] ? undefined : makeError(
     new LimitExceeded({ operation: operationOf(kernel), requested, limitName, limit: limits[limitName] })
   )
+
+const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument) => boolean } = {
+  maxReadImages: (argument) => argument._tag === "ImageArg" && argument.access === "read",
+  maxWriteImages: (argument) => argument._tag === "ImageArg" && argument.access === "write",
+  maxSamplers: ({ _tag }) => _tag === "SamplerArg"
+}
+
+/** How many images and samplers it takes; a device may have none at all. */
+const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): GpuError | undefined => {
+  if (kernel.args.every(isNumeric)) return undefined
+  const operation = operationOf(kernel)
+  const { images } = limits
+  if (images === undefined) {
+    const hint = "Use buffers, or a device that has images."
+    return makeError(new Unsupported({ operation, backend, feature: `images in kernels on ${name}`, hint }))
+  }
+  for (const limitName of Object.keys(imageUses) as Array<keyof ImageLimits>) {
+    const requested = kernel.args.filter(imageUses[limitName]).length
+    const limit = images[limitName]
+    if (requested > limit) return makeError(new LimitExceeded({ operation, requested, limitName, limit }))
+  }
+  return undefined
+}

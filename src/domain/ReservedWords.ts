@@ -1,5 +1,6 @@
 /**
- * Words that an argument or kernel cannot be called, because WGSL or OpenCL C keeps them for itself.
+ * Words that an argument or kernel cannot be called, because WGSL or OpenCL C keeps them for itself, or because the
+ * generated code needs them.
  *
  * A name that only one language forbids would be an error on one backend alone, so all are forbidden on every backend.
  *
@@ -28,9 +29,34 @@ const openClC =
   "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while " +
   "bool half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t queue_t clk_event_t " +
   "ndrange_t reserve_id_t pipe global local constant private generic kernel read_only write_only read_write " +
-  "image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t image3d_t"
+  "image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t image3d_t image2d_depth_t " +
+  "image2d_array_depth_t image2d_msaa_t image2d_array_msaa_t image2d_msaa_depth_t image2d_array_msaa_depth_t"
 
-const reserved: ReadonlySet<string> = new Set([...wgsl.split(" "), ...openClC.split(" ")])
+/**
+ * What the generated WGSL says around a body. Programs may take these names for their own, but a buffer, an image or a
+ * sampler so called would take them from the declarations as well.
+ */
+const generated = "array storage uniform read write read_write f32 i32 u32 f16 vec3 sampler " +
+  "texture_1d texture_2d texture_2d_array texture_3d " +
+  "texture_storage_1d texture_storage_2d texture_storage_2d_array texture_storage_3d"
+
+const texelTypes = "8unorm 8snorm 8uint 8sint 16unorm 16snorm 16uint 16sint 16float 32uint 32sint 32float".split(" ")
+
+/** As `rgba8unorm`: a storage texture names one. */
+const texelFormats: ReadonlyArray<string> = [
+  ...["r", "rg", "rgba"].flatMap((channels) => texelTypes.map((type) => channels + type)),
+  "bgra8unorm",
+  "rgb10a2unorm",
+  "rgb10a2uint",
+  "rg11b10ufloat"
+]
+
+const reserved: ReadonlySet<string> = new Set([
+  ...wgsl.split(" "),
+  ...openClC.split(" "),
+  ...generated.split(" "),
+  ...texelFormats
+])
 
 /**
  * Whether some language keeps the word for itself.

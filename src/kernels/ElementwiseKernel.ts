@@ -8,7 +8,7 @@
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Kernel from "../domain/Kernel.ts"
-import type { KernelArgument, VectorArg } from "../domain/KernelArgument.ts"
+import type { NumericArgument, VectorArg } from "../domain/KernelArgument.ts"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
 import { dtypesOf, ownVectorsOf } from "./expression/Inspection.ts"
@@ -36,7 +36,7 @@ import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
  * @category models
  * @since 0.1.0
  */
-export type Inputs<Args extends ReadonlyArray<KernelArgument>> = {
+export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
   readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<A["dtype"]>
 }
 
@@ -56,7 +56,7 @@ export type Inputs<Args extends ReadonlyArray<KernelArgument>> = {
  * @category models
  * @since 0.1.0
  */
-export type Outputs<Args extends ReadonlyArray<KernelArgument>> =
+export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
   & {
     readonly [A in Args[number] as A extends VectorArg & { readonly access: "write" } ? A["name"] : never]: Expr.Expr<
       A["dtype"]
@@ -88,7 +88,7 @@ export type Outputs<Args extends ReadonlyArray<KernelArgument>> =
  * @category models
  * @since 0.1.0
  */
-export interface ElementwiseOptions<Args extends ReadonlyArray<KernelArgument>> {
+export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>> {
   readonly name: string
   readonly args: Args
   /** The expressions, all of them computed before the first is stored: so an argument may be input and output. */
@@ -138,7 +138,7 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<KernelArgument>> 
  * @category constructors
  * @since 0.1.0
  */
-export const make = <const Args extends ReadonlyArray<KernelArgument>>(
+export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   options: ElementwiseOptions<Args>
 ): Kernel.Kernel<Args> => {
   const operation = operationOf(maker, options?.name)
@@ -156,7 +156,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(
 const maker = "ElementwiseKernel.make"
 
 /** What the program's function answers, which may be anything. */
-const outputsOf = <Args extends ReadonlyArray<KernelArgument>>(
+const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
   operation: string,
   options: ElementwiseOptions<Args>
 ): Readonly<Record<string, Expr.Expr | undefined>> | GpuError => {
@@ -181,7 +181,7 @@ const outputsOf = <Args extends ReadonlyArray<KernelArgument>>(
  *
  * @internal
  */
-export const generate = <const Args extends ReadonlyArray<KernelArgument>>(options: {
+export const generate = <const Args extends ReadonlyArray<NumericArgument>>(options: {
   readonly name: string
   readonly args: Args
   readonly outputs: Readonly<Record<string, Expr.Expr | undefined>>
@@ -213,7 +213,7 @@ interface Store {
 }
 
 const storesOf = (
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   outputs: Readonly<Record<string, Expr.Expr | undefined>>
 ): ReadonlyArray<Store> =>
   args.flatMap((vector) => {
@@ -228,7 +228,7 @@ const itemBody = (language: Language, stores: ReadonlyArray<Store>): string => {
 }
 
 /** In vector instructions where there are some for all of it. Compiled when it first runs, as JavaScript is. */
-const hostBody = <Args extends ReadonlyArray<KernelArgument>>(
+const hostBody = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args,
   stores: ReadonlyArray<Store>
@@ -254,7 +254,7 @@ const storing = (language: Language, stores: ReadonlyArray<Store>): Statements =
 }
 
 const itemwiseVectors = (
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   expressions: ReadonlyArray<Expr.Expr>
 ): ReadonlyArray<string> => {
   const read = ownVectorsOf(expressions)

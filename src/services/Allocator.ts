@@ -5,7 +5,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as BufferRequest from "../domain/BufferRequest.ts"
@@ -15,6 +15,7 @@ import * as CallSite from "./CallSite.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
+import { giveBackUnsafe, logged } from "./memory/GivingBack.ts"
 
 /**
  * What one `allocate` may say.
@@ -75,24 +76,15 @@ export class Allocator extends Context.Service<Allocator, {
   readonly immediate: boolean
 }>()("effect-gpu-pool/Allocator") {}
 
-/** A driver error while giving back fails nobody's work: it is logged. */
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
-  Effect.catch(
-    Effect.suspend(() => freeUnsafe(buffer)),
-    (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
-  )
+  logged(() => freeUnsafe(buffer))
 
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const { driver } = yield* CommandQueue
 
-    const freeUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
-      const flushed = driver.flushUnsafe()
-      const destroyed = device.destroyBufferUnsafe(buffer)
-      // Nothing can be submitted to a lost device, and nothing has to be.
-      return Exit.isFailure(flushed) && device.status.error === undefined ? flushed : destroyed
-    }
+    const freeUnsafe = (buffer: DeviceBuffer) => giveBackUnsafe(device, driver, buffer)
 
     const create = (bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined) =>
       Effect.suspend(() => {

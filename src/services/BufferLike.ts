@@ -6,6 +6,7 @@
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
 import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
+import * as HostData from "../domain/HostData.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 
@@ -57,15 +58,23 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
 export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
   if (buffer instanceof DeviceBuffer) {
     if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
-    return buffer.destroyed
-      ? makeError(new BufferReleased({ operation, label: buffer.label, size: buffer.size, why: "released" }))
-      : undefined
+    if (!buffer.destroyed) return pinnedProblem(operation, buffer)
+    const { ended = "released", label, size } = buffer
+    return makeError(new BufferReleased({ operation, label, size, why: ended }))
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
   const { info } = buffer.list.pool
   return info === owner ? undefined : foreign(operation, buffer, info, owner)
 }
+
+/** The driver still has the address of memory that the program gave away. */
+const pinnedProblem = (operation: string, { root }: DeviceBuffer): GpuError | undefined =>
+  root.pinned === undefined || !HostData.isDetached(root.pinned.buffer) ? undefined : invalidRequest(
+    operation,
+    "the ArrayBuffer that the buffer uses as its memory is detached",
+    "Transfer the data only after the scope of MemoryObjects.fromHost has closed, or let it be copied."
+  )
 
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>

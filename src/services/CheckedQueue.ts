@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRange from "../domain/BufferRange.ts"
@@ -14,11 +13,14 @@ import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { CommandQueue, ElementType } from "./CommandQueue.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import * as DispatchArguments from "./DispatchArguments.ts"
 import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
+import * as BufferAccess from "./mapping/BufferAccess.ts"
+import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
+import { QueueEvent } from "./QueueEvent.ts"
+import { RectangleCommands } from "./RectangleCommands.ts"
 
 type Service = CommandQueue["Service"]
 
@@ -32,6 +34,10 @@ export class CheckedQueue implements Service {
   readonly driver: QueueDriver
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
+  readonly copyRect: Service["copyRect"]
+  readonly writeRect: Service["writeRect"]
+  readonly readRect: Service["readRect"]
+  readonly readRectInto: Service["readRectInto"]
 
   constructor(options: {
     readonly driver: QueueDriver
@@ -42,6 +48,11 @@ export class CheckedQueue implements Service {
     this.driver = options.driver
     this.#device = options.device
     this.#cache = options.cache
+    const rectangles = new RectangleCommands(options.driver, this.#problem)
+    this.copyRect = rectangles.copy
+    this.writeRect = rectangles.write
+    this.readRect = rectangles.read
+    this.readRectInto = rectangles.readInto
   }
 
   readonly write: Service["write"] = (target, data, options) =>
@@ -103,10 +114,12 @@ export class CheckedQueue implements Service {
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
-      if (from === to) {
+      if (from.sharesMemory(to)) {
         return invalidRequest(
           operation,
-          "source and target are the same buffer",
+          `source and target are ${
+            (from.parent ?? to.parent) === undefined ? "the same buffer" : "parts of one buffer"
+          }`,
           "WebGPU forbids a copy within one buffer: go through a second one."
         )
       }
@@ -148,15 +161,12 @@ export class CheckedQueue implements Service {
 
   readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.driver.finish)
 
+  readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.driver, this.driver.positionUnsafe()))
+
   /** Why a buffer cannot be used at all for an operation that needs `usage`. */
   readonly #problem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
     const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
-    if (problem !== undefined || BufferUsage.has(buffer.usage, usage)) return problem
-    return invalidRequest(
-      operation,
-      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage)}`,
-      "Name that flag in the usage when you allocate."
-    )
+    return problem ?? BufferAccess.problem(operation, buffer, usage)
   }
 
   /** The source is usable and the offset a good one. */
@@ -193,12 +203,14 @@ export class CheckedQueue implements Service {
     count: number
   ): Effect.Effect<void, GpuError> {
     if (compiled.released) return this.#compileAndRecord(kernel, args, count)
-    const bound = DispatchArguments.bind(kernel, args, count, this.#device.info, this.#problem)
+    const { info, status } = this.#device
+    const bound = DispatchArguments.bind(kernel, args, count, info, this.#problem, status.error)
     if (bound instanceof GpuError) return bound
     if (count === 0) return Exit.void
-    const { scalars, vectors } = bound
-    const exit = this.driver.dispatchUnsafe({ compiled, vectors, scalars, count })
-    return Exit.isSuccess(exit) ? exit : distrustUnproven(exit, ...vectors.map((vector) => vector.buffer))
+    const { images, samplers, scalars, vectors } = bound
+    const exit = this.driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
+    if (Exit.isSuccess(exit)) return exit
+    return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }
 }
 
@@ -231,22 +243,3 @@ const readBytes = <A extends ArrayBufferView>(
     "Pass an integer, or leave it out to read up to the buffer's end."
   )
 }
-
-/**
- * A deferred block shows only at its first use that its memory does not exist; it must never be leased again. A refusal
- * that the memory has no part in, as one over a limit, says nothing about the block.
- *
- * @see pyopencl.tools.DeferredAllocator
- */
-const distrustUnproven = (
-  exit: Exit.Exit<void, GpuError>,
-  ...buffers: ReadonlyArray<DeviceBuffer>
-): Exit.Exit<void, GpuError> => {
-  if (Exit.isSuccess(exit) || !exit.cause.reasons.some(isAboutMemory)) return exit
-  for (const buffer of buffers) buffer.recyclable = false
-  return exit
-}
-
-const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
-  Cause.isFailReason(reason) &&
-  (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")

@@ -7,18 +7,21 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
+import type * as Rectangle from "../domain/Rectangle.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { CheckedQueue } from "./CheckedQueue.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 import type { KernelCache } from "./KernelCache.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
+import * as QueueEvent from "./QueueEvent.ts"
 
 /**
  * A typed array class, such as `Float32Array`, that says how bytes are read.
@@ -81,6 +84,43 @@ export interface CopyOptions {
 }
 
 /**
+ * A region, and how it lies in the two buffers between which `copyRect` copies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyRectOptions {
+  readonly region: Rectangle.Region
+  /** In the source; at its start and packed without it. */
+  readonly source?: Rectangle.Placement | undefined
+  /** In the target; at its start and packed without it. */
+  readonly target?: Rectangle.Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer that `readRect` reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReadRectOptions {
+  readonly region: Rectangle.Region
+  /** In the buffer; at its start and packed without it. */
+  readonly buffer?: Rectangle.Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostRectOptions extends ReadRectOptions {
+  /** In the host's array, at any byte; at its start and packed without it. */
+  readonly host?: Rectangle.Placement | undefined
+}
+
+/**
  * The service: one queue on one device. Each backend's layer provides it.
  *
  * Operations that return at once only record work; its failures (DriverError with the labels of the commands) are told
@@ -134,6 +174,32 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     pattern: number,
     options?: FillOptions
   ) => Effect.Effect<void, GpuError>
+  /** Copies a region of rows between two different buffers of the device. */
+  readonly copyRect: (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Puts a region of rows of host data into a buffer. The data is copied before the effect completes. */
+  readonly writeRect: (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: HostRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Reads a region of rows into a new typed array, packed. */
+  readonly readRect: <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ) => Effect.Effect<A, GpuError>
+  /** Reads a region of rows into a place in `target`. */
+  readonly readRectInto: (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: HostRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** What was recorded until now, as a value to wait for. */
+  readonly event: Effect.Effect<QueueEvent.QueueEvent>
   /** Runs `count` items of a kernel; its arguments by name. Compiles the kernel on first use. */
   readonly dispatch: <const Args extends ReadonlyArray<KernelArgument>>(
     kernel: Kernel<Args>,
@@ -361,3 +427,209 @@ export const flush: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.u
  * @since 0.1.0
  */
 export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.use((queue) => queue.finish)
+
+/**
+ * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
+ * byte, the row's length and the pitches are multiples of 4, on every backend alike.
+ *
+ * **Example** (A quarter of a picture of 512 x 512 pixels)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const quarter = (picture: PooledBuffer.PooledBuffer, part: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.copyRect(picture, part, {
+ *     region: [256 * 4, 256],
+ *     source: { origin: [256 * 4, 256], rowPitch: 512 * 4 }
+ *   })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy with `src_origin`
+ * @category accessors
+ * @since 0.1.0
+ */
+export const copyRect = (
+  source: BufferLike.BufferLike,
+  target: BufferLike.BufferLike,
+  options: CopyRectOptions
+): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copyRect(source, target, options))
+
+/**
+ * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
+ * at any byte, the buffer's side as {@link copyRect} says.
+ *
+ * **Example** (The middle of a small matrix)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(4 * 4 * 4)
+ *   yield* CommandQueue.fill(x, 0)
+ *   yield* CommandQueue.writeRect(x, Uint32Array.of(1, 2, 3, 4), {
+ *     region: [2 * 4, 2],
+ *     buffer: { origin: [4, 1], rowPitch: 4 * 4 }
+ *   })
+ *   return Array.from(yield* CommandQueue.read(x, Uint32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0]
+ * ```
+ *
+ * @see pyopencl.enqueue_copy with `buffer_origin`
+ * @category accessors
+ * @since 0.1.0
+ */
+export const writeRect = (
+  target: BufferLike.BufferLike,
+  data: HostData.HostData,
+  options: HostRectOptions
+): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.writeRect(target, data, options))
+
+/**
+ * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
+ *
+ * **Example** (A column of a matrix)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(24)
+ *   yield* CommandQueue.write(x, Uint32Array.of(1, 2, 3, 4, 5, 6))
+ *   const column = yield* CommandQueue.readRect(x, Uint32Array, {
+ *     region: [4, 2],
+ *     buffer: { origin: [4], rowPitch: 12 }
+ *   })
+ *   return Array.from(column)
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [2, 5]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readRect = <A extends ArrayBufferView>(
+  source: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: ReadRectOptions
+): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+
+/**
+ * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
+ * in one step, so an interrupted read leaves it as it was.
+ *
+ * **Example** (A tile of a frame that the program keeps)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const frame = new Uint8Array(640 * 480 * 4)
+ * const showTile = (tile: PooledBuffer.PooledBuffer, x: number, y: number) =>
+ *   CommandQueue.readRectInto(tile, frame, {
+ *     region: [64 * 4, 64],
+ *     host: { origin: [x * 4, y], rowPitch: 640 * 4 }
+ *   })
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readRectInto = (
+  source: BufferLike.BufferLike,
+  target: HostData.HostData,
+  options: HostRectOptions
+): Effect.Effect<void, GpuError, CommandQueue> =>
+  CommandQueue.use((queue) => queue.readRectInto(source, target, options))
+
+/**
+ * Everything that was recorded until now, as a value to wait for with {@link QueueEvent}. It costs nothing: there is no
+ * driver object behind it, and nothing to release.
+ *
+ * **Example** (Waiting for the first half only)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, QueueEvent } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const halves = Effect.fnUntraced(function*(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
+ *   yield* CommandQueue.fill(first, 1)
+ *   const filled = yield* CommandQueue.event
+ *   yield* CommandQueue.fill(second, 2)
+ *   yield* QueueEvent.wait(filled)
+ * })
+ * ```
+ *
+ * @see pyopencl.enqueue_marker
+ * @category events
+ * @since 0.1.0
+ */
+export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
+
+/**
+ * The result of an effect together with the event of all that was recorded by its end.
+ *
+ * **Example** (Handing work on with its event)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const cleared = (x: PooledBuffer.PooledBuffer) => CommandQueue.withEvent(CommandQueue.fill(x, 0))
+ * ```
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export const withEvent = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<[result: A, event: QueueEvent.QueueEvent], E, R | CommandQueue> =>
+  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [result, event]))
+
+/**
+ * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
+ * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
+ * the effect.
+ *
+ * **Example** (Work of one device after that of another)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer, QueueEvent } from "effect-gpu-pool"
+ *
+ * const clearAfter = (events: ReadonlyArray<QueueEvent.QueueEvent>, x: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.fill(x, 0).pipe(CommandQueue.after(events))
+ * ```
+ *
+ * @see the `wait_for` of PyOpenCL's enqueue functions
+ * @category events
+ * @since 0.1.0
+ */
+export const after: {
+  (
+    events: Iterable<QueueEvent.QueueEvent>
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | CommandQueue>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    events: Iterable<QueueEvent.QueueEvent>
+  ): Effect.Effect<A, E | GpuError, R | CommandQueue>
+} = dual(
+  2,
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    events: Iterable<QueueEvent.QueueEvent>
+  ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
+    CommandQueue.use(({ driver }) => {
+      const others = Array.from(events).filter((event) => event?.driver !== driver)
+      if (others.length === 0) return effect
+      return Effect.andThen(Effect.forEach(others, QueueEvent.wait, { discard: true }), effect)
+    })
+)

@@ -3,14 +3,32 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { BufferReleased } from "../domain/GpuError.ts"
+import type { Attachments } from "./memory/Attachments.ts"
+
+/**
+ * Where a sub-region lies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Part {
+  /** The buffer that it is a part of, which is no region itself. */
+  readonly parent: DeviceBuffer
+  /** Its first byte there. */
+  readonly origin: number
+}
 
 /**
  * A buffer as the driver gave it: around a GPUBuffer, a cl_mem or an ArrayBuffer. Programs hold leases
  * (`PooledBuffer`) instead; a device buffer is what an Allocator hands out, and whoever allocated it frees it.
  *
- * Each backend has a subclass of its own and unwraps only that.
+ * Each backend has a subclass of its own and unwraps only that. Two of them are equal (`Equal.equals`) when they are the
+ * same driver object, as one that was allocated and one that was adopted by its handle, or the same part of one.
  *
  * **Example** (The buffers of a backend of your own)
  *
@@ -30,7 +48,7 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
  * @category models
  * @since 0.1.0
  */
-export abstract class DeviceBuffer {
+export abstract class DeviceBuffer implements Equal.Equal {
   /** The open device that made it, compared by identity. */
   readonly owner: DeviceInfo
   /** Bytes that can be addressed. */
@@ -45,12 +63,55 @@ export abstract class DeviceBuffer {
    * not exist, so no pool leases it again.
    */
   recyclable = true
+  /** For a sub-region the buffer that it is a part of, `undefined` for every other. */
+  readonly parent: DeviceBuffer | undefined
+  /** The first byte of a sub-region in its parent, 0 for every other. */
+  readonly origin: number
 
-  constructor(owner: DeviceInfo, size: number, usage: BufferUsage, label: string | undefined) {
+  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
+  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
+  /** Why it ended, where that is more than that it was released. @internal */
+  ended: BufferReleased["why"] | undefined = undefined
+  /** @internal */
+  attached: Attachments | undefined = undefined
+
+  constructor(
+    owner: DeviceInfo,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    part?: Part | undefined
+  ) {
     this.owner = owner
     this.size = size
     this.usage = usage
     this.label = label
+    this.parent = part?.parent
+    this.origin = part === undefined ? 0 : part.origin
+  }
+
+  /** The whole allocation: its parent, or itself. */
+  get root(): DeviceBuffer {
+    return this.parent ?? this
+  }
+
+  /** What stands for the driver's object: the same for two buffers around one of them. */
+  get identity(): object {
+    return this
+  }
+
+  /** Whether a write to the one may be seen in the other: all regions of one buffer count as that buffer. */
+  sharesMemory(that: DeviceBuffer): boolean {
+    return this.root.identity === that.root.identity
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return that instanceof DeviceBuffer && this.sharesMemory(that) && this.origin === that.origin &&
+      this.size === that.size && (this.parent === undefined) === (that.parent === undefined)
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this.root.identity)
   }
 
   /** The same as `size`: a device buffer has no slack. */

@@ -11,7 +11,15 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../domain/DriverObjects.ts"
 import type { GpuError } from "../domain/GpuError.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
+
+/**
+ * What becomes of the program's data: a buffer has a copy of it, or uses that very memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostMode = "copy" | "use"
 
 /**
  * The service: one open device. Each backend's layer provides it.
@@ -46,6 +54,28 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     usage: BufferUsage,
     label?: string | undefined
   ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * A buffer with the bytes of the program's `data`, which are a positive number and at most `maxBufferSize`: a copy of
+   * them, or, with mode "use", the very memory, which the buffer keeps. Fails as `createBuffer`, and with Unsupported
+   * where a device cannot use the program's memory. `MemoryObjects.fromHost` checks what arrives here.
+   */
+  readonly createFromHost: (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * A buffer over a part of another one, when called. The parent is no region itself, and alive or kept by a region;
+   * origin, size and usage are checked: `SubRegion.make` does. It is given back by `destroyBufferUnsafe`; the memory of
+   * a parent that was given back before goes with the last of its regions.
+   */
+  readonly createRegionUnsafe: (
+    part: Part,
+    size: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Exit.Exit<DeviceBuffer, GpuError>
   /**
    * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an
    * Allocator sees to that. Destroying a buffer twice does nothing.

@@ -8,9 +8,18 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import * as DType from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
 import type { Kernel } from "../domain/Kernel.ts"
-import type { KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+import {
+  type ImageArg,
+  isNumeric,
+  type KernelArgument,
+  type ScalarArg,
+  type VectorArg
+} from "../domain/KernelArgument.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceSampler } from "./images/DeviceSampler.ts"
+import * as ImageArguments from "./images/ImageArguments.ts"
+import type { ImageLike } from "./images/ImageLike.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import type { VectorBinding } from "./QueueDriver.ts"
 
@@ -32,7 +41,7 @@ export interface OffsetBuffer {
  * @category models
  * @since 0.1.0
  */
-export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number
+export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number | ImageLike | DeviceSampler
 
 /**
  * The values for a kernel's arguments, by name.
@@ -59,7 +68,9 @@ export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number
 export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
   readonly [A in Args[number] as A["name"]]: A extends ScalarArg ? number
     : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
-    : BufferLike.BufferLike
+    : A extends VectorArg ? BufferLike.BufferLike
+    : A extends ImageArg ? ImageLike
+    : DeviceSampler
 }
 
 /**
@@ -67,7 +78,7 @@ export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
  *
  * @internal
  */
-export interface BoundArguments {
+export interface BoundArguments extends ImageArguments.BoundImages {
   readonly vectors: ReadonlyArray<VectorBinding>
   readonly scalars: ReadonlyArray<number>
 }
@@ -83,6 +94,8 @@ interface Shape {
   readonly vectors: ReadonlyArray<VectorArg>
   /** Indices of the itemwise vectors among {@link vectors}. */
   readonly itemwise: ReadonlyArray<number>
+  /** Whether there are images or samplers. */
+  readonly hasImages: boolean
 }
 
 const shapes = new WeakMap<Kernel, Shape>()
@@ -94,15 +107,17 @@ const shapeOf = (kernel: Kernel): Shape => {
   const shape = {
     names: new Set(kernel.args.map(({ name }) => name)),
     vectors,
-    itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : [])
+    itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
+    hasImages: !kernel.args.every(isNumeric)
   }
   shapes.set(kernel, shape)
   return shape
 }
 
 /**
- * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. This stands on
- * the path of every dispatch: what it does each time is one loop over the arguments.
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why the
+ * device is gone, where it is. This stands on the path of every dispatch: what it does each time is one loop over the
+ * arguments, and another one where some are images.
  *
  * @internal
  */
@@ -111,7 +126,8 @@ export const bind = (
   args: Readonly<Record<string, ArgumentValue>>,
   count: number,
   info: DeviceInfo,
-  usable: Usable
+  usable: Usable,
+  lost?: GpuError | undefined
 ): BoundArguments | GpuError => {
   const shape = shapeOf(kernel)
   const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
@@ -125,13 +141,16 @@ export const bind = (
       if (problem !== undefined) return problem
       // Rounded here, so that all backends get the same half however their languages convert.
       scalars.push(argument.dtype === "f16" ? DType.f16round(value as number) : value as number)
-    } else {
+    } else if (argument._tag === "VectorArg") {
       const bound = bindVector(argument, value, info, usable)
       if (isGpuError(bound)) return bound
       vectors.push(bound)
     }
   }
-  return aliasProblem(shape, vectors) ?? itemsProblem(shape, vectors, count) ?? { vectors, scalars }
+  const bound = shape.hasImages ? ImageArguments.bind(kernel, args, info, lost) : ImageArguments.none
+  if (isGpuError(bound)) return bound
+  const { images, samplers } = bound
+  return aliasProblem(shape, vectors) ?? itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
 }
 
 const countProblem = (count: number): GpuError | undefined =>
@@ -197,14 +216,24 @@ const bindVector = (
   if (typeof value !== "object" || value === null) {
     return invalidRequest(operation, `argument "${argument.name}" is ${String(value)}, no buffer`, "Pass a lease.")
   }
-  const buffer = isOffsetBuffer(value) ? value.buffer : value
+  // Whatever else it may be is refused as unusable.
+  const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
   const offset = isOffsetBuffer(value) ? value.offset : 0
   const unusable = usable(operation, buffer, BufferUsage.storage)
   if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusable
-  return accessProblem(argument, buffer) ??
-    sizeProblem(argument, buffer, offset, info) ??
-    { buffer: BufferLike.deviceBuffer(buffer) as DeviceBuffer, size: buffer.size, offset }
+  const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, info)
+  if (problem !== undefined) return problem
+  const memory = BufferLike.deviceBuffer(buffer) as DeviceBuffer
+  return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
 }
+
+/** Elements lie at multiples of their own bytes; where devices align regions to less, only the host finds out. */
+const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
+  origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(
+    operation,
+    `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
+    `Begin the region at a multiple of ${DType.byteSize(dtype)} bytes.`
+  )
 
 /** An array on the device is no buffer, but has one. */
 const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
@@ -271,17 +300,20 @@ const sizeProblem = (
   )
 }
 
-/** WebGPU allows one buffer twice in a dispatch only when nothing writes it. */
+/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever parts of it are bound. */
 const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
   for (let i = 1; i < vectors.length; i++) {
     const { buffer } = vectors[i]!
     for (let j = 0; j < i; j++) {
-      if (vectors[j]!.buffer !== buffer) continue
+      const other = vectors[j]!.buffer
+      if (!other.sharesMemory(buffer)) continue
       const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(
         operation,
-        `the arguments "${first.name}" and "${second.name}" are the same buffer and one of them is written`,
+        `the arguments "${first.name}" and "${second.name}" are ${
+          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "parts of one buffer"
+        } and one of them is written`,
         "Give the kernel two different buffers."
       )
     }

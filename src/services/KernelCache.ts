@@ -91,8 +91,8 @@ export class KernelCache extends Context.Service<KernelCache, {
   /**
    * The compiled form of a kernel; compiles it on the first call. Concurrent calls share one compilation, also when the
    * fiber that started it is interrupted. Fails with InvalidRequest for a malformed definition, Unsupported for a
-   * missing body or element type, LimitExceeded for more vectors or a larger workgroup than the device takes,
-   * DriverError with the compiler's log, or DeviceLost.
+   * missing body or element type, or images that the device has not, LimitExceeded for more vectors, images or samplers
+   * or a larger workgroup than the device takes, DriverError with the compiler's log, or DeviceLost.
    */
   readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
   /** The compiled form when it is there, without a step. Counts a hit. */

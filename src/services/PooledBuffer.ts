@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
@@ -14,12 +16,14 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import type { Budget } from "./leasing/Budget.ts"
 import type { LeaseList } from "./leasing/LeaseList.ts"
+import type { Attachments } from "./memory/Attachments.ts"
 
 /**
  * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each
  * acquire makes a new one, so using it afterwards is a BufferReleased error and never another owner's memory.
  *
- * It implements {@link LeaseHolder}, as everything that holds leases should.
+ * It implements {@link LeaseHolder}, as everything that holds leases should. A lease equals itself alone: two live leases
+ * never share memory, and one that has ended has none.
  *
  * **Example** (Size and capacity)
  *
@@ -39,7 +43,7 @@ import type { LeaseList } from "./leasing/LeaseList.ts"
  * @category models
  * @since 0.1.0
  */
-export class PooledBuffer implements LeaseHolder {
+export class PooledBuffer implements LeaseHolder, Equal.Equal {
   /** Bytes that were asked for. */
   readonly size: number
   /** Bytes of the block, at least `size`. */
@@ -57,6 +61,8 @@ export class PooledBuffer implements LeaseHolder {
   previousInList: PooledBuffer | undefined = undefined
   /** @internal */
   nextInList: PooledBuffer | undefined = undefined
+  /** Sub-regions and mappings, which end before the block goes back. @internal */
+  attached: Attachments | undefined = undefined
   /** Which lease of the pool this is, in order of granting. @internal */
   readonly sequence: number
 
@@ -83,6 +89,14 @@ export class PooledBuffer implements LeaseHolder {
 
   [LeaseHolder](): Iterable<PooledBuffer> {
     return [this]
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return this === that
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this)
   }
 
   toString(): string {

@@ -9,7 +9,10 @@
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../domain/GpuError.ts"
+import type { Extent, Place } from "../domain/Rectangle.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceImage } from "./images/DeviceImage.ts"
+import type { DeviceSampler } from "./images/DeviceSampler.ts"
 import type { CompiledKernel } from "./KernelCache.ts"
 
 /**
@@ -35,7 +38,7 @@ export interface VectorBinding {
 }
 
 /**
- * One dispatch, its arguments in the kernel's order.
+ * One dispatch, its arguments in the kernel's order, each kind for itself.
  *
  * @category models
  * @since 0.1.0
@@ -44,8 +47,34 @@ export interface Dispatch {
   readonly compiled: CompiledKernel
   readonly vectors: ReadonlyArray<VectorBinding>
   readonly scalars: ReadonlyArray<number>
+  readonly images: ReadonlyArray<DeviceImage>
+  readonly samplers: ReadonlyArray<DeviceSampler>
   /** Items, 1 to 2^32 - 1. */
   readonly count: number
+}
+
+/**
+ * What a program does with mapped memory. Only what is mapped to be read has the buffer's contents at first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MapAccess = "read" | "write" | "readwrite"
+
+/**
+ * Memory of a buffer that is mapped, or about to be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DriverMapping {
+  /** The mapped bytes, in queue order. Fails also with errors of recorded work. */
+  readonly memory: Effect.Effect<ArrayBuffer, GpuError>
+  /**
+   * Ends the mapping when called, once, also while `memory` is awaited or after that failed: what was stored is there for
+   * the commands that come, and the memory is detached. On a lost device it succeeds.
+   */
+  readonly unmapUnsafe: () => Exit.Exit<void, GpuError>
 }
 
 /**
@@ -76,13 +105,55 @@ export interface QueueDriver {
     bytes: number,
     pattern: number
   ) => Exit.Exit<void, GpuError>
+  /** Copies a region of rows between two buffers that share no memory. */
+  readonly copyRectUnsafe: (
+    extent: Extent,
+    source: DeviceBuffer,
+    from: Place,
+    target: DeviceBuffer,
+    to: Place
+  ) => Exit.Exit<void, GpuError>
+  /** Writes packed rows to a place in queue order; `rows` is the driver's own, to keep. */
+  readonly writeRectUnsafe: (
+    extent: Extent,
+    target: DeviceBuffer,
+    to: Place,
+    rows: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
   readonly dispatchUnsafe: (dispatch: Dispatch) => Exit.Exit<void, GpuError>
   /** Submits what was recorded. Nothing recorded: no driver call. */
   readonly flushUnsafe: () => Exit.Exit<void, GpuError>
   /** Flushes and reads `bytes` bytes in queue order into memory of its own. Fails also with errors of recorded work. */
   readonly read: (source: DeviceBuffer, offset: number, bytes: number) => Effect.Effect<ArrayBuffer, GpuError>
+  /** As `read`, of a region of rows, which come packed. */
+  readonly readRect: (extent: Extent, source: DeviceBuffer, from: Place) => Effect.Effect<ArrayBuffer, GpuError>
+  /**
+   * Maps `bytes` bytes of a buffer. A driver that leaves it out has no memory that it could show: mappings are then private
+   * copies, read and written back.
+   */
+  readonly mapUnsafe?: (
+    buffer: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    access: MapAccess
+  ) => Exit.Exit<DriverMapping, GpuError>
+  /** A number for what was recorded until now, which only grows: for what comes later it is larger. */
+  readonly positionUnsafe: () => number
+  /** The largest position up to which everything is known to have run. */
+  readonly endedUnsafe: () => number
+  /** Flushes and waits as `finish` does, but only for what was recorded up to a position. */
+  readonly awaitPosition: (position: number) => Effect.Effect<void, GpuError>
   /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
   readonly finish: Effect.Effect<void, GpuError>
+  /**
+   * Brings the memory of buffers to the device or to the host, ahead of their use; `contentUndefined` lets the contents
+   * stay behind. A driver whose memory has one place only leaves it out.
+   */
+  readonly migrateUnsafe?: (
+    buffers: ReadonlyArray<DeviceBuffer>,
+    to: "device" | "host",
+    contentUndefined: boolean
+  ) => Exit.Exit<void, GpuError>
   /**
    * Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does.
    */

@@ -14,6 +14,7 @@ import type { BufferLike } from "../services/BufferLike.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Mapping from "../services/mapping/Mapping.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { closedPool, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
@@ -35,6 +36,29 @@ const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> 
   ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
   ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer))],
   ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
+  [
+    "copy a rectangle from",
+    BufferUsage.copySrc,
+    (buffer) => withGood((other) => CommandQueue.copyRect(buffer, other, { region: [4] }))
+  ],
+  [
+    "copy a rectangle to",
+    BufferUsage.copyDst,
+    (buffer) => withGood((other) => CommandQueue.copyRect(other, buffer, { region: [4] }))
+  ],
+  [
+    "write a rectangle to",
+    BufferUsage.copyDst,
+    (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(4), { region: [4] })
+  ],
+  ["read a rectangle of", BufferUsage.copySrc, (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4] })],
+  [
+    "read a rectangle into an array from",
+    BufferUsage.copySrc,
+    (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(4), { region: [4] })
+  ],
+  ["map for reading", BufferUsage.copySrc, (buffer) => Mapping.map(buffer, Uint8Array, { access: "read" })],
+  ["map for writing", BufferUsage.copyDst, (buffer) => Mapping.map(buffer, Uint8Array, { access: "write" })],
   [
     "dispatch on",
     BufferUsage.storage,

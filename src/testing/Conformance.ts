@@ -23,22 +23,29 @@ import * as CopiesAndFills from "./CopiesAndFills.ts"
 import * as DecoratedAllocators from "./DecoratedAllocators.ts"
 import * as Dispatches from "./Dispatches.ts"
 import * as EventLoop from "./EventLoop.ts"
+import * as Events from "./Events.ts"
 import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
+import * as ImageKernels from "./images/ImageKernels.ts"
+import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
+import * as PooledImages from "./images/PooledImages.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
+import * as Mappings from "./Mappings.ts"
 import * as Openings from "./Openings.ts"
 import * as Ordering from "./Ordering.ts"
 import * as Ownership from "./Ownership.ts"
 import * as PoolOnDevice from "./PoolOnDevice.ts"
 import * as Pressure from "./Pressure.ts"
 import * as RandomCommands from "./RandomCommands.ts"
+import * as Rectangles from "./Rectangles.ts"
+import * as Regions from "./Regions.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Transfers from "./Transfers.ts"
 import * as Waiting from "./Waiting.ts"
 
-export { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
+export { allocator, type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 export { Mismatch } from "./Expect.ts"
 export { register, type TestFramework } from "./TestFramework.ts"
 
@@ -59,10 +66,17 @@ export { register, type TestFramework } from "./TestFramework.ts"
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...Transfers.tests,
   ...CopiesAndFills.tests,
+  ...Rectangles.tests,
+  ...Mappings.tests,
+  ...Events.tests,
+  ...Regions.tests,
   ...Dispatches.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,
+  ...ImagesOnDevice.tests,
+  ...PooledImages.tests,
+  ...ImageKernels.tests,
   ...EachOperation.tests,
   ...RandomExpressions.tests,
   ...EachArrayOperation.tests,

@@ -9,11 +9,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { GpuError } from "../domain/GpuError.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import type { Images } from "../services/images/Images.ts"
 import { KernelCache } from "../services/KernelCache.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -24,7 +26,7 @@ import * as Kernels from "./Kernels.ts"
  * @category models
  * @since 0.1.0
  */
-export type Device = DeviceContext | CommandQueue.CommandQueue | KernelCache
+export type Device = DeviceContext | CommandQueue.CommandQueue | KernelCache | Images
 
 /**
  * One test, as plain data: any runner can run it. Tests need the device for themselves, one after the other.
@@ -106,6 +108,35 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
 )
 
 /**
+ * Which memory the pools of the tests are over: `Allocator.layerImmediate` when nothing is provided. So the suite also
+ * tests an allocator, as one of shared virtual memory.
+ *
+ * **Example** (The pool's tests on another memory)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+ * import { Conformance } from "effect-gpu-pool/testing"
+ *
+ * const pools = Conformance.tests.filter(({ group }) => group === "pool")
+ * const onShared = Effect.flatMap(OpenCl.OpenCl, (cl) =>
+ *   Effect.forEach(pools, ({ run }) => run).pipe(
+ *     Effect.provideService(
+ *       Conformance.allocator,
+ *       Layer.provide(Svm.allocatorLayer(), Layer.succeed(OpenCl.OpenCl, cl))
+ *     )
+ *   ))
+ * ```
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const allocator: Context.Reference<Layer.Layer<Allocator.Allocator, GpuError, Device>> = Context.Reference(
+  "effect-gpu-pool/testing/allocator",
+  { defaultValue: (): Layer.Layer<Allocator.Allocator, GpuError, Device> => Allocator.layerImmediate }
+)
+
+/**
  * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting
  * part.
  *
@@ -166,7 +197,7 @@ const withLedger = (
   Effect.gen(function*() {
     const ledger = yield* Effect.scoped(Effect.gen(function*() {
       const context = yield* Layer.build(
-        Layer.fresh(Layer.provide(BufferPool.layerNoDeps(options.pool), Allocator.layerImmediate))
+        Layer.fresh(Layer.provide(BufferPool.layerNoDeps(options.pool), yield* allocator))
       )
       const ledger = new Ledger(Context.get(context, BufferPool.BufferPool))
       yield* Effect.provideService(Effect.scoped(body), BufferPool.BufferPool, ledger.service)

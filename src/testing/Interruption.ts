@@ -11,7 +11,9 @@ import type { GpuError } from "../domain/GpuError.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { KernelCache } from "../services/KernelCache.ts"
+import * as Mapping from "../services/mapping/Mapping.ts"
 import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import * as QueueEvent from "../services/QueueEvent.ts"
 import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -33,8 +35,8 @@ class YieldAt extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. */
-const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
+/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. @internal */
+export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
   Effect.gen(function*() {
     const fiber = yield* effect.pipe(
       Effect.provideService(Scheduler.Scheduler, new YieldAt(step)),
@@ -44,8 +46,8 @@ const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
     return yield* Fiber.await(fiber)
   })
 
-/** An interrupted effect may have been done, or not have been; it does not fail. */
-const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
+/** An interrupted effect may have been done, or not have been; it does not fail. @internal */
+export const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
   if (Exit.isSuccess(exit)) return
   for (const reason of exit.cause.reasons) {
     if (reason._tag !== "Interrupt") Expect.fail(`${what}: ${reason.toString()}`)
@@ -86,6 +88,24 @@ const operations: ReadonlyArray<
   ["a dispatch", (_, y) => CommandQueue.dispatch(Kernels.iota, { y, start: 1 }, 64)],
   ["a read", (x) => CommandQueue.read(x, Uint8Array)],
   ["a read into an array", (x) => CommandQueue.readInto(x, new Uint8Array(256))],
+  ["a rectangular copy", (x, y) => CommandQueue.copyRect(x, y, { region: [8, 4], source: { rowPitch: 16 } })],
+  [
+    "a rectangular write",
+    (x) => CommandQueue.writeRect(x, new Uint8Array(64), { region: [8, 4], buffer: { rowPitch: 16 } })
+  ],
+  ["a rectangular read", (x) => CommandQueue.readRect(x, Uint8Array, { region: [8, 4], buffer: { rowPitch: 16 } })],
+  [
+    "a wait for an event",
+    (x) => Effect.flatMap(CommandQueue.withEvent(CommandQueue.fill(x, 5)), ([, event]) => QueueEvent.wait(event))
+  ],
+  [
+    "a mapping",
+    (x) => Effect.scoped(Effect.map(Mapping.map(x, Uint32Array), (mapped) => mapped.set(1, 3)))
+  ],
+  [
+    "a mapping that ends early",
+    (x) => Effect.scoped(Effect.flatMap(Mapping.map(x, Uint32Array, { access: "write" }), Mapping.unmap))
+  ],
   ["a finish", (x) => Effect.andThen(CommandQueue.fill(x, 5), CommandQueue.finish)],
   [
     "a whole program",

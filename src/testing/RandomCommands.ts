@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import * as Mapping from "../services/mapping/Mapping.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import { fillBytes } from "./CopiesAndFills.ts"
@@ -86,6 +87,38 @@ const read = (random: Random, { bytes, lease }: Pair): Step => {
   )
 }
 
+/** Rows of one into rows of the other, with gaps between them as there is room. */
+const copyRect = (random: Random, source: Pair, target: Pair): Step => {
+  const [rows, bytes] = [random.integer(1, 4), 4 * random.integer(1, 4)]
+  const pitchOf = ({ bytes: { length } }: Pair): number =>
+    rows === 1 ? bytes : 4 * Math.floor((length - bytes) / (rows - 1) / 4)
+  const [from, to] = [pitchOf(source), pitchOf(target)]
+  if (Math.min(from, to, source.bytes.length, target.bytes.length) < bytes) return Effect.void
+  for (let row = 0; row < rows; row++) {
+    target.bytes.set(source.bytes.subarray(row * from, row * from + bytes), row * to)
+  }
+  return CommandQueue.copyRect(source.lease, target.lease, {
+    region: [bytes, rows],
+    source: { rowPitch: from },
+    target: { rowPitch: to }
+  })
+}
+
+/** Changes some of a mapped range; now and then it ends by itself, before its scope does. */
+const map = (random: Random, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length)
+  const data = random.bytes(Math.floor(length / 2))
+  const early = random.integer(0, 1) === 0
+  const expected = bytes.slice(offset, offset + length)
+  bytes.set(data, offset)
+  return Effect.scoped(Effect.gen(function*() {
+    const mapped = yield* Mapping.map(lease, Uint8Array, { offset, shape: [length] })
+    Expect.numbers(`${length} of ${bytes.length} mapped bytes at ${offset}`, mapped.data, expected)
+    mapped.data.set(data)
+    if (early) yield* Mapping.unmap(mapped)
+  }))
+}
+
 /** Gives one back and takes a new one, which is likely to get its block. */
 const replace = (random: Random, pairs: Array<Pair>, at: number): Step =>
   Effect.gen(function*() {
@@ -97,7 +130,7 @@ const step = (random: Random, pairs: Array<Pair>): Step => {
   const at = random.integer(0, pairs.length - 1)
   const pair = pairs[at]!
   const other = pairs[(at + random.integer(1, pairs.length - 1)) % pairs.length]!
-  switch (random.integer(0, 9)) {
+  switch (random.integer(0, 11)) {
     case 0:
     case 1:
       return write(random, pair)
@@ -112,6 +145,10 @@ const step = (random: Random, pairs: Array<Pair>): Step => {
     case 7:
       return read(random, pair)
     case 8:
+      return copyRect(random, pair, other)
+    case 9:
+      return map(random, pair)
+    case 10:
       return replace(random, pairs, at)
     default:
       return random.integer(0, 3) === 0 ? CommandQueue.finish : CommandQueue.flush

@@ -55,7 +55,10 @@ const faults: ReadonlyArray<
     "transfers",
     ({ writeUnsafe }) => ({
       writeUnsafe: (target, offset, data) => {
-        queueMicrotask(() => writeUnsafe(target, offset, data))
+        queueMicrotask(() => {
+          // What a mapping writes back is detached by then, and has nothing to write.
+          if (data.byteLength > 0) writeUnsafe(target, offset, data)
+        })
         return Exit.void
       }
     })
@@ -134,6 +137,34 @@ const faults: ReadonlyArray<
     "transfers",
     ({ read }) => ({ read: (source, _, bytes) => read(source, 0, bytes) })
   ],
+  [
+    "forgets a row pitch",
+    "rectangles",
+    ({ copyRectUnsafe }) => ({
+      copyRectUnsafe: (extent, source, from, target, to) =>
+        copyRectUnsafe(extent, source, from, target, { ...to, rowPitch: extent[0] })
+    })
+  ],
+  [
+    "reads rectangles from the first row",
+    "rectangles",
+    ({ readRect }) => ({ readRect: (extent, source, from) => readRect(extent, source, { ...from, offset: 0 }) })
+  ],
+  [
+    "writes the rows of a rectangle in a row",
+    "rectangles",
+    ({ writeUnsafe }) => ({ writeRectUnsafe: (_, target, to, rows) => writeUnsafe(target, to.offset, rows) })
+  ],
+  [
+    "does not write a mapping back",
+    "mappings",
+    ({ read }) => ({
+      mapUnsafe: (buffer, offset, bytes) =>
+        Exit.succeed({ memory: read(buffer, offset, bytes), unmapUnsafe: () => Exit.void })
+    })
+  ],
+  ["does not wait for an event", "events", () => ({ awaitPosition: () => Effect.void })],
+  ["takes every event for one of the past", "events", () => ({ positionUnsafe: () => 0 })],
   ["never fails a finish", "failures", ({ finish }) => ({ finish: Effect.ignore(finish) })],
   ["does not wait in a finish", "event loop", ({ flushUnsafe }) => ({ finish: Effect.suspend(() => flushUnsafe()) })]
 ]

@@ -16,6 +16,7 @@ const deviceWith = (...dtypes: ReadonlyArray<DType>): DeviceInfo => ({
     maxBufferSize: 1024,
     maxBindingSize: 1024,
     granularity: 1,
+    regionAlignment: 4,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 64,

@@ -15,6 +15,7 @@ const device = (memoryBytes: number | undefined): Pick<DeviceInfo, "backend" | "
     maxBufferSize: largest,
     maxBindingSize: largest,
     granularity: 4,
+    regionAlignment: 4,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 256,
     maxVectorArguments: 8

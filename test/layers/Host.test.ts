@@ -45,6 +45,8 @@ describe("Host.layer", () => {
     { maxBindingSize: NaN },
     { granularity: 0 },
     { granularity: 0.5 },
+    { regionAlignment: 0 },
+    { regionAlignment: 6 },
     { defaultMaxBytes: -4 },
     { maxVectorArguments: NaN },
     { maxWorkgroupSize: -1 },
@@ -80,10 +82,12 @@ describe("Host.layer", () => {
         maxBufferSize: 1024,
         maxBindingSize: 1024,
         granularity: 4,
+        regionAlignment: 4,
         memoryBytes: 4096,
         defaultMaxBytes: 2048,
         maxWorkgroupSize: 256,
-        maxVectorArguments: 8
+        maxVectorArguments: 8,
+        images: { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
       })
     }).pipe(Effect.provide(
       Host.layer({ capacityBytes: 4096, maxBufferSize: 1024, granularity: 4, defaultMaxBytes: 2048 })

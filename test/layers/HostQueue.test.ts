@@ -95,7 +95,8 @@ const recordProbes = (count: number) =>
     })
     const compiled = yield* KernelCache.use((cache) => cache.get(kernel))
     const { driver } = yield* CommandQueue.CommandQueue
-    const record = () => driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], count: 1 })
+    const record = () =>
+      driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], images: [], samplers: [], count: 1 })
     const now = yield* Effect.sync(() => {
       for (let i = 0; i < count; i++) strictEqual(record(), Exit.void)
       return runs
@@ -124,7 +125,7 @@ describe("submitting", () => {
       const closed = yield* Effect.provide(
         CommandQueue.CommandQueue.use(({ driver }) =>
           Effect.suspend(() => {
-            driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], count: 1 })
+            driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], images: [], samplers: [], count: 1 })
             return Scope.close(scope, Exit.void)
           })
         ),
@@ -380,19 +381,19 @@ describe("kernels", () => {
           VectorArg("f32", "x", { withOffset: true }),
           VectorArg("f64", "d"),
           ScalarArg("f32", "f"),
-          ScalarArg("i32", "i32"),
-          ScalarArg("u32", "u32"),
-          ScalarArg("f64", "f64")
+          ScalarArg("i32", "n"),
+          ScalarArg("u32", "u"),
+          ScalarArg("f64", "g")
         ],
         body: {
-          host: (_from, _to, { d, f, f64, i32, u32, x, x_offset }) => {
-            seen.push(x instanceof Float32Array, x.length, x_offset, d.length, f, i32, u32, f64)
+          host: (_from, _to, { d, f, g, n, u, x, x_offset }) => {
+            seen.push(x instanceof Float32Array, x.length, x_offset, d.length, f, n, u, g)
           }
         }
       })
       const x = yield* create(22)
       const d = yield* create(23)
-      const args = { x: { buffer: x, offset: 2 }, d, f: 0.1, i32: -1, u32: 2 ** 32 - 1, f64: 0.1 }
+      const args = { x: { buffer: x, offset: 2 }, d, f: 0.1, n: -1, u: 2 ** 32 - 1, g: 0.1 }
       yield* CommandQueue.dispatch(kernel, args, 1)
       yield* CommandQueue.finish
       deepStrictEqual(seen, [true, 5, 2, 2, Math.fround(0.1), -1, 2 ** 32 - 1, 0.1])
@@ -412,7 +413,14 @@ describe("kernels", () => {
       })
       const { driver } = yield* CommandQueue.CommandQueue
       const compiled = yield* KernelCache.use((cache) => cache.get(kernel))
-      yield* driver.dispatchUnsafe({ compiled, vectors: [], scalars: [2 ** 31, -1.5], count: 1 })
+      yield* driver.dispatchUnsafe({
+        compiled,
+        vectors: [],
+        scalars: [2 ** 31, -1.5],
+        images: [],
+        samplers: [],
+        count: 1
+      })
       yield* CommandQueue.finish
       deepStrictEqual(seen, [-(2 ** 31), 2 ** 32 - 1])
     }).pipe(Effect.provide(Host.layer())))

@@ -34,7 +34,7 @@ const tests = Conformance.tests.filter(({ name }) => /\b(half|halves)\b/.test(na
 
 describeWith(["opencl"], "OpenCL with halves", () => {
   it("has tests", () => {
-    strictEqual(tests.length, 4)
+    strictEqual(tests.length, 5)
   })
 
   Conformance.register({ describe, it, afterAll }, layer, tests)

@@ -1,14 +1,19 @@
 import { assert, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
-import { OpenCl } from "../../src/opencl.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as Images from "../../src/services/images/Images.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -27,35 +32,102 @@ const withRoomFor = (bytes: number) =>
     () => Effect.sync(() => setAddressSpace("unlimited"))
   )
 
-/** Memory that PoCL takes from the system when the buffer is made: without the flag it aborts at the first touch. */
-const usage = BufferUsage.defaultUsage | BufferUsage.hostMemory
+const device = OpenCl.layer({ platform: "Portable Computing Language" })
 
-const layer = BufferPool.layer({ maxBytes: 2 ** 40 }).pipe(
-  Layer.provideMerge(OpenCl.layer({ platform: "Portable Computing Language" }))
-)
+interface Kind {
+  readonly name: string
+  readonly pool: Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl.Services>
+  readonly usage: BufferUsage.BufferUsage
+}
+
+/** Memory that PoCL takes from the system when it is asked for: an ordinary buffer's first touch would abort the process. */
+const kinds: ReadonlyArray<Kind> = [
+  {
+    name: "CL_MEM_ALLOC_HOST_PTR",
+    pool: BufferPool.layer({ maxBytes: 2 ** 40 }),
+    usage: BufferUsage.defaultUsage | BufferUsage.hostMemory
+  },
+  {
+    name: "shared virtual memory of coarse grain",
+    pool: Svm.poolLayer({ maxBytes: 2 ** 40 }),
+    usage: BufferUsage.defaultUsage
+  },
+  {
+    name: "shared virtual memory of fine grain",
+    pool: Svm.poolLayer({ maxBytes: 2 ** 40, grain: "fine" }),
+    usage: BufferUsage.defaultUsage
+  }
+]
+
+const untilExhausted = (usage: BufferUsage.BufferUsage) =>
+  Effect.gen(function*() {
+    const leases: Array<PooledBuffer.PooledBuffer> = []
+    let exit = yield* Effect.exit(BufferPool.allocate(192 * MiB, { usage }))
+    while (Exit.isSuccess(exit) && leases.length < 100) {
+      leases.push(exit.value)
+      exit = yield* Effect.exit(BufferPool.allocate(192 * MiB, { usage }))
+    }
+    assert.isAbove(leases.length, 1)
+    assert.isBelow(leases.length, 6)
+    return { leases, error: yield* Effect.flip(exit) }
+  })
+
+/** This process is limited while a test runs. A crash would fail the file. */
+const exhaust = ({ pool, usage }: Kind) =>
+  Effect.gen(function*() {
+    yield* withRoomFor(1024 * MiB)
+    const { error, leases } = yield* untilExhausted(usage)
+    strictEqual(error.reason._tag, "OutOfMemory")
+    assert.isTrue(error.isRetryable)
+    yield* PooledBuffer.release(leases.pop()!)
+    yield* CommandQueue.fill(yield* BufferPool.allocate(100 * MiB, { usage }), 1)
+    yield* CommandQueue.finish
+    const stats = yield* BufferPool.stats
+    strictEqual(stats.activeBytes, leases.length * 192 * MiB + 100 * MiB)
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool, device)))
+
+/** A block of another size is in the way, and goes: the ladder evicts it when the driver has refused. */
+const climb = ({ pool, usage }: Kind) =>
+  Effect.gen(function*() {
+    yield* withRoomFor(1024 * MiB)
+    const { leases } = yield* untilExhausted(usage)
+    for (const lease of leases.splice(0)) yield* PooledBuffer.release(lease)
+    const held = (yield* BufferPool.stats).heldBlocks
+    const large = yield* BufferPool.allocate(500 * MiB, { usage })
+    yield* CommandQueue.fill(large, 7)
+    deepStrictEqual([...(yield* CommandQueue.read(large, Uint32Array, { length: 2 }))], [7, 7])
+    assert.isBelow((yield* BufferPool.stats).heldBlocks, held)
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool, device)))
+
+/** 192 MiB. */
+const largePicture = Images.make(ImageShape.image2d(8192, 6144), ImageFormat.rgba8)
+
+/** Images are taken at once too: one that does not fit is refused when it is made, and fits when another is gone. */
+const exhaustImages = Effect.gen(function*() {
+  yield* withRoomFor(1024 * MiB)
+  const last = yield* Scope.make()
+  let made = 0
+  let exit = yield* Effect.exit(Scope.provide(largePicture, last))
+  while (Exit.isSuccess(exit) && made < 100) {
+    made += 1
+    exit = yield* Effect.exit(largePicture)
+  }
+  assert.isAbove(made, 1)
+  assert.isBelow(made, 6)
+  strictEqual((yield* Effect.flip(exit)).reason._tag, "OutOfMemory")
+  yield* Scope.close(last, Exit.void)
+  const image = yield* Images.make(ImageShape.image2d(1024, 1024), ImageFormat.rgba8)
+  yield* Images.fill(image, 1)
+  deepStrictEqual([...(yield* Images.read(image, Uint8Array, { extent: [1] }))], [255, 255, 255, 255])
+}).pipe(Effect.scoped, Effect.provide(device))
 
 // The one system whose processes can limit themselves.
 if (process.platform === "linux") {
   describeWith(["opencl"], "Real exhaustion on PoCL", () => {
-    it.live("ends as OutOfMemory, and passes when a lease is released", () =>
-      Effect.gen(function*() {
-        yield* withRoomFor(1024 * MiB)
-        const leases: Array<PooledBuffer.PooledBuffer> = []
-        let exit = yield* Effect.exit(BufferPool.allocate(192 * MiB, { usage }))
-        while (Exit.isSuccess(exit) && leases.length < 100) {
-          leases.push(exit.value)
-          exit = yield* Effect.exit(BufferPool.allocate(192 * MiB, { usage }))
-        }
-        assert.isAbove(leases.length, 1)
-        assert.isBelow(leases.length, 6)
-        const error = yield* Effect.flip(exit)
-        strictEqual(error.reason._tag, "OutOfMemory")
-        assert.isTrue(error.isRetryable)
-        yield* PooledBuffer.release(leases.pop()!)
-        yield* CommandQueue.fill(yield* BufferPool.allocate(100 * MiB, { usage }), 1)
-        yield* CommandQueue.finish
-        const stats = yield* BufferPool.stats
-        strictEqual(stats.activeBytes, leases.length * 192 * MiB + 100 * MiB)
-      }).pipe(Effect.scoped, Effect.provide(layer)))
+    it.live.each(kinds)("of $name ends as OutOfMemory, and passes when a lease is released", exhaust)
+
+    it.live("of images ends as OutOfMemory, and passes when an image is gone", () => exhaustImages)
+
+    it.live.each(kinds)("of $name makes the pool evict what it holds", climb)
   })
 }

@@ -15,6 +15,7 @@ import * as Allocator from "../../src/services/Allocator.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as QueueEvent from "../../src/services/QueueEvent.ts"
 import { describeWith } from "../support/required.ts"
 import { type Bends, blockQueue, watch, type Watched } from "../support/watchedOpenCl.ts"
 
@@ -84,6 +85,40 @@ describeWith(["opencl"], "Waiting for an OpenCL queue", () => {
         yield* Effect.forEach(first, Fiber.join)
         deepStrictEqual((yield* Effect.forEach(reads, Fiber.join)).map((array) => array[0]), [1, 2, 3])
         assert.isAtMost(watched.count("clWaitForEventsAsync"), 2)
+      })
+    ))
+
+  it.live("wakes nobody while somebody else is being woken: Effect.forEach runs every item once", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const x = yield* Allocator.allocate(64)
+        const items = Array.from({ length: 500 }, (_, item) => item)
+        const ran: Array<number> = []
+        const work = (item: number) =>
+          Effect.andThen(Effect.sync(() => void ran.push(item)), CommandQueue.fill(x, item))
+        yield* Effect.forEach(items, (item) => Effect.andThen(work(item), CommandQueue.finish), { concurrency: 50 })
+        deepStrictEqual(ran, items)
+      })
+    ))
+
+  it.live("does not wait for later work than that of an event", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { end: endFirst, x } = yield* blocked
+        const first = yield* CommandQueue.event
+        const waiting = yield* start(QueueEvent.wait(first))
+        yield* CommandQueue.fill(x, 1)
+        const second = yield* CommandQueue.event
+        const endThird = yield* blockQueue(yield* OpenCl.handle(x))
+        const all = yield* start(CommandQueue.finish)
+        const both = yield* start(QueueEvent.wait(second))
+        endFirst()
+        yield* Fiber.join(waiting)
+        yield* Fiber.join(both)
+        strictEqual(yield* QueueEvent.isDone(second), true)
+        strictEqual(all.pollUnsafe(), undefined)
+        endThird()
+        yield* Fiber.join(all)
       })
     ))
 

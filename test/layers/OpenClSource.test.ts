@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Kernel from "../../src/domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as OpenClCode from "../../src/layers/OpenCl/OpenClCode.ts"
 import * as OpenClSource from "../../src/layers/OpenCl/OpenClSource.ts"
 
@@ -34,6 +34,36 @@ x[i] = a * y[y_offset + i];
 }
 `
     )
+  })
+
+  it("takes images and samplers by their types", () => {
+    const format = { order: "rgba", type: "unorm8" } as const
+    const kernel = Kernel.make({
+      name: "k",
+      args: [
+        ImageArg("a"),
+        ImageArg("b", { kind: "1dArray" }),
+        SamplerArg("s"),
+        ImageArg("c", { access: "write", kind: "1d", format }),
+        ImageArg("d", { access: "write", kind: "2dArray", format }),
+        ImageArg("e", { kind: "3d" })
+      ],
+      body: { opencl: "" }
+    })
+    assert.include(
+      generate(kernel),
+      "void k__kernel(__read_only image2d_t a, __read_only image1d_array_t b, sampler_t s, " +
+        "__write_only image1d_t c, __write_only image2d_array_t d, __read_only image3d_t e, const uint count) {"
+    )
+    assert.notInclude(generate(kernel), "#pragma")
+  })
+
+  it("asks for writes to 3-D images", () => {
+    const format = { order: "r", type: "float32" } as const
+    const args = [ImageArg("x", { access: "write", kind: "3d", format })]
+    const code = generate(Kernel.make({ name: "k", args, body: { opencl: "" } }))
+    assert.isTrue(code.startsWith("#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n"))
+    assert.include(code, "__write_only image3d_t x")
   })
 
   it.each([["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]] as const)(

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -9,6 +10,15 @@ import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { create, destroy, held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
 import type { Bends } from "../support/watchedGpu.ts"
+
+/** A driver that finishes nothing before it is told to. */
+const late = () => {
+  const finished = Deferred.makeUnsafe<void>()
+  const bends: Bends = {
+    "GPUQueue.onSubmittedWorkDone": (proceed) => Effect.runPromise(Deferred.await(finished)).then(proceed)
+  }
+  return { bends, finish: Deferred.succeed(finished, undefined) }
+}
 
 describe("WebGpu buffers", () => {
   it.live("raises the driver's out-of-memory, keeps nothing of the failed buffer, and recovers", () =>
@@ -80,6 +90,39 @@ describe("WebGpu buffers", () => {
         assert.isAbove(steps, 20)
       })))
 
+  it.live("destroys no buffer whose mapping is pending when a read is interrupted", () => {
+    const done: Array<string> = []
+    const bends: Bends = {
+      "GPUDevice.createBuffer": (proceed) => {
+        const buffer = proceed() as GPUBuffer
+        const [destroy, mapAsync] = [buffer.destroy.bind(buffer), buffer.mapAsync.bind(buffer)]
+        buffer.mapAsync = async (mode) => {
+          done.push("map")
+          await mapAsync(mode)
+          done.push("mapped")
+          buffer.destroy = () => {
+            done.push("destroy")
+            return destroy()
+          }
+        }
+        buffer.destroy = () => {
+          done.push("destroy while pending")
+          return destroy()
+        }
+        return buffer
+      }
+    }
+    return onDevice(bends, () =>
+      Effect.gen(function*() {
+        const buffer = yield* create(256)
+        const fiber = yield* Effect.forkChild(CommandQueue.read(buffer, Uint8Array), { startImmediately: true })
+        deepStrictEqual(done, ["map"])
+        yield* Fiber.interrupt(fiber)
+        yield* CommandQueue.finish
+        deepStrictEqual(done, ["map", "mapped", "destroy"])
+      }))
+  })
+
   it.live("leaves a pool's ledger and the driver agreed wherever a miss is interrupted", () =>
     onDevice({}, () =>
       Effect.gen(function*() {
@@ -107,6 +150,48 @@ describe("WebGpu buffers", () => {
         for (let index = 0; index < 256; index++) yield* Effect.flatMap(create(4096), destroy)
         strictEqual(watched.count("GPUQueue.submit"), 4)
       })))
+
+  describe("while the driver has not given destroyed memory back", () => {
+    const churn = Effect.replicateEffect(Effect.flatMap(create(8 * mebi), destroy), 3, { discard: true })
+
+    it.live("lets creations wait for it", () => {
+      const { bends, finish } = late()
+      return onDevice(bends, (watched) =>
+        Effect.gen(function*() {
+          yield* churn
+          const created = watched.count("GPUDevice.createBuffer")
+          const fiber = yield* Effect.forkChild(create(8 * mebi), { startImmediately: true })
+          strictEqual(watched.count("GPUDevice.createBuffer"), created)
+          yield* finish
+          yield* destroy(yield* Fiber.join(fiber))
+          strictEqual(watched.count("GPUDevice.createBuffer"), created + 1)
+        }))
+    })
+
+    it.live("lets none wait for less than what is alive", () => {
+      const { bends, finish } = late()
+      return onDevice(bends, () =>
+        Effect.gen(function*() {
+          yield* held(24 * mebi)
+          yield* churn
+          yield* Effect.flatMap(create(8 * mebi), destroy)
+          yield* finish
+        }))
+    })
+
+    it.live("fails creations that wait when the device is lost", () => {
+      const { bends, finish } = late()
+      return onDevice(bends, () =>
+        Effect.gen(function*() {
+          const { device } = yield* WebGpu.WebGpu
+          yield* churn
+          const fiber = yield* Effect.forkChild(create(8 * mebi), { startImmediately: true })
+          device.destroy()
+          strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "DeviceLost")
+          yield* finish
+        }))
+    })
+  })
 
   it.live("reclaims with an empty submit, since destroyed memory only returns with a later one", () =>
     onDevice({}, (watched) =>

@@ -3,7 +3,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
 
 const axpy = Kernel.make({
@@ -66,6 +66,38 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
     deepStrictEqual(source(axpy).vectors, ["read", "write", "readwrite"])
   })
 
+  it("binds images and samplers after the vectors, in their order", () => {
+    const kernel = Kernel.make({
+      name: "images",
+      args: [
+        SamplerArg("smooth_edges"),
+        ImageArg("a"),
+        VectorArg("f32", "x", { access: "read" }),
+        ImageArg("b", { kind: "3d", channel: "uint" }),
+        ImageArg("c", { kind: "1d", channel: "int" }),
+        ImageArg("d", { access: "write", kind: "2dArray", format: { order: "rg", type: "uint32" } }),
+        ScalarArg("f32", "s"),
+        SamplerArg("hard_edges")
+      ],
+      body: { wgsl: "BODY" }
+    })
+    const { code, images, members, samplers } = source(kernel)
+    assert.include(
+      code,
+      `@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var a: texture_2d<f32>;
+@group(0) @binding(3) var b: texture_3d<u32>;
+@group(0) @binding(4) var c: texture_1d<i32>;
+@group(0) @binding(5) var d: texture_storage_2d_array<rg32uint, write>;
+@group(0) @binding(6) var smooth_edges: sampler;
+@group(0) @binding(7) var hard_edges: sampler;
+`
+    )
+    deepStrictEqual(images.map(({ name }) => name), ["a", "b", "c", "d"])
+    strictEqual(samplers, 2)
+    deepStrictEqual(members.map(({ name }) => name), ["count", "x_length", "s"])
+  })
+
   it("enables halves before anything else where an argument or a body has them, and narrows scalars", () => {
     const kernel = Kernel.make({
       name: "halves",
@@ -84,6 +116,8 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
       compiled: {} as never,
       vectors: [{ buffer: {} as never, size: 7, offset: 0 }],
       scalars: [-0.5, 2],
+      images: [],
+      samplers: [],
       count: 3
     })
     deepStrictEqual([view.getUint32(0, true), view.getUint32(4, true)], [3, 3])
@@ -108,6 +142,8 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
       compiled: {} as never,
       vectors: [{ buffer, size: 43, offset: 3 }, { buffer, size: 2 ** 34, offset: 0 }, { buffer, size: 7, offset: 0 }],
       scalars: [1.5, -7],
+      images: [],
+      samplers: [],
       count: 0xffffffff
     })
     strictEqual(view.getUint32(16, true), 0xffffffff)

@@ -14,6 +14,7 @@ import { Host } from "../../src/host.ts"
 import type * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import {
   decorated,
@@ -101,6 +102,16 @@ const jobs: Readonly<Record<string, Job>> = {
   "an early release": { run: () => Effect.flatMap(BufferPool.allocate(64), PooledBuffer.release) },
   "a transfer": {
     run: (outer) => Effect.flatMap(BufferPool.allocate(64), (lease) => PooledBuffer.transfer(lease, outer))
+  },
+  "sub-regions of a lease": {
+    held: [64],
+    run: (outer) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(64)
+        const region = yield* Scope.provide(SubRegion.make(lease, { offset: 32 }), outer)
+        yield* CommandQueue.fill(yield* SubRegion.make(region, { size: 16 }), 7)
+        return yield* PooledBuffer.release(lease)
+      })
   },
   "extract of one of two": {
     held: [64],

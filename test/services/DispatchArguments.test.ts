@@ -20,6 +20,7 @@ const info: DeviceInfo = {
     maxBufferSize: 2 ** 40,
     maxBindingSize: 2 ** 40,
     granularity: 1,
+    regionAlignment: 4,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 64,

@@ -26,6 +26,7 @@ const info: DeviceInfo = {
     maxBufferSize: 64,
     maxBindingSize: 64,
     granularity: 1,
+    regionAlignment: 4,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 128,

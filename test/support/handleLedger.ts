@@ -5,22 +5,64 @@ const givers: Readonly<Record<string, string>> = {
   clReleaseMemObject: "clCreateBuffer",
   clReleaseProgram: "clCreateProgramWithSource",
   clReleaseKernel: "clCreateKernel",
-  clReleaseEvent: "clEnqueue"
+  clReleaseEvent: "clEnqueue",
+  clReleaseSampler: "clCreateSampler",
+  clSVMFree: "clSVMAlloc"
+}
+
+/** What clReleaseMemObject and clReleaseSampler take back as well. */
+const countedAs: Readonly<Record<string, string>> = {
+  clCreateSubBuffer: "clCreateBuffer",
+  clCreateImage: "clCreateBuffer",
+  clCreateSamplerWithProperties: "clCreateSampler"
+}
+
+const retaining: ReadonlySet<string> = new Set(["clRetainCommandQueue", "clRetainMemObject"])
+
+/** What a release is about. */
+const handleOf = (name: string, args: ReadonlyArray<unknown>): unknown => name === "clSVMFree" ? args[1] : args[0]
+
+class MappedAddresses {
+  readonly #counts = new Map<unknown, number>()
+
+  get count(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  add(address: unknown): void {
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1)
+  }
+
+  delete(address: unknown): void {
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) - 1)
+  }
 }
 
 /** The OpenCL handles that are alive by the driver's own answers, and the releases that no driver must see. */
 export class HandleLedger {
   readonly #alive = new Map<string, Set<unknown>>(Object.values(givers).map((giver) => [giver, new Set()]))
   readonly #awaited = new Set<unknown>()
+  /** Addresses of mapped memory: one may be given several times, and each is to be taken back. */
+  readonly #mapped = new MappedAddresses()
+  /** Handles, as often as they were retained: so many releases leave them alive. */
+  readonly #retained: Array<unknown> = []
   readonly #forbidden: Array<string> = []
 
   /** Takes note of an answer. */
   answered(name: string, args: ReadonlyArray<unknown>, result: unknown): void {
     const giver = givers[name]
-    if (giver !== undefined && result === 0) this.#alive.get(giver)!.delete(args[0])
-    if (result !== null) this.#alive.get(name)?.add(result)
-    const event = args.at(-1)
-    if (name.startsWith("clEnqueue") && result === 0 && event instanceof BigUint64Array) {
+    if (retaining.has(name) && result === 0) this.#retained.push(args[0])
+    const succeeded = result === 0 || result === undefined
+    if (giver !== undefined && succeeded && !this.#letGo(args[0])) this.#alive.get(giver)!.delete(handleOf(name, args))
+    if (name === "clEnqueueSVMFree" && result === 0) {
+      for (const address of args[2] as BigUint64Array) this.#alive.get("clSVMAlloc")!.delete(address)
+    }
+    if (result !== null) this.#alive.get(countedAs[name] ?? name)?.add(result)
+    if (name === "clEnqueueUnmapMemObject" && result === 0) this.#mapped.delete(args[2])
+    const maps = name.startsWith("clEnqueueMap")
+    if (maps && result !== null) this.#mapped.add(result)
+    const event = args.at(maps ? -2 : -1)
+    if (name.startsWith("clEnqueue") && (maps ? result !== null : result === 0) && event instanceof BigUint64Array) {
       this.#alive.get("clEnqueue")!.add(event[0])
     }
   }
@@ -37,9 +79,17 @@ export class HandleLedger {
   allows(name: string, args: ReadonlyArray<unknown>): boolean {
     const giver = givers[name]
     if (giver === undefined) return true
-    if (this.#alive.get(giver)!.has(args[0]) && !this.#awaited.has(args[0])) return true
+    const handle = handleOf(name, args)
+    if (this.#alive.get(giver)!.has(handle) && !this.#awaited.has(handle)) return true
     this.#forbidden.push(name)
     return false
+  }
+
+  /** One of the times that it was retained, if there is one left. */
+  #letGo(handle: unknown): boolean {
+    const at = this.#retained.indexOf(handle)
+    if (at >= 0) this.#retained.splice(at, 1)
+    return at >= 0
   }
 
   /** How many handles are alive, by the function that gave them, and how many releases were not allowed. */
@@ -49,6 +99,7 @@ export class HandleLedger {
       name,
       this.#forbidden.filter((one) => one === name).length
     ])
-    return Object.fromEntries([...alive, ...forbidden].filter(([, count]) => count > 0))
+    const mapped: [string, number] = ["clEnqueueMapBuffer", this.#mapped.count]
+    return Object.fromEntries([...alive, ...forbidden, mapped].filter(([, count]) => count > 0))
   }
 }

@@ -5,7 +5,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
@@ -97,7 +97,7 @@ export const generate = (
   plan: Plan,
   coordinates: Coordinates,
   use: Use
-): { readonly args: ReadonlyArray<KernelArgument>; readonly expressions: ReadonlyArray<Expr.Expr<DType>> } => {
+): { readonly args: ReadonlyArray<NumericArgument>; readonly expressions: ReadonlyArray<Expr.Expr<DType>> } => {
   const generator = new Generator(plan, coordinates, use)
   const expressions = generator.expressions()
   return { args: generator.args, expressions }
@@ -105,7 +105,7 @@ export const generate = (
 
 /** Collects the arguments while the expressions name them. */
 class Generator {
-  readonly args: Array<KernelArgument>
+  readonly args: Array<NumericArgument>
   readonly #plan: Plan
   readonly #coordinates: ReadonlyArray<Expr.Expr<"u32">>
   readonly #use: Use

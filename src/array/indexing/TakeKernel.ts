@@ -5,7 +5,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
@@ -89,7 +89,7 @@ const element = <D extends DType>(dtype: D, vector: string, index: Expr.Expr<"u3
   Expr.make(dtype, { _tag: "Element", vector, dtype, at: { _tag: "Inside", index } })
 
 const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
-  const args: Array<KernelArgument> = [
+  const args: Array<NumericArgument> = [
     VectorArg(array.dtype, "x", { access: "read" }),
     VectorArg(indices.dtype, "at", { access: "read" }),
     VectorArg(array.dtype, "y", { access: "write" })

@@ -5,7 +5,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import type { HostBody } from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
 import type { Elements } from "./Strips.ts"
@@ -19,7 +19,7 @@ const signed = (stride: number): number => stride | 0
  *
  * @internal
  */
-export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<KernelArgument>> => {
+export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<NumericArgument>> => {
   const compute = isFloat(types.sum) ? computeFloats : computeIntegers
   const rounds = (dtype: DType): boolean => types.sum === "f32" && !isFloat(dtype)
   return (from, to, args) => {

@@ -6,7 +6,7 @@
  */
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as Kernel from "../../domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import { openClLoops, wgslLoops } from "../../kernels/expression/Loops.ts"
 import { openClPreamble } from "../../kernels/expression/OpenClC.ts"
 import { Memo } from "../Memo.ts"
@@ -122,7 +122,7 @@ const scalarsOf = ({ a, b, batch, columns, depth, rows }: MatrixProduct): Record
 /** Indices are computed modulo 2^32, where a negative stride is 2^32 less. */
 const modulo = (stride: number): number => stride >>> 0
 
-const argumentsOf = (types: Types, scalars: ReadonlyArray<string>): ReadonlyArray<KernelArgument> => [
+const argumentsOf = (types: Types, scalars: ReadonlyArray<string>): ReadonlyArray<NumericArgument> => [
   VectorArg(types.a, "a", { access: "read" }),
   VectorArg(types.b, "b", { access: "read" }),
   VectorArg(types.y, "y", { access: "write" }),

@@ -7,7 +7,7 @@
 import type { DType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
 import type { Expr } from "../Expr.ts"
 import { make, scalar } from "./Expression.ts"
 
@@ -26,19 +26,29 @@ export const operationOf = (call: string, name: unknown): string =>
  */
 export const declarationProblem = (operation: string, name: string, args: unknown): GpuError | undefined =>
   Array.isArray(args)
-    ? Kernel.check(Kernel.make({ name, args, body: {} }))
+    ? Kernel.check(Kernel.make({ name, args, body: {} })) ?? imageProblem(operation, args)
     : invalidRequest(
       operation,
       "its arguments are no list of vectors and scalars",
       "Declare each with KernelArgument.VectorArg or KernelArgument.ScalarArg."
     )
 
+/** Expressions are of elements and numbers. */
+const imageProblem = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
+  const other = args.find((argument) => !isNumeric(argument))
+  return other === undefined ? undefined : invalidRequest(
+    operation,
+    `its argument "${other.name}" is an image or a sampler, which no expression can name`,
+    "Write the kernel by hand, with Kernel.make."
+  )
+}
+
 /**
  * An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached.
  *
  * @internal
  */
-export const inputOf = (argument: KernelArgument): Expr<DType> => {
+export const inputOf = (argument: NumericArgument): Expr<DType> => {
   const { dtype, name } = argument
   if (argument._tag === "ScalarArg") return scalar(dtype, name)
   return make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Own", withOffset: argument.withOffset } })

@@ -5,7 +5,7 @@
  * @internal
  */
 import type { HostBody } from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { heldBy } from "./HeldBy.ts"
 import type { Language } from "./Language.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"
@@ -231,7 +231,7 @@ type Program = (math: Math, own: typeof functions) => (from: number, to: number,
  *
  * @internal
  */
-export const makeHostBody = <Args extends ReadonlyArray<KernelArgument>>(
+export const makeHostBody = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args,
   write: (language: Language) => ReadonlyArray<string>
@@ -246,7 +246,7 @@ export const makeHostBody = <Args extends ReadonlyArray<KernelArgument>>(
 /** Names become code, so they must be names, also in a program without types that calls a body by itself. */
 const identifier = /^[A-Za-z]\w*$/
 
-const sourceOf = (name: string, args: ReadonlyArray<KernelArgument>, lines: ReadonlyArray<string>): string => {
+const sourceOf = (name: string, args: ReadonlyArray<NumericArgument>, lines: ReadonlyArray<string>): string => {
   const stray = [name, ...args.map((argument) => argument.name)].find((text) => !identifier.test(text))
   if (stray !== undefined) throw new TypeError(`${JSON.stringify(stray)} is no name of a kernel or an argument`)
   return [
@@ -261,7 +261,7 @@ const sourceOf = (name: string, args: ReadonlyArray<KernelArgument>, lines: Read
   ].join("\n")
 }
 
-const compile = <Args extends ReadonlyArray<KernelArgument>>(source: string): HostBody<Args> => {
+const compile = <Args extends ReadonlyArray<NumericArgument>>(source: string): HostBody<Args> => {
   try {
     const program = new Function("math", "own", source) as Program
     return program(Math, functions)
@@ -275,7 +275,7 @@ const compile = <Args extends ReadonlyArray<KernelArgument>>(source: string): Ho
   }
 }
 
-const unpack = (argument: KernelArgument): ReadonlyArray<string> =>
+const unpack = (argument: NumericArgument): ReadonlyArray<string> =>
   argument._tag === "ScalarArg"
     ? [`const s__${argument.name} = args.${argument.name}`]
     : [

@@ -4,7 +4,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import type { Expr } from "../Expr.ts"
 import { isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
@@ -21,7 +21,7 @@ export const maxExpressions = 4096
 /** Of a program without types the outputs can hold anything. @internal */
 export const outputsProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   outputs: Readonly<Record<string, unknown>>
 ): GpuError | undefined => {
   const expressions: Array<Expr> = []
@@ -38,7 +38,7 @@ export const outputsProblem = (
 
 const outputProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   name: string,
   value: unknown
 ): GpuError | undefined => {
@@ -68,7 +68,7 @@ const outputProblem = (
 
 const missingProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   outputs: Readonly<Record<string, unknown>>
 ): GpuError | undefined => {
   const missing = args.find((argument) =>
@@ -88,7 +88,7 @@ const noOutput = (operation: string): GpuError =>
 /** What its expressions are made of must be its own arguments. */
 const nodesProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   outputs: Readonly<Record<string, unknown>>,
   expressions: ReadonlyArray<Expr>
 ): GpuError | undefined => {

@@ -9,7 +9,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import type { HostBody } from "../../domain/Kernel.ts"
-import type { KernelArgument, VectorArg } from "../../domain/KernelArgument.ts"
+import type { NumericArgument, VectorArg } from "../../domain/KernelArgument.ts"
 import type { Expr } from "../Expr.ts"
 import { nodesOf } from "./Inspection.ts"
 import type { ExprType, Operation } from "./Operation.ts"
@@ -281,7 +281,7 @@ type Views = Readonly<Record<string, Float32Array | Int32Array | Uint32Array | n
  *
  * @internal
  */
-export const makeSimdBody = <Args extends ReadonlyArray<KernelArgument>>(
+export const makeSimdBody = <Args extends ReadonlyArray<NumericArgument>>(
   stores: ReadonlyArray<SimdStore>
 ): HostBody<Args> | undefined => {
   const expressions = stores.map(({ value }) => value)

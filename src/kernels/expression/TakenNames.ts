@@ -5,7 +5,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 
 const wgsl = "array bool f16 f32 i32 u32 vec2 vec3 " +
   "abs bitcast ceil cos countLeadingZeros countOneBits exp exp2 floor fma inverseSqrt log log2 max min pow round select " +
@@ -22,7 +22,7 @@ const taken: ReadonlySet<string> = new Set([...wgsl.split(" "), ...openClC.split
  *
  * @internal
  */
-export const takenNameProblem = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
+export const takenNameProblem = (operation: string, args: ReadonlyArray<NumericArgument>): GpuError | undefined => {
   const argument = args.find(({ name }) => taken.has(name))
   return argument === undefined ? undefined : invalidRequest(
     operation,

@@ -4,9 +4,9 @@
  *
  * @internal
  */
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 
-const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
+const namesOf = (argument: NumericArgument): ReadonlyArray<string> =>
   argument._tag === "ScalarArg"
     ? [argument.name]
     : [argument.name, `${argument.name}_length`, `${argument.name}_offset`]
@@ -19,7 +19,7 @@ const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
 export class ArgumentNames {
   readonly #taken: Set<string>
 
-  constructor(kernel: string, args: ReadonlyArray<KernelArgument>) {
+  constructor(kernel: string, args: ReadonlyArray<NumericArgument>) {
     this.#taken = new Set([kernel, ...args.flatMap(namesOf)])
   }
 
@@ -37,5 +37,5 @@ export class ArgumentNames {
  *
  * @internal
  */
-export const helperName = (kernel: string, task: string, args: ReadonlyArray<KernelArgument>): string =>
+export const helperName = (kernel: string, task: string, args: ReadonlyArray<NumericArgument>): string =>
   new ArgumentNames(kernel, args).add(`${kernel}${task}`)

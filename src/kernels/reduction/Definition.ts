@@ -4,7 +4,7 @@
  */
 import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import * as Expr from "../Expr.ts"
@@ -44,7 +44,7 @@ export type InputArgument = ScalarArg | VectorArg<string, DType, boolean, "read"
  *
  * @internal
  */
-export const declaredInputs = <Args extends ReadonlyArray<KernelArgument>>(
+export const declaredInputs = <Args extends ReadonlyArray<NumericArgument>>(
   operation: string,
   name: string,
   args: Args
@@ -55,7 +55,7 @@ export const declaredInputs = <Args extends ReadonlyArray<KernelArgument>>(
   return Object.fromEntries(args.map((argument) => [argument.name, inputOf(argument)])) as Inputs<Args>
 }
 
-const writableProblem = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
+const writableProblem = (operation: string, args: ReadonlyArray<NumericArgument>): GpuError | undefined => {
   const writable = args.find((argument) => argument._tag === "VectorArg" && argument.access !== "read")
   return writable === undefined ? undefined : invalidRequest(
     operation,
@@ -215,7 +215,7 @@ export const usesProblem = (
   operation: string,
   name: "map" | "combine" | "output",
   expressions: ReadonlyArray<Expr.Expr>,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   variables: StateExprs = []
 ): GpuError | undefined => {
   const nodes = nodesOf(expressions)
@@ -244,7 +244,7 @@ export const usesProblem = (
 const strayOf = (
   name: "map" | "combine" | "output",
   { node, type }: Expr.Expr,
-  args: ReadonlyArray<KernelArgument>
+  args: ReadonlyArray<NumericArgument>
 ): string | undefined => {
   switch (node._tag) {
     case "Index":

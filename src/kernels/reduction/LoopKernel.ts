@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Kernel from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import type * as Expr from "../Expr.ts"
 import { dtypesOf } from "../expression/Inspection.ts"
 import { makeHostBody } from "../expression/JavaScript.ts"
@@ -19,7 +19,7 @@ import { wgslPreamble } from "../expression/Wgsl.ts"
  */
 export const make = (options: {
   readonly name: string
-  readonly args: ReadonlyArray<KernelArgument>
+  readonly args: ReadonlyArray<NumericArgument>
   /** The scalar that says how many elements an item works through at the most. */
   readonly span: string
   /** Every expression that the statements compute. */

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import * as KernelSupport from "../../domain/KernelSupport.ts"
 import { BufferPool } from "../../services/BufferPool.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
@@ -29,7 +29,7 @@ export { position, row } from "./Walk.ts"
 export interface ReductionDefinition {
   readonly name: string
   /** Vectors with access "read", and scalars. */
-  readonly args: ReadonlyArray<KernelArgument>
+  readonly args: ReadonlyArray<NumericArgument>
   readonly state: ReadonlyArray<Component>
   /** The state of one element: expressions of the arguments, of {@link row} and of {@link position}. */
   readonly map: StateExprs

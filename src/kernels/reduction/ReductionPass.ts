@@ -4,7 +4,7 @@
  * @internal
  */
 import type { Kernel } from "../../domain/Kernel.ts"
-import { type KernelArgument, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, VectorArg } from "../../domain/KernelArgument.ts"
 import * as Expr from "../Expr.ts"
 import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"
@@ -24,7 +24,7 @@ export interface ReductionPass {
 /** @internal */
 export interface PassOptions {
   readonly name: string
-  readonly args: ReadonlyArray<KernelArgument>
+  readonly args: ReadonlyArray<NumericArgument>
   readonly state: ReadonlyArray<Component>
   /** The state of an element, given the names that the walk's scalars have. */
   readonly map: (names: Walk.WalkNames) => StateExprs

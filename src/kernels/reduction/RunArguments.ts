@@ -5,7 +5,7 @@
  */
 import { byteSize } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { isBufferLike } from "../../services/BufferLike.ts"
 
@@ -17,7 +17,7 @@ import { isBufferLike } from "../../services/BufferLike.ts"
  */
 export const runProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   own: ReadonlySet<string>,
   values: unknown,
   count: number
@@ -41,7 +41,7 @@ export const runProblem = (
 
 const namesProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   values: object
 ): GpuError | undefined => {
   const names = args.map(({ name }) => name)
@@ -60,7 +60,7 @@ const namesProblem = (
 /** Values of another kind are left to the dispatch, which refuses them. */
 const lengthProblem = (
   operation: string,
-  args: ReadonlyArray<KernelArgument>,
+  args: ReadonlyArray<NumericArgument>,
   own: ReadonlySet<string>,
   values: object,
   count: number

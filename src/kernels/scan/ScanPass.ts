@@ -6,7 +6,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as Expr from "../Expr.ts"
 import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"
@@ -33,7 +33,7 @@ export interface ScanPass {
 /** @internal */
 export interface ScanPassOptions {
   readonly name: string
-  readonly args: ReadonlyArray<KernelArgument>
+  readonly args: ReadonlyArray<NumericArgument>
   readonly state: Component
   readonly map: Expr.Expr<DType>
   readonly combine: Combine

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Delay from "../../domain/Delay.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import {
   DeviceUnavailable,
@@ -27,12 +27,14 @@ import {
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
 import { HostMemory } from "./HostMemory.ts"
 import { HostQueue } from "./HostQueue.ts"
+import { HostImages } from "./images/HostImages.ts"
 
 export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
 
@@ -51,6 +53,8 @@ export interface HostOptions {
   readonly maxBindingSize?: number | undefined
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
   readonly granularity?: number | undefined
+  /** Sub-regions begin at a multiple of this, 4 when left out, and itself one of 4; 256 behaves as WebGPU mostly does. */
+  readonly regionAlignment?: number | undefined
   /** The byte limit of a pool that names none; no limit when left out. */
   readonly defaultMaxBytes?: number | undefined
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
@@ -175,14 +179,14 @@ export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => 
 export const layer = (
   options: HostOptions = {}
 ): Layer.Layer<
-  DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Host,
+  DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | Host,
   GpuError
 > => Layer.effectContext(make(options))
 
 const make = Effect.fnUntraced(function*(
   options: HostOptions
 ): Effect.fn.Return<
-  Context.Context<DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Host>,
+  Context.Context<DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | Host>,
   GpuError,
   Scope.Scope
 > {
@@ -199,9 +203,11 @@ const make = Effect.fnUntraced(function*(
   })
   const driver = new HostQueue(device, settings.rangeItems)
   const context = DeviceContext.of(device)
+  const queue = CommandQueue.fromDriver({ driver, device: context, cache })
   return Context.make(DeviceContext, context).pipe(
     Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver, device: context, cache })),
+    Context.add(CommandQueue.CommandQueue, queue),
+    Context.add(Images.Images, Images.fromDriver({ driver: new HostImages(device, driver), device: context, queue })),
     Context.add(Host, handles(device))
   )
 })
@@ -229,7 +235,7 @@ const handles = (device: HostDevice): Host["Service"] =>
         const memory = BufferLike.deviceBuffer(buffer)
         if (memory === undefined) return Effect.succeed(new Uint8Array(0))
         const own = device.own("Host.bytes", memory)
-        return isGpuError(own) ? own : Effect.succeed(new Uint8Array(own.memory, 0, buffer.size))
+        return isGpuError(own) ? own : Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))
       }),
     usedBytes: Effect.sync(() => device.memory.usedBytes),
     faults: device.faults
@@ -237,6 +243,9 @@ const handles = (device: HostDevice): Host["Service"] =>
 
 const deviceName = "process memory"
 const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
+
+/** As every WebGPU device has. */
+const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
 
 const describe = (settings: Settings): DeviceInfo => ({
   backend: "host",
@@ -247,10 +256,12 @@ const describe = (settings: Settings): DeviceInfo => ({
     maxBufferSize: settings.maxBufferSize,
     maxBindingSize: settings.maxBindingSize,
     granularity: settings.granularity,
+    regionAlignment: settings.regionAlignment,
     memoryBytes: settings.capacityBytes,
     defaultMaxBytes: settings.defaultMaxBytes,
     maxWorkgroupSize: settings.maxWorkgroupSize,
-    maxVectorArguments: settings.maxVectorArguments
+    maxVectorArguments: settings.maxVectorArguments,
+    images: imageLimits
   },
   dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
 })
@@ -260,6 +271,7 @@ interface Settings {
   readonly maxBufferSize: number
   readonly maxBindingSize: number
   readonly granularity: number
+  readonly regionAlignment: number
   readonly defaultMaxBytes: number | undefined
   readonly maxVectorArguments: number
   readonly maxWorkgroupSize: number
@@ -278,6 +290,7 @@ const resolve = (options: HostOptions): Settings | GpuError => {
     maxBufferSize,
     maxBindingSize: options.maxBindingSize ?? maxBufferSize,
     granularity: options.granularity ?? 1,
+    regionAlignment: options.regionAlignment ?? 4,
     defaultMaxBytes: options.defaultMaxBytes,
     maxVectorArguments: options.maxVectorArguments ?? 8,
     maxWorkgroupSize: options.maxWorkgroupSize ?? 256,
@@ -291,6 +304,13 @@ const resolve = (options: HostOptions): Settings | GpuError => {
       "Host.layer",
       `${option} ${value} is no whole number of at least ${least}`,
       "Leave it out for the default."
+    )
+  }
+  if (settings.regionAlignment % 4 !== 0) {
+    return invalidRequest(
+      "Host.layer",
+      `regionAlignment ${settings.regionAlignment} is no multiple of 4`,
+      "Every access starts at a multiple of 4 bytes, so every region does."
     )
   }
   const latency = Delay.parse(options.latency ?? 0)

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
+import { type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
@@ -48,6 +49,38 @@ export const copyPieces = (
     new Uint8Array(target, targetOffset + start).set(new Uint8Array(source, sourceOffset + start, end - start))
   })
 
+/** What a row costs besides its bytes, as a share of a turn. */
+const rowCost = 1 / 16_384
+
+/**
+ * Copies a region of rows from one piece of memory to another, which begin at `sourceBase` and `targetBase`.
+ *
+ * @internal
+ */
+export const copyRectPieces = function*(
+  extent: Extent,
+  source: ArrayBuffer,
+  sourceBase: number,
+  from: Place,
+  target: ArrayBuffer,
+  targetBase: number,
+  to: Place
+): Generator<number, void> {
+  let cost = 0
+  for (const [here, there, bytes] of runs(extent, from, to)) {
+    if (bytes > chunkBytes) {
+      yield* copyPieces(source, sourceBase + here, target, targetBase + there, bytes)
+      continue
+    }
+    new Uint8Array(target, targetBase + there, bytes).set(new Uint8Array(source, sourceBase + here, bytes))
+    cost += rowCost + bytes / chunkBytes
+    if (cost < 1) continue
+    yield cost
+    cost = 0
+  }
+  if (cost > 0) yield cost
+}
+
 /** @internal */
 export class WriteCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
@@ -69,7 +102,8 @@ export class WriteCommand implements HostCommand {
 
   pieces(): Generator<number, void> {
     const { buffer, byteLength, byteOffset } = this.#data
-    return copyPieces(buffer, byteOffset, this.buffers[0].memory, this.#offset, byteLength)
+    const [target] = this.buffers
+    return copyPieces(buffer, byteOffset, target.memory, target.base + this.#offset, byteLength)
   }
 }
 
@@ -95,7 +129,70 @@ export class CopyCommand implements HostCommand {
 
   pieces(): Generator<number, void> {
     const [source, target] = this.buffers
-    return copyPieces(source.memory, this.#sourceOffset, target.memory, this.#targetOffset, this.#bytes)
+    const from = source.base + this.#sourceOffset
+    return copyPieces(source.memory, from, target.memory, target.base + this.#targetOffset, this.#bytes)
+  }
+}
+
+/** @internal */
+export class WriteRectCommand implements HostCommand {
+  readonly buffers: readonly [HostBuffer]
+  readonly #extent: Extent
+  readonly #to: Place
+  readonly #rows: Uint8Array<ArrayBuffer>
+  readonly #name: string | undefined
+
+  /** Keeps `rows`, which are packed. */
+  constructor(extent: Extent, target: HostBuffer, to: Place, rows: Uint8Array<ArrayBuffer>) {
+    this.buffers = [target]
+    this.#extent = extent
+    this.#to = to
+    this.#rows = rows
+    this.#name = target.label
+  }
+
+  get label(): string {
+    return CommandLabel.writeRect(this.#extent, this.#name)
+  }
+
+  pieces(): Generator<number, void> {
+    const { base, memory } = this.buffers[0]
+    const { buffer, byteOffset } = this.#rows
+    return copyRectPieces(this.#extent, buffer, byteOffset, packed(this.#extent), memory, base, this.#to)
+  }
+}
+
+/** @internal */
+export class CopyRectCommand implements HostCommand {
+  readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
+  readonly #extent: Extent
+  readonly #from: Place
+  readonly #to: Place
+  readonly #names: readonly [source: string | undefined, target: string | undefined]
+
+  constructor(extent: Extent, source: HostBuffer, from: Place, target: HostBuffer, to: Place) {
+    this.buffers = [source, target]
+    this.#extent = extent
+    this.#from = from
+    this.#to = to
+    this.#names = [source.label, target.label]
+  }
+
+  get label(): string {
+    return CommandLabel.copyRect(this.#extent, ...this.#names)
+  }
+
+  pieces(): Generator<number, void> {
+    const [source, target] = this.buffers
+    return copyRectPieces(
+      this.#extent,
+      source.memory,
+      source.base,
+      this.#from,
+      target.memory,
+      target.base,
+      this.#to
+    )
   }
 }
 
@@ -120,21 +217,23 @@ export class FillCommand implements HostCommand {
   }
 
   *pieces(): Generator<number, void> {
-    const { memory } = this.buffers[0]
+    const { base, memory } = this.buffers[0]
+    const offset = base + this.#offset
     const pattern = new Uint8Array(4)
     new DataView(pattern.buffer).setUint32(0, this.#pattern, true)
     const [word] = new Uint32Array(pattern.buffer)
     const tail = this.#bytes % 4
     const whole = this.#bytes - tail
     yield* eachChunk(whole, (start, end) => {
-      new Uint32Array(memory, this.#offset + start, (end - start) / 4).fill(word!)
+      new Uint32Array(memory, offset + start, (end - start) / 4).fill(word!)
     })
-    new Uint8Array(memory, this.#offset + whole, tail).set(pattern.subarray(0, tail))
+    new Uint8Array(memory, offset + whole, tail).set(pattern.subarray(0, tail))
   }
 }
 
 /** @internal */
 export class DispatchCommand implements HostCommand {
+  /** Those of the vectors, and then those of the images. */
   readonly buffers: ReadonlyArray<HostBuffer>
   readonly #kernel: HostKernel
   readonly #dispatch: Dispatch
@@ -154,7 +253,7 @@ export class DispatchCommand implements HostCommand {
   *pieces(): Generator<number, void> {
     const { body, kernel } = this.#kernel
     const { count, scalars } = this.#dispatch
-    const args = bodyArguments(kernel.args, this.#dispatch, (vector) => this.buffers[vector]!.memory)
+    const args = bodyArguments(kernel.args, this.#dispatch, (index) => this.buffers[index]!)
     const range = this.#kernel.itemsOfTurn(this.#rangeItems, scalars)
     for (let from = 0; from < count; from += range) {
       const to = Math.min(count, from + range)

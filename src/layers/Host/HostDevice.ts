@@ -13,7 +13,9 @@ import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import { DriverError, ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
+import type { HostMode } from "../../services/DeviceContext.ts"
+import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import type { Delays, Faults } from "./Faults.ts"
 import { HostBuffer, type HostMemory } from "./HostMemory.ts"
 import { HostWorker, immediate } from "./HostWorker.ts"
@@ -47,6 +49,7 @@ export class HostDevice {
   readonly #latency: Duration.Duration | undefined
   /** Buffers that were not destroyed. */
   readonly #live = new Set<HostBuffer>()
+  readonly #samplers = new Set<DeviceSampler>()
   readonly #detach: () => void
 
   constructor(options: {
@@ -84,14 +87,45 @@ export class HostDevice {
   readonly createBuffer = (
     bytes: number,
     usage: BufferUsage,
-    label?: string | undefined
+    label?: string | undefined,
+    kind: HostBuffer["kind"] = "buffer"
   ): Effect.Effect<HostBuffer, GpuError> =>
     Effect.suspend(() => {
       const delay = this.delay("allocations")
-      const create = Effect.suspend(() => this.#create(bytes, usage, label))
+      const create = Effect.suspend(() => this.#create(bytes, usage, label, kind))
       // Callers are uninterruptible for the sake of what was created; before that there is nothing to lose.
       return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
     })
+
+  readonly createFromHost = (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Effect.Effect<HostBuffer, GpuError> =>
+    mode === "use"
+      ? Effect.suspend(() => {
+        const problem = this.#allocationProblem(data.byteLength)
+        return problem ?? Exit.succeed(this.#add(HostBuffer.using(this.info, data, usage, label)))
+      })
+      : Effect.map(this.createBuffer(data.byteLength, usage, label), (buffer) => {
+        new Uint8Array(buffer.memory).set(data)
+        return buffer
+      })
+
+  readonly createRegionUnsafe = (
+    { origin, parent }: Part,
+    size: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Exit.Exit<HostBuffer, GpuError> => {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    if (!(parent instanceof HostBuffer)) return Exit.fail(foreign("DeviceContext.createRegionUnsafe", parent))
+    const region = parent.region(origin, size, usage, label)
+    this.driverObjects.add("region")
+    this.#live.add(region)
+    return Exit.succeed(region)
+  }
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (!(buffer instanceof HostBuffer) || buffer.owner !== this.info) {
@@ -104,32 +138,69 @@ export class HostDevice {
     return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
   }
 
+  addSampler(sampler: DeviceSampler): void {
+    this.driverObjects.add("sampler")
+    this.#samplers.add(sampler)
+  }
+
+  /** A second time does nothing. */
+  removeSampler(sampler: DeviceSampler): void {
+    if (this.#samplers.delete(sampler)) this.driverObjects.remove("sampler")
+    sampler.destroyed = true
+  }
+
   /** Whoever comes late finds a lost device; then everything goes, in use or not. */
   close(): void {
     this.status.lose("its layer is closed")
     this.#detach()
     for (const buffer of this.#live) this.#destroy(buffer)
+    for (const sampler of this.#samplers) this.removeSampler(sampler)
     this.driverObjects.remove("device")
   }
 
-  #create(bytes: number, usage: BufferUsage, label: string | undefined): Exit.Exit<HostBuffer, GpuError> {
-    const lost = this.operation()
-    if (lost !== undefined) return Exit.fail(lost)
-    const fault = this.faults.nextAllocation()
-    if (fault === "OutOfMemory") return Exit.fail(outOfMemory(bytes))
-    if (fault === "DriverError") return Exit.fail(driverError("createBuffer", "a planned fault", []))
+  #create(
+    bytes: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    kind: HostBuffer["kind"]
+  ): Exit.Exit<HostBuffer, GpuError> {
+    const problem = this.#allocationProblem(bytes)
+    if (problem !== undefined) return Exit.fail(problem)
     const buffer = this.memory.create(this.info, bytes, usage, label)
     if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)
-    this.driverObjects.add("buffer")
-    this.#live.add(buffer)
-    return Exit.succeed(buffer)
+    buffer.kind = kind
+    return Exit.succeed(this.#add(buffer))
   }
 
-  /** Submitted work that uses the buffer comes first, as on a device. */
+  /** What a test planned for this allocation, or the loss of the device. */
+  #allocationProblem(bytes: number): GpuError | undefined {
+    const lost = this.operation()
+    if (lost !== undefined) return lost
+    const fault = this.faults.nextAllocation()
+    if (fault === "OutOfMemory") return outOfMemory(bytes)
+    return fault === "DriverError" ? driverError("createBuffer", "a planned fault", []) : undefined
+  }
+
+  #add(buffer: HostBuffer): HostBuffer {
+    this.driverObjects.add(buffer.kind)
+    this.#live.add(buffer)
+    return buffer
+  }
+
+  /** The memory goes with the last that stands on it; a buffer counts until then. */
   #destroy(buffer: HostBuffer): void {
     buffer.destroyed = true
     this.#live.delete(buffer)
-    this.driverObjects.remove("buffer")
+    if (buffer.parent !== undefined) {
+      this.driverObjects.remove("region")
+      buffer.regionEnded()
+    }
+    if (buffer.isGone) this.#release(buffer.root as HostBuffer)
+  }
+
+  /** Submitted work that uses the buffer comes first, as on a device. */
+  #release(buffer: HostBuffer): void {
+    this.driverObjects.remove(buffer.kind)
     if (this.worker.idle) return this.memory.release(buffer)
     const release = () => this.memory.release(buffer)
     this.worker.enqueue({ ...immediate(release), abandoned: release })

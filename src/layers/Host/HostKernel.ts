@@ -11,6 +11,8 @@ import type { KernelArgument } from "../../domain/KernelArgument.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
+import type { HostBuffer } from "./HostMemory.ts"
+import { kernelImage } from "./images/HostKernelImage.ts"
 
 /**
  * A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the
@@ -45,28 +47,41 @@ export class HostKernel extends CompiledKernel {
 
 /**
  * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
- * offset, and scalars as the device's types hold them.
+ * offset, scalars as the device's types hold them, images and samplers. `bufferOf` gives the buffers of the vectors and
+ * then those of the images.
  *
  * @internal
  */
 export const bodyArguments = (
   args: ReadonlyArray<KernelArgument>,
-  dispatch: Pick<Dispatch, "vectors" | "scalars">,
-  memoryOf: (vector: number) => ArrayBuffer
+  dispatch: Pick<Dispatch, "vectors" | "scalars" | "images" | "samplers">,
+  bufferOf: (index: number) => HostBuffer
 ): Readonly<Record<string, unknown>> => {
   const result: Record<string, unknown> = {}
   let vector = 0
   let scalar = 0
+  let image = 0
+  let sampler = 0
   for (const argument of args) {
+    if (argument._tag === "ImageArg") {
+      const buffer = bufferOf(dispatch.vectors.length + image)
+      result[argument.name] = kernelImage(argument, dispatch.images[image++]!, buffer)
+      continue
+    }
+    if (argument._tag === "SamplerArg") {
+      result[argument.name] = dispatch.samplers[sampler++]!.options
+      continue
+    }
     if (argument._tag === "ScalarArg") {
       result[argument.name] = coerce(argument.dtype, dispatch.scalars[scalar++]!)
       continue
     }
     const { offset, size } = dispatch.vectors[vector]!
+    const { base, memory } = bufferOf(vector++)
     result[argument.name] = DType.view(
       argument.dtype,
-      memoryOf(vector++),
-      0,
+      memory,
+      base,
       Math.floor(size / DType.byteSize(argument.dtype))
     )
     if (argument.withOffset) result[`${argument.name}_offset`] = offset

@@ -9,36 +9,87 @@ import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 
+/** One piece of memory, of a buffer and of the regions of it. */
+interface Piece {
+  bytes: ArrayBuffer | undefined
+  /** Regions that were not destroyed. */
+  regions: number
+}
+
 /**
- * A buffer of the host backend.
+ * A buffer of the host backend: its own memory, a part of another one's, or the program's.
  *
  * @internal
  */
 export class HostBuffer extends DeviceBuffer {
-  #memory: ArrayBuffer | undefined
+  readonly #piece: Piece
+  /** Where it begins in {@link memory}. */
+  readonly base: number
+  /** What it counts as among the driver's objects. */
+  kind: "buffer" | "image" = "buffer"
 
-  constructor(
+  private constructor(
     owner: DeviceInfo,
-    memory: ArrayBuffer,
+    piece: Piece,
+    base: number,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    part?: { readonly parent: HostBuffer; readonly origin: number }
+  ) {
+    super(owner, size, usage, label, part)
+    this.#piece = piece
+    this.base = base
+  }
+
+  static over(owner: DeviceInfo, memory: ArrayBuffer, usage: BufferUsage, label: string | undefined): HostBuffer {
+    return new HostBuffer(owner, { bytes: memory, regions: 0 }, 0, memory.byteLength, usage, label)
+  }
+
+  /** The program's own memory, which stays the program's. */
+  static using(
+    owner: DeviceInfo,
+    data: Uint8Array<ArrayBuffer>,
     usage: BufferUsage,
     label: string | undefined
-  ) {
-    super(owner, memory.byteLength, usage, label)
-    this.#memory = memory
+  ): HostBuffer {
+    const { buffer, byteLength, byteOffset } = data
+    const made = new HostBuffer(owner, { bytes: buffer, regions: 0 }, byteOffset, byteLength, usage, label)
+    made.pinned = data
+    return made
   }
 
-  /** The bytes. Work on a buffer whose memory is gone is a fault of the library, never another owner's memory. */
+  region(origin: number, size: number, usage: BufferUsage, label: string | undefined): HostBuffer {
+    this.#piece.regions += 1
+    return new HostBuffer(this.owner, this.#piece, this.base + origin, size, usage, label, { parent: this, origin })
+  }
+
+  /** What the destroyed region was counted for. */
+  regionEnded(): void {
+    this.#piece.regions -= 1
+  }
+
+  /** Whether nothing stands on the memory any more. */
+  get isGone(): boolean {
+    return this.root.destroyed && this.#piece.regions === 0
+  }
+
+  /**
+   * The bytes, and perhaps others around them: it begins at `base`. Work on a buffer whose memory is gone is a fault of
+   * the library, never another owner's memory.
+   */
   get memory(): ArrayBuffer {
-    if (this.#memory === undefined) {
+    if (this.#piece.bytes === undefined) {
       throw new Error(`the memory of ${this.label ?? "a buffer"} was given back before its use`)
     }
-    return this.#memory
+    return this.#piece.bytes
   }
 
-  /** Takes the memory away, from views that a program kept of it too. */
+  /** Takes the memory away, from views that a program kept of it too; the program's own stays with it. */
   drop(): void {
-    if (this.#memory !== undefined) detach(this.#memory)
-    this.#memory = undefined
+    const { bytes } = this.#piece
+    if (bytes !== undefined && this.root.pinned === undefined) detach(bytes)
+    this.#piece.bytes = undefined
   }
 }
 
@@ -74,12 +125,13 @@ export class HostMemory {
     const memory = allocate(bytes)
     if (memory === undefined) return outOfMemory(bytes)
     this.#usedBytes += bytes
-    return new HostBuffer(owner, memory, usage, label)
+    return HostBuffer.over(owner, memory, usage, label)
   }
 
-  /** Takes the memory from a destroyed buffer that no submitted work needs any more. */
+  /** Takes the memory from a destroyed buffer that no submitted work needs any more, nor a region. */
   release(buffer: HostBuffer): void {
     buffer.drop()
+    if (buffer.pinned !== undefined) return
     if (this.#lateFree) this.#lateBytes += buffer.size
     else this.#usedBytes -= buffer.size
   }

@@ -7,19 +7,37 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
+import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
-import { CopyCommand, copyPieces, DispatchCommand, FillCommand, type HostCommand, WriteCommand } from "./HostCommand.ts"
+import {
+  CopyCommand,
+  copyPieces,
+  CopyRectCommand,
+  copyRectPieces,
+  DispatchCommand,
+  FillCommand,
+  type HostCommand,
+  WriteCommand,
+  WriteRectCommand
+} from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import { HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 import { immediate, type Job } from "./HostWorker.ts"
+import type { HostImage } from "./images/HostImage.ts"
 
 /** A command and the fault that it is to meet. */
 type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
 
 /** A fiber that waits for its turn in the queue. */
 type Waiter<A> = { readonly resume: (result: Effect.Effect<A, GpuError>) => void; interrupted: boolean }
+
+/** A fiber that waits for the first commands. */
+type PositionWaiter = { readonly position: number; readonly done: () => void }
+
+/** How a read copies the bytes of a buffer into its result. */
+type Reading = (source: HostBuffer, result: ArrayBuffer) => Generator<number, void>
 
 type Failure = { readonly call: string; readonly log: string; readonly commands: ReadonlyArray<string> }
 
@@ -31,6 +49,10 @@ export class HostQueue implements QueueDriver {
   /** Failures of work that has run, until somebody awaits it. */
   #failures: Array<Failure> = []
   #flushAtEndOfTurn = false
+  /** Commands that were submitted, and of them those that have ended. */
+  #submitted = 0
+  #ended = 0
+  readonly #positionWaiters = new Set<PositionWaiter>()
 
   constructor(device: HostDevice, rangeItems: number) {
     this.#device = device
@@ -50,7 +72,7 @@ export class HostQueue implements QueueDriver {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const fault = this.#device.faults.nextCommand()
-    if (fault === undefined && this.#device.worker.idle) new Uint8Array(own.memory, offset).set(data)
+    if (fault === undefined && this.#device.worker.idle) new Uint8Array(own.memory, own.base + offset).set(data)
     else this.#submit({ command: new WriteCommand(own, offset, data.slice()), fault })
     this.#device.worker.run()
     return Exit.void
@@ -68,6 +90,30 @@ export class HostQueue implements QueueDriver {
     const to = this.#device.own("CommandQueue.copy", target)
     if (isGpuError(to)) return Exit.fail(to)
     return this.#record(new CopyCommand(from, sourceOffset, to, targetOffset, bytes))
+  }
+
+  readonly copyRectUnsafe = (
+    extent: Extent,
+    source: DeviceBuffer,
+    from: Place,
+    target: DeviceBuffer,
+    to: Place
+  ): Exit.Exit<void, GpuError> => {
+    const ownSource = this.#device.own("CommandQueue.copyRect", source)
+    if (isGpuError(ownSource)) return Exit.fail(ownSource)
+    const ownTarget = this.#device.own("CommandQueue.copyRect", target)
+    if (isGpuError(ownTarget)) return Exit.fail(ownTarget)
+    return this.#record(new CopyRectCommand(extent, ownSource, from, ownTarget, to))
+  }
+
+  readonly writeRectUnsafe = (
+    extent: Extent,
+    target: DeviceBuffer,
+    to: Place,
+    rows: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> => {
+    const own = this.#device.own("CommandQueue.writeRect", target)
+    return isGpuError(own) ? Exit.fail(own) : this.#record(new WriteRectCommand(extent, own, to, rows))
   }
 
   readonly fillUnsafe = (
@@ -95,8 +141,13 @@ export class HostQueue implements QueueDriver {
       if (isGpuError(own)) return Exit.fail(own)
       buffers.push(own)
     }
+    // What arrives here is checked: these are images of this backend.
+    for (const image of dispatch.images) buffers.push((image as HostImage).buffer)
     return this.#record(new DispatchCommand(compiled, dispatch, buffers, this.#rangeItems))
   }
+
+  /** Records a command that no buffer operation is. */
+  readonly recordUnsafe = (command: HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
 
   readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
     const lost = this.#device.status.error
@@ -111,15 +162,41 @@ export class HostQueue implements QueueDriver {
   }
 
   readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
-    Effect.suspend(() => {
-      const result = this.#await<ArrayBuffer>((waiter) => {
-        const own = this.#device.own("CommandQueue.read", source)
-        if (isGpuError(own)) return own
-        this.#device.faults.nextRead()
-        return this.#operationAfterFlush() ?? this.#readJob(waiter, own, offset, bytes)
+    this.#read(source, bytes, (own, result) => copyPieces(own.memory, own.base + offset, result, 0, bytes))
+
+  readonly readRect = (extent: Extent, source: DeviceBuffer, from: Place): Effect.Effect<ArrayBuffer, GpuError> =>
+    this.#read(
+      source,
+      byteLength(extent),
+      (own, result) => copyRectPieces(extent, own.memory, own.base, from, result, 0, packed(extent))
+    )
+
+  readonly positionUnsafe = (): number => this.#submitted + this.#recorded.length
+
+  readonly endedUnsafe = (): number => this.#ended
+
+  readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+    Effect.callback<void, GpuError>((resume) => {
+      const { status } = this.#device
+      const settle = (error: GpuError | undefined): void => resume(error ?? this.#takeFailures() ?? Exit.void)
+      const lost = this.#operationAfterFlush()
+      if (lost !== undefined || this.#ended >= position) return settle(lost)
+      const waiter: PositionWaiter = {
+        position,
+        done: () => {
+          stop()
+          settle(status.error)
+        }
+      }
+      this.#positionWaiters.add(waiter)
+      const stop = status.onLost((error) => {
+        this.#positionWaiters.delete(waiter)
+        resume(error)
       })
-      const delay = this.#device.delay("reads")
-      return delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
+      return Effect.sync(() => {
+        stop()
+        this.#positionWaiters.delete(waiter)
+      })
     })
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
@@ -130,6 +207,12 @@ export class HostQueue implements QueueDriver {
       })
     )
   )
+
+  /** Host and device are one. */
+  readonly migrateUnsafe = (): Exit.Exit<void, GpuError> => {
+    const lost = this.#device.operation()
+    return lost === undefined ? Exit.void : Exit.fail(lost)
+  }
 
   /** Creation has taken the memory already. */
   readonly touch = (): Effect.Effect<void, GpuError> => this.#alive
@@ -166,7 +249,17 @@ export class HostQueue implements QueueDriver {
   }
 
   #submit({ command, fault }: Recorded): void {
-    this.#device.worker.enqueue({ pieces: this.#attempt(command, fault) })
+    this.#submitted += 1
+    this.#device.worker.enqueue({ pieces: this.#attempt(command, fault), finished: () => this.#commandsEnded(1) })
+  }
+
+  #commandsEnded(count: number): void {
+    this.#ended += count
+    for (const waiter of this.#positionWaiters) {
+      if (waiter.position > this.#ended) continue
+      this.#positionWaiters.delete(waiter)
+      waiter.done()
+    }
   }
 
   *#attempt(command: HostCommand, fault: string | undefined): Generator<number, void> {
@@ -184,8 +277,11 @@ export class HostQueue implements QueueDriver {
     const log = `destroyed before the submit of commands that use it: ${
       [...destroyed].map(({ label }) => label ?? "(no label)").join(", ")
     }`
-    const fail = () => this.#fail("submit", log, batch.map(({ command }) => command.label))
-    this.#device.worker.enqueue(immediate(fail))
+    this.#submitted += batch.length
+    this.#device.worker.enqueue(immediate(() => {
+      this.#fail("submit", log, batch.map(({ command }) => command.label))
+      this.#commandsEnded(batch.length)
+    }))
   }
 
   #fail(call: string, log: string, commands: ReadonlyArray<string>): void {
@@ -208,14 +304,31 @@ export class HostQueue implements QueueDriver {
     return lost ?? this.#device.status.error
   }
 
-  #readJob(waiter: Waiter<ArrayBuffer>, source: HostBuffer, offset: number, bytes: number): Job {
+  #read(source: DeviceBuffer, bytes: number, copy: Reading): Effect.Effect<ArrayBuffer, GpuError> {
+    return Effect.suspend(() => {
+      const result = this.#await<ArrayBuffer>((waiter) => {
+        const own = this.#device.own("CommandQueue.read", source)
+        if (isGpuError(own)) return own
+        this.#device.faults.nextRead()
+        return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(own, result))
+      })
+      const delay = this.#device.delay("reads")
+      return delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
+    })
+  }
+
+  #readJob(
+    waiter: Waiter<ArrayBuffer>,
+    bytes: number,
+    copy: (result: ArrayBuffer) => Generator<number, void>
+  ): Job {
     let result: ArrayBuffer | GpuError | undefined
     const start = () => {
       if (!waiter.interrupted) result = this.#takeFailures() ?? allocate(bytes) ?? outOfMemory(bytes)
     }
     const pieces = function*() {
       start()
-      if (result instanceof ArrayBuffer) yield* copyPieces(source.memory, offset, result, 0, bytes)
+      if (result instanceof ArrayBuffer) yield* copy(result)
     }
     const finished = () => {
       if (result !== undefined) waiter.resume(isGpuError(result) ? result : Exit.succeed(result))

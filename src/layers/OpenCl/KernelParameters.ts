@@ -7,20 +7,26 @@
 import * as DType from "../../domain/DType.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
+import { imageOf, samplerOf } from "./images/OpenClImage.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
-/** `index` counts the scalars or the vectors of the kernel. */
+/** `index` counts the scalars, vectors, images or samplers of the kernel. */
 interface Parameter {
-  readonly from: "count" | "scalar" | "memory" | "length" | "offset"
+  readonly from: "count" | "scalar" | "memory" | "length" | "offset" | "image" | "sampler"
   readonly index: number
   /** As it is passed: a half travels as a float, of which the kernel makes a half again. */
   readonly dtype: Exclude<DType.DType, "f16">
   /** Bytes of an element, for a length. */
   readonly itemSize: number
 }
+
+/** What is passed by its handle. */
+type DeviceObject = DeviceBuffer | DeviceImage | DeviceSampler
 
 const value = new ArrayBuffer(8)
 const address = new BigUint64Array(value)
@@ -38,9 +44,9 @@ export class KernelParameters {
   readonly #parameters: ReadonlyArray<Parameter>
   /**
    * What each was set to last. Memory is known by its object, not by its handle: a driver may give the handle of released
-   * memory to the next, and need not find that in a kernel which was told of the first.
+   * memory to the next, and need not find that in a kernel which was told of the first. So are images and samplers.
    */
-  readonly #known: Array<DeviceBuffer | number | undefined>
+  readonly #known: Array<DeviceObject | number | undefined>
 
   constructor(args: ReadonlyArray<KernelArgument>) {
     this.#parameters = parametersOf(args)
@@ -55,7 +61,7 @@ export class KernelParameters {
       const wanted = valueOf(parameter, dispatch)
       if (Object.is(wanted, this.#known[index])) continue
       if (typeof wanted === "number") numbers[parameter.dtype][0] = wanted
-      else address[0] = memoryOf(wanted)
+      else address[0] = handleOf(parameter, wanted)
       const code = api.clSetKernelArg(kernel, index, bytesOf(parameter), value)
       this.#known[index] = code === OpenClCode.success ? wanted : undefined
       if (code !== OpenClCode.success) return code
@@ -69,7 +75,17 @@ const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Parame
   const parameters: Array<Parameter> = []
   let scalars = 0
   let vectors = 0
+  let images = 0
+  let samplers = 0
   for (const argument of args) {
+    if (argument._tag === "ImageArg") {
+      parameters.push({ ...whole, from: "image", index: images++ })
+      continue
+    }
+    if (argument._tag === "SamplerArg") {
+      parameters.push({ ...whole, from: "sampler", index: samplers++ })
+      continue
+    }
     const { dtype } = argument
     if (argument._tag === "ScalarArg") {
       parameters.push({ ...whole, from: "scalar", index: scalars++, dtype: dtype === "f16" ? "f32" : dtype })
@@ -83,9 +99,22 @@ const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Parame
   return [...parameters, { ...whole, from: "count", index: 0 }]
 }
 
-const bytesOf = ({ dtype, from }: Parameter): number => from === "memory" ? 8 : DType.byteSize(dtype)
+const isHandle = ({ from }: Parameter): boolean => from === "memory" || from === "image" || from === "sampler"
 
-const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): DeviceBuffer | number => {
+const bytesOf = (parameter: Parameter): number => isHandle(parameter) ? 8 : DType.byteSize(parameter.dtype)
+
+const handleOf = ({ from }: Parameter, object: DeviceObject): bigint => {
+  switch (from) {
+    case "image":
+      return imageOf(object as DeviceImage)
+    case "sampler":
+      return samplerOf(object as DeviceSampler)
+    default:
+      return memoryOf(object as DeviceBuffer)
+  }
+}
+
+const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): DeviceObject | number => {
   switch (from) {
     case "count":
       return dispatch.count
@@ -97,5 +126,9 @@ const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): Devi
       return Math.floor(dispatch.vectors[index]!.size / itemSize)
     case "offset":
       return dispatch.vectors[index]!.offset
+    case "image":
+      return dispatch.images[index]!
+    case "sampler":
+      return dispatch.samplers[index]!
   }
 }

@@ -18,7 +18,10 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import { Sealed } from "../../services/Sealed.ts"
+import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import { list, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
@@ -26,6 +29,8 @@ import * as OpenClKernel from "./OpenClKernel.ts"
 import { OpenClQueue } from "./OpenClQueue.ts"
 import { select, type Selector } from "./OpenClSelection.ts"
 import { OpenDevice, openFirst } from "./OpenDevice.ts"
+import { Opened } from "./Opened.ts"
+import { SvmMemory } from "./svm/SvmMemory.ts"
 
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 export type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
@@ -58,28 +63,22 @@ export interface RawCommand {
  * tells its failure. What a program enqueues on `queue` directly still runs in queue order, but nobody waits for it.
  * Handles belong to the layer: retain what you keep for longer, and release nothing.
  *
- * **Example** (Copying a rectangle, which CommandQueue does not know)
+ * **Example** (A command that CommandQueue does not know)
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
  * import { OpenCl } from "effect-gpu-pool/opencl"
  *
- * type CopyRect = (queue: bigint, source: bigint, target: bigint, event: OpenCl.Pointer) => number
+ * type Barrier = (queue: bigint, waitCount: number, waitList: null, event: OpenCl.Pointer) => number
  *
- * const copyRect = Effect.fnUntraced(function*(
- *   clEnqueueCopyBufferRect: CopyRect,
- *   source: PooledBuffer.PooledBuffer,
- *   target: PooledBuffer.PooledBuffer
- * ) {
- *   const cl = yield* OpenCl.OpenCl
- *   const [from, to] = [yield* OpenCl.handle(source), yield* OpenCl.handle(target)]
- *   yield* cl.enqueueUnsafe({
- *     label: "copy the rectangle",
- *     call: "clEnqueueCopyBufferRect",
- *     enqueue: (queue, event) => clEnqueueCopyBufferRect(queue, from, to, event)
- *   })
- * })
+ * const barrier = (clEnqueueBarrierWithWaitList: Barrier) =>
+ *   OpenCl.OpenCl.use((cl) =>
+ *     cl.enqueueUnsafe({
+ *       label: "barrier",
+ *       call: "clEnqueueBarrierWithWaitList",
+ *       enqueue: (queue, event) => clEnqueueBarrierWithWaitList(queue, 0, null, event)
+ *     })
+ *   )
  * ```
  *
  * @category services
@@ -97,6 +96,8 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<bigint, GpuError>
   /** Enqueues a command of your own when called. */
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
+  /** For the library's own modules. */
+  readonly sealed: Sealed
 }>()("effect-gpu-pool/OpenCl") {}
 
 /**
@@ -133,7 +134,7 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | OpenCl
+export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | OpenCl
 
 /**
  * Opens an OpenCL device: by default the first usable one of the first platform that has any. npm `koffi`, an optional
@@ -256,9 +257,12 @@ const make = Effect.fnUntraced(function*(
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const context = DeviceContext.of(device)
+  const commands = CommandQueue.fromDriver({ driver: queue, device: context, cache })
+  const images = new OpenClImages(device, queue)
   return Context.make(DeviceContext, context).pipe(
     Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver: queue, device: context, cache })),
+    Context.add(CommandQueue.CommandQueue, commands),
+    Context.add(Images.Images, Images.fromDriver({ driver: images, device: context, queue: commands })),
     Context.add(OpenCl, handles(device, queue))
   )
 })
@@ -270,6 +274,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
     device: device.device,
     context: device.context,
     queue: device.queue,
+    sealed: new Sealed(new Opened(device, new SvmMemory(device, queue))),
     handleUnsafe: (buffer) => {
       const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
       if (problem !== undefined) return Exit.fail(problem)

@@ -7,7 +7,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import * as OpenClCode from "./OpenClCode.ts"
 
 /**
  * An address: a handle, memory by its typed array, or null.
@@ -36,7 +38,29 @@ type AsyncCall<Args extends ReadonlyArray<Argument>> = (
 
 type GetInfo = Call<[object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer]>
 
+type ImageTransfer = [
+  image: bigint,
+  blocking: number,
+  origin: Pointer,
+  region: Pointer,
+  rowPitch: number,
+  slicePitch: number,
+  data: Pointer
+]
+
 type EnqueueEnd = [waitCount: number, waitList: Pointer, event: Pointer]
+
+type HostRect = [
+  blocking: number,
+  bufferOrigin: Pointer,
+  hostOrigin: Pointer,
+  region: Pointer,
+  bufferRowPitch: number,
+  bufferSlicePitch: number,
+  hostRowPitch: number,
+  hostSlicePitch: number,
+  data: Pointer
+]
 
 /**
  * The functions that this backend calls, by their OpenCL names. Arguments that this backend always leaves out
@@ -57,7 +81,11 @@ export interface OpenClApi {
   readonly clCreateCommandQueue: Create<[context: bigint, device: bigint, properties: number, code: Pointer]>
   readonly clReleaseCommandQueue: Call<[queue: bigint]>
   readonly clCreateBuffer: Create<[context: bigint, flags: number, bytes: number, host: Pointer, code: Pointer]>
+  /** The region is two size_t: origin and bytes. */
+  readonly clCreateSubBuffer: Create<[memory: bigint, flags: number, type: number, region: Pointer, code: Pointer]>
+  readonly clRetainMemObject: Call<[memory: bigint]>
   readonly clReleaseMemObject: Call<[memory: bigint]>
+  readonly clGetMemObjectInfo: GetInfo
   readonly clCreateProgramWithSource: Create<
     [context: bigint, count: number, sources: ReadonlyArray<string>, lengths: null, code: Pointer]
   >
@@ -102,6 +130,37 @@ export interface OpenClApi {
       ...end: EnqueueEnd
     ]
   >
+  /** Origins and region are three size_t each; pitches are bytes. */
+  readonly clEnqueueWriteBufferRect: Call<[queue: bigint, target: bigint, ...HostRect, ...end: EnqueueEnd]>
+  readonly clEnqueueReadBufferRect: Call<[queue: bigint, source: bigint, ...HostRect, ...end: EnqueueEnd]>
+  readonly clEnqueueCopyBufferRect: Call<
+    [
+      queue: bigint,
+      source: bigint,
+      target: bigint,
+      sourceOrigin: Pointer,
+      targetOrigin: Pointer,
+      region: Pointer,
+      sourceRowPitch: number,
+      sourceSlicePitch: number,
+      targetRowPitch: number,
+      targetSlicePitch: number,
+      ...end: EnqueueEnd
+    ]
+  >
+  readonly clEnqueueMapBuffer: Create<
+    [
+      queue: bigint,
+      memory: bigint,
+      blocking: number,
+      flags: number,
+      offset: number,
+      bytes: number,
+      ...end: EnqueueEnd,
+      code: Pointer
+    ]
+  >
+  readonly clEnqueueUnmapMemObject: Call<[queue: bigint, memory: bigint, address: bigint, ...end: EnqueueEnd]>
   readonly clEnqueueFillBuffer: Call<
     [
       queue: bigint,
@@ -116,10 +175,94 @@ export interface OpenClApi {
   readonly clEnqueueMigrateMemObjects: Call<
     [queue: bigint, count: number, memory: Pointer, flags: number, ...end: EnqueueEnd]
   >
+  /** Shared virtual memory came with OpenCL 2.0: where the loader is older, allocations are null and calls fail. */
+  readonly clSVMAlloc: (context: bigint, flags: number, bytes: number, alignment: number) => bigint | null
+  readonly clSVMFree: (context: bigint, address: bigint) => void
+  readonly clEnqueueSVMFree: Call<
+    [queue: bigint, count: number, addresses: Pointer, free: null, data: null, ...end: EnqueueEnd]
+  >
+  readonly clEnqueueSVMMap: Call<
+    [queue: bigint, blocking: number, flags: number, address: bigint, bytes: number, ...end: EnqueueEnd]
+  >
+  readonly clEnqueueSVMUnmap: Call<[queue: bigint, address: bigint, ...end: EnqueueEnd]>
+  readonly clEnqueueSVMMemFill: Call<
+    [queue: bigint, target: bigint, pattern: Pointer, patternBytes: number, bytes: number, ...end: EnqueueEnd]
+  >
+  readonly clEnqueueSVMMemcpy: Call<
+    [queue: bigint, blocking: number, target: bigint, source: bigint, bytes: number, ...end: EnqueueEnd]
+  >
+  /** Of OpenCL 2.1. */
+  readonly clEnqueueSVMMigrateMem: Call<
+    [queue: bigint, count: number, addresses: Pointer, sizes: Pointer, flags: number, ...end: EnqueueEnd]
+  >
+  /** For kernels of a program's own. */
+  readonly clSetKernelArgSVMPointer: Call<[kernel: bigint, index: number, address: bigint]>
+  readonly clEnqueueMarkerWithWaitList: Call<[queue: bigint, ...end: EnqueueEnd]>
+  readonly clGetCommandQueueInfo: GetInfo
+  readonly clRetainCommandQueue: Call<[queue: bigint]>
+  /** The format is a cl_image_format, the description a cl_image_desc. */
+  readonly clCreateImage: Create<
+    [context: bigint, flags: number, format: Pointer, description: Pointer, host: Pointer, code: Pointer]
+  >
+  readonly clGetSupportedImageFormats: Call<
+    [context: bigint, flags: number, type: number, capacity: number, formats: Pointer, count: Pointer]
+  >
+  readonly clGetImageInfo: GetInfo
+  /** Origins and regions of images are three size_t each, in elements. */
+  readonly clEnqueueWriteImage: Call<[queue: bigint, ...ImageTransfer, ...end: EnqueueEnd]>
+  readonly clEnqueueReadImage: Call<[queue: bigint, ...ImageTransfer, ...end: EnqueueEnd]>
+  readonly clEnqueueFillImage: Call<
+    [queue: bigint, image: bigint, color: Pointer, origin: Pointer, region: Pointer, ...end: EnqueueEnd]
+  >
+  readonly clEnqueueCopyImage: Call<
+    [
+      queue: bigint,
+      source: bigint,
+      target: bigint,
+      sourceOrigin: Pointer,
+      targetOrigin: Pointer,
+      region: Pointer,
+      ...end: EnqueueEnd
+    ]
+  >
+  readonly clEnqueueCopyImageToBuffer: Call<
+    [
+      queue: bigint,
+      source: bigint,
+      target: bigint,
+      origin: Pointer,
+      region: Pointer,
+      offset: number,
+      ...end: EnqueueEnd
+    ]
+  >
+  readonly clEnqueueCopyBufferToImage: Call<
+    [
+      queue: bigint,
+      source: bigint,
+      target: bigint,
+      offset: number,
+      origin: Pointer,
+      region: Pointer,
+      ...end: EnqueueEnd
+    ]
+  >
+  readonly clCreateSampler: Create<
+    [context: bigint, normalizedCoordinates: number, addressing: number, filter: number, code: Pointer]
+  >
+  /** Of OpenCL 2.0. */
+  readonly clCreateSamplerWithProperties: Create<[context: bigint, properties: Pointer, code: Pointer]>
+  readonly clGetSamplerInfo: GetInfo
+  readonly clReleaseSampler: Call<[sampler: bigint]>
   readonly clGetEventInfo: GetInfo
   readonly clWaitForEventsAsync: AsyncCall<[count: number, events: Pointer]>
   readonly clReleaseEvent: Call<[event: bigint]>
   readonly clFlush: Call<[queue: bigint]>
+  /**
+   * An ArrayBuffer over memory of the driver's, as koffi makes it: valid until the driver takes the memory back, before
+   * which its `transfer(0)` must have cut every view of it off.
+   */
+  readonly view: (address: bigint, bytes: number) => ArrayBuffer
 }
 
 /**
@@ -154,7 +297,7 @@ export const libraryNames = (platform: string): ReadonlyArray<string> => {
 }
 
 /** The part of npm `koffi` that this backend uses. */
-type Koffi = Pick<typeof import("koffi"), "load">
+type Koffi = Pick<typeof import("koffi"), "load" | "view">
 
 type Library = ReturnType<Koffi["load"]>
 
@@ -193,7 +336,7 @@ export const load = (options?: {
       const tried: Array<DeviceUnavailable["tried"][number]> = []
       for (const name of names) {
         try {
-          return Effect.succeed(bind(koffi.load(name)))
+          return Effect.succeed(bind(koffi.load(name), koffi))
         } catch (cause) {
           tried.push({ backend: "opencl", device: name, why: reasonOf(cause) })
         }
@@ -210,10 +353,29 @@ const size = "size_t"
 const text = "const char*"
 const texts = "const char**"
 const enqueueEnd = [uint, pointer, pointer]
+const hostRect = [handle, handle, uint, pointer, pointer, pointer, size, size, size, size, pointer, ...enqueueEnd]
+const imageTransfer = [handle, handle, uint, pointer, pointer, size, size, pointer, ...enqueueEnd]
 
-const bind = (library: Library): OpenClApi => {
+/** A function that a loader may be too old to have. */
+const orElse = <F, G>(bound: () => F, missing: G): F | G => {
+  try {
+    return bound()
+  } catch {
+    return missing
+  }
+}
+
+const bind = (library: Library, { view }: Koffi): OpenClApi => {
   const call = (name: string, ...types: ReadonlyArray<string>) => library.func(name, "int32_t", [...types])
   const create = (name: string, ...types: ReadonlyArray<string>) => library.func(name, handle, [...types, pointer])
+  const newer = (name: string, ...types: ReadonlyArray<string>) =>
+    orElse(() => call(name, ...types), () => OpenClCode.invalidOperation)
+  const newerHandle = (name: string, ...types: ReadonlyArray<string>) =>
+    orElse(() => create(name, ...types), (...args: ReadonlyArray<unknown>) => {
+      const code = args.at(-1)
+      if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation
+      return null
+    })
   const info = (name: string, ...objects: ReadonlyArray<string>) => call(name, ...objects, uint, size, pointer, pointer)
   return {
     clGetPlatformIDsAsync: call("clGetPlatformIDs", uint, pointer, pointer).async,
@@ -225,7 +387,10 @@ const bind = (library: Library): OpenClApi => {
     clCreateCommandQueue: create("clCreateCommandQueue", handle, handle, bitfield),
     clReleaseCommandQueue: call("clReleaseCommandQueue", handle),
     clCreateBuffer: create("clCreateBuffer", handle, bitfield, size, pointer),
+    clCreateSubBuffer: create("clCreateSubBuffer", handle, bitfield, uint, pointer),
+    clRetainMemObject: call("clRetainMemObject", handle),
     clReleaseMemObject: call("clReleaseMemObject", handle),
+    clGetMemObjectInfo: info("clGetMemObjectInfo", handle),
     clCreateProgramWithSource: create("clCreateProgramWithSource", handle, uint, texts, pointer),
     clBuildProgramAsync: call("clBuildProgram", handle, uint, pointer, text, pointer, pointer).async,
     clGetProgramBuildInfo: info("clGetProgramBuildInfo", handle, handle),
@@ -247,11 +412,73 @@ const bind = (library: Library): OpenClApi => {
     clEnqueueWriteBuffer: call("clEnqueueWriteBuffer", handle, handle, uint, size, size, pointer, ...enqueueEnd),
     clEnqueueReadBuffer: call("clEnqueueReadBuffer", handle, handle, uint, size, size, pointer, ...enqueueEnd),
     clEnqueueCopyBuffer: call("clEnqueueCopyBuffer", handle, handle, handle, size, size, size, ...enqueueEnd),
+    clEnqueueWriteBufferRect: call("clEnqueueWriteBufferRect", ...hostRect),
+    clEnqueueReadBufferRect: call("clEnqueueReadBufferRect", ...hostRect),
+    clEnqueueCopyBufferRect: call(
+      "clEnqueueCopyBufferRect",
+      handle,
+      handle,
+      handle,
+      pointer,
+      pointer,
+      pointer,
+      size,
+      size,
+      size,
+      size,
+      ...enqueueEnd
+    ),
+    clEnqueueMapBuffer: create("clEnqueueMapBuffer", handle, handle, uint, bitfield, size, size, ...enqueueEnd),
+    clEnqueueUnmapMemObject: call("clEnqueueUnmapMemObject", handle, handle, pointer, ...enqueueEnd),
     clEnqueueFillBuffer: call("clEnqueueFillBuffer", handle, handle, pointer, size, size, size, ...enqueueEnd),
     clEnqueueMigrateMemObjects: call("clEnqueueMigrateMemObjects", handle, uint, pointer, bitfield, ...enqueueEnd),
+    clSVMAlloc: orElse(() => library.func("clSVMAlloc", pointer, [handle, bitfield, size, uint]), () => null),
+    clSVMFree: orElse(() => library.func("clSVMFree", "void", [handle, pointer]), constVoid),
+    clEnqueueSVMFree: newer("clEnqueueSVMFree", handle, uint, pointer, pointer, pointer, ...enqueueEnd),
+    clEnqueueSVMMap: newer("clEnqueueSVMMap", handle, uint, bitfield, pointer, size, ...enqueueEnd),
+    clEnqueueSVMUnmap: newer("clEnqueueSVMUnmap", handle, pointer, ...enqueueEnd),
+    clEnqueueSVMMemFill: newer("clEnqueueSVMMemFill", handle, pointer, pointer, size, size, ...enqueueEnd),
+    clEnqueueSVMMemcpy: newer("clEnqueueSVMMemcpy", handle, uint, pointer, pointer, size, ...enqueueEnd),
+    clEnqueueSVMMigrateMem: newer("clEnqueueSVMMigrateMem", handle, uint, pointer, pointer, bitfield, ...enqueueEnd),
+    clSetKernelArgSVMPointer: newer("clSetKernelArgSVMPointer", handle, uint, pointer),
+    clEnqueueMarkerWithWaitList: call("clEnqueueMarkerWithWaitList", handle, ...enqueueEnd),
+    clGetCommandQueueInfo: info("clGetCommandQueueInfo", handle),
+    clRetainCommandQueue: call("clRetainCommandQueue", handle),
+    clCreateImage: newerHandle("clCreateImage", handle, bitfield, pointer, pointer, pointer),
+    clGetSupportedImageFormats: call("clGetSupportedImageFormats", handle, bitfield, uint, uint, pointer, pointer),
+    clGetImageInfo: info("clGetImageInfo", handle),
+    clEnqueueWriteImage: call("clEnqueueWriteImage", ...imageTransfer),
+    clEnqueueReadImage: call("clEnqueueReadImage", ...imageTransfer),
+    clEnqueueFillImage: newer("clEnqueueFillImage", handle, handle, pointer, pointer, pointer, ...enqueueEnd),
+    clEnqueueCopyImage: call("clEnqueueCopyImage", handle, handle, handle, pointer, pointer, pointer, ...enqueueEnd),
+    clEnqueueCopyImageToBuffer: call(
+      "clEnqueueCopyImageToBuffer",
+      handle,
+      handle,
+      handle,
+      pointer,
+      pointer,
+      size,
+      ...enqueueEnd
+    ),
+    clEnqueueCopyBufferToImage: call(
+      "clEnqueueCopyBufferToImage",
+      handle,
+      handle,
+      handle,
+      size,
+      pointer,
+      pointer,
+      ...enqueueEnd
+    ),
+    clCreateSampler: create("clCreateSampler", handle, uint, uint, uint),
+    clCreateSamplerWithProperties: newerHandle("clCreateSamplerWithProperties", handle, pointer),
+    clGetSamplerInfo: info("clGetSamplerInfo", handle),
+    clReleaseSampler: call("clReleaseSampler", handle),
     clGetEventInfo: info("clGetEventInfo", handle),
     clWaitForEventsAsync: call("clWaitForEvents", uint, pointer).async,
     clReleaseEvent: call("clReleaseEvent", handle),
-    clFlush: call("clFlush", handle)
+    clFlush: call("clFlush", handle),
+    view: (address, bytes) => view(address, bytes)
   }
 }

@@ -5,12 +5,16 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { DeviceBuffer, type Part } from "../../services/DeviceBuffer.ts"
+import type { HostMode } from "../../services/DeviceContext.ts"
+import type { SvmAllocation } from "./svm/SvmAllocation.ts"
 
 const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
+const CL_MEM_USE_HOST_PTR = 8
 const CL_MEM_ALLOC_HOST_PTR = 16
+const CL_MEM_COPY_HOST_PTR = 32
 
 /**
  * The device buffer of this backend.
@@ -20,16 +24,33 @@ const CL_MEM_ALLOC_HOST_PTR = 16
 export class OpenClBuffer extends DeviceBuffer {
   /** The cl_mem. */
   readonly memory: bigint
+  /**
+   * Another buffer around the same cl_mem, for one that was adopted. The handle cannot stand for the object: a driver may
+   * give the handle of released memory to the next.
+   */
+  readonly #twin: OpenClBuffer | undefined
 
   constructor(
     memory: bigint,
     owner: DeviceInfo,
     size: number,
     usage: BufferUsage.BufferUsage,
-    label: string | undefined
+    label: string | undefined,
+    part?: Part | undefined,
+    twin?: OpenClBuffer | undefined
   ) {
-    super(owner, size, usage, label)
+    super(owner, size, usage, label, part)
     this.memory = memory
+    this.#twin = twin
+  }
+
+  override get identity(): object {
+    return this.#twin === undefined ? this : this.#twin.identity
+  }
+
+  /** The memory that its cl_mem stands on, where that is not the driver's to give back with the cl_mem. */
+  get beneath(): SvmAllocation | undefined {
+    return this.#twin?.beneath ?? (this.parent instanceof OpenClBuffer ? this.parent.beneath : undefined)
   }
 }
 
@@ -39,11 +60,38 @@ export class OpenClBuffer extends DeviceBuffer {
  * @internal
  */
 export const memoryFlags = (usage: BufferUsage.BufferUsage): number =>
-  (BufferUsage.has(usage, BufferUsage.kernelReadOnly)
+  accessFlag(usage) | (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : 0)
+
+/**
+ * The flag for what kernels may do.
+ *
+ * @internal
+ */
+export const accessFlag = (usage: BufferUsage.BufferUsage): number =>
+  BufferUsage.has(usage, BufferUsage.kernelReadOnly)
     ? CL_MEM_READ_ONLY
     : BufferUsage.has(usage, BufferUsage.kernelWriteOnly)
     ? CL_MEM_WRITE_ONLY
-    : CL_MEM_READ_WRITE) | (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : 0)
+    : CL_MEM_READ_WRITE
+
+/**
+ * The cl_mem_flags of a buffer made from the program's data. Memory that is the program's is not allocated.
+ *
+ * @internal
+ */
+export const hostFlags = (usage: BufferUsage.BufferUsage, mode: HostMode): number =>
+  mode === "use" ? accessFlag(usage) | CL_MEM_USE_HOST_PTR : memoryFlags(usage) | CL_MEM_COPY_HOST_PTR
+
+/**
+ * The usage that an existing cl_mem allows; what the host may do is for the driver to say.
+ *
+ * @internal
+ */
+export const usageOf = (flags: number): BufferUsage.BufferUsage =>
+  BufferUsage.defaultUsage |
+  ((flags & CL_MEM_READ_ONLY) === 0 ? 0 : BufferUsage.kernelReadOnly) |
+  ((flags & CL_MEM_WRITE_ONLY) === 0 ? 0 : BufferUsage.kernelWriteOnly) |
+  ((flags & CL_MEM_ALLOC_HOST_PTR) === 0 ? 0 : BufferUsage.hostMemory)
 
 /**
  * The cl_mem of a buffer that CommandQueue has checked: it belongs to this backend's device.

@@ -12,6 +12,13 @@
 export const success = 0
 
 /**
+ * What a function answers that is not there.
+ *
+ * @internal
+ */
+export const invalidOperation = -59
+
+/**
  * The status of an event that failed because an event before it did.
  *
  * @internal

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { OpenClApi, Pointer } from "./OpenClApi.ts"
@@ -37,6 +37,10 @@ export interface OpenClDevice {
   readonly maxWorkgroupSize: number
   /** All arguments of one kernel together. */
   readonly maxParameterBytes: number
+  /** CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes: a sub-region begins at a multiple of it. */
+  readonly memoryAlignment: number
+  /** How many images and samplers one kernel can take, or nothing where it has no images. */
+  readonly images?: ImageLimits | undefined
   /** As `cl_khr_fp64`. */
   readonly extensions: ReadonlyArray<string>
   /** Why kernels cannot run on it, or `undefined`. */
@@ -72,8 +76,13 @@ const deviceInfo = {
   type: 0x1000,
   maxWorkgroupSize: 0x1004,
   maxWorkItemSizes: 0x1005,
+  maxReadImages: 0x100e,
+  maxWriteImages: 0x100f,
   maxAllocationBytes: 0x1010,
+  imageSupport: 0x1016,
   maxParameterBytes: 0x1017,
+  maxSamplers: 0x1018,
+  memoryAlignmentBits: 0x1019,
   globalMemoryBytes: 0x101f,
   littleEndian: 0x1026,
   available: 0x1027,
@@ -109,8 +118,13 @@ export const list = (api: OpenClApi): Effect.Effect<ReadonlyArray<OpenClPlatform
     return Effect.succeed(platforms)
   })
 
-/** The OpenCL version of a device, as 1.2; 0 when its version text is not of the standard's form. */
-const versionNumber = (device: OpenClDevice): number => Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
+/**
+ * The OpenCL version of a device, as 1.2; 0 when its version text is not of the standard's form.
+ *
+ * @internal
+ */
+export const versionNumber = (device: OpenClDevice): number =>
+  Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
 
 /**
  * Whether a device has the functions of OpenCL 1.2, filling and migrating among them.
@@ -138,11 +152,13 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): Device
     // A kernel gets lengths as 32-bit numbers of elements. Those of 2 bytes reach half as far: a dispatch sees to that.
     maxBindingSize: Math.min(device.maxAllocationBytes, 0xffffffff * 4),
     granularity: 1,
+    regionAlignment: device.memoryAlignment,
     memoryBytes: device.globalMemoryBytes,
     // PoCL aborts the process when the first touch of a buffer finds no memory, so a pool must stop before.
     defaultMaxBytes: device.globalMemoryBytes,
     maxWorkgroupSize: device.maxWorkgroupSize,
-    maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector))
+    maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector)),
+    images: device.images
   },
   dtypes: new Set<DType.DType>([
     "f32",
@@ -218,6 +234,9 @@ const firstDimension = (query: Query, object: bigint): number => {
 const deviceType = (flags: number): OpenClDevice["type"] =>
   (flags & 4) !== 0 ? "gpu" : (flags & 8) !== 0 ? "accelerator" : (flags & 2) !== 0 ? "cpu" : "other"
 
+/** From bits to bytes; a device that does not tell gets what suits its largest type, of 128 bytes. */
+const alignmentOf = (bits: number): number => bits === 0 ? 128 : Math.max(4, bits / 8)
+
 const unusable = (api: OpenClApi, id: bigint): string | undefined => {
   if (!bool(api.clGetDeviceInfo, id, deviceInfo.available)) return "the driver says that it is not available"
   if (!bool(api.clGetDeviceInfo, id, deviceInfo.compilerAvailable)) return "it has no compiler for kernels"
@@ -239,6 +258,14 @@ const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice
     maxAllocationBytes: number(deviceInfo.maxAllocationBytes),
     maxWorkgroupSize: Math.min(number(deviceInfo.maxWorkgroupSize), firstDimension(api.clGetDeviceInfo, id)),
     maxParameterBytes: number(deviceInfo.maxParameterBytes),
+    images: bool(api.clGetDeviceInfo, id, deviceInfo.imageSupport)
+      ? {
+        maxReadImages: number(deviceInfo.maxReadImages),
+        maxWriteImages: number(deviceInfo.maxWriteImages),
+        maxSamplers: number(deviceInfo.maxSamplers)
+      }
+      : undefined,
+    memoryAlignment: alignmentOf(number(deviceInfo.memoryAlignmentBits)),
     extensions: string(deviceInfo.extensions).split(" ").filter((name) => name !== ""),
     unusable: unusable(api, id),
     id

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type GpuError, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
@@ -56,8 +56,8 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   const body = bodyOf(kernel, "opencl", "opencl")
   if (isGpuError(body)) return body
   if (device.status.error !== undefined) return device.status.error
-  const tooMany = parameterProblem(kernel, device)
-  if (tooMany !== undefined) return tooMany
+  const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device)
+  if (beyond !== undefined) return beyond
   return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
     // The program needs more of the device than a group of that size may have. Items are independent, so any size does.
@@ -79,6 +79,16 @@ const parameterProblem = (kernel: Kernel, { device: { maxParameterBytes } }: Ope
     })
   )
 }
+
+const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDevice): GpuError | undefined =>
+  !OpenClSource.writesVolumes(kernel) || extensions.includes(OpenClSource.volumeWrites) ? undefined : makeError(
+    new Unsupported({
+      operation: `KernelCache.get, kernel "${kernel.name}"`,
+      backend: "opencl",
+      feature: `writing 3-D images in kernels (${OpenClSource.volumeWrites}) on ${name}`,
+      hint: "Write a buffer and copy it to the image, or write an image for each slice."
+    })
+  )
 
 /** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
 const build = (

@@ -12,8 +12,18 @@ import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver, type VectorBinding } from "../../services/QueueDriver.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import {
+  commandsPerFlush,
+  type Dispatch,
+  type DriverMapping,
+  type MapAccess,
+  type QueueDriver,
+  type VectorBinding
+} from "../../services/QueueDriver.ts"
+import { BufferMappings } from "./BufferMapping.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -23,8 +33,10 @@ import type { OpenClKernel } from "./OpenClKernel.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { type Command, RecordedCommands } from "./RecordedCommands.ts"
+import { RectangleTransfers } from "./RectangleTransfers.ts"
 
 const CL_NON_BLOCKING = 0
+const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 
 /** How much of a pattern is laid out in host memory where the device cannot fill by itself. */
@@ -43,20 +55,27 @@ class DispatchRecording implements Recording {
   readonly call = "clEnqueueNDRangeKernel"
   readonly #kernel: OpenClKernel
   readonly #vectors: ReadonlyArray<VectorBinding>
+  readonly #images: ReadonlyArray<DeviceImage>
   readonly #count: number
 
-  constructor(kernel: OpenClKernel, { count, vectors }: Dispatch) {
+  constructor(kernel: OpenClKernel, { count, images, vectors }: Dispatch) {
     this.#kernel = kernel
     this.#vectors = vectors
+    this.#images = images
     this.#count = count
   }
 
   get bytes(): number {
-    return this.#vectors.reduce((sum, { size }) => sum + size, 0)
+    const imageBytes = this.#images.reduce((sum, { format, shape }) => sum + ImageFormat.imageBytes(format, shape), 0)
+    return this.#vectors.reduce((sum, { size }) => sum + size, imageBytes)
   }
 
   get buffers(): ReadonlyArray<DeviceBuffer> {
     return this.#vectors.map(({ buffer }) => buffer)
+  }
+
+  get images(): ReadonlyArray<DeviceImage> {
+    return this.#images
   }
 
   label(): string {
@@ -69,12 +88,16 @@ export class OpenClQueue implements QueueDriver {
   readonly #device: OpenDevice
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
+  readonly #rectangles: RectangleTransfers
+  readonly #mappings: BufferMappings
   readonly #canFillAndMigrate: boolean
   readonly #event = new BigUint64Array(new ArrayBuffer(8))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #pattern = new Uint32Array(new ArrayBuffer(4))
   readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
   readonly #localSize = new Uint32Array(new ArrayBuffer(8))
+  /** Came with OpenCL 1.2. */
+  readonly migrateUnsafe?: NonNullable<QueueDriver["migrateUnsafe"]>
   /** Commands since the last flush. */
   #unflushed = 0
 
@@ -82,7 +105,17 @@ export class OpenClQueue implements QueueDriver {
     this.#device = device
     this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
     this.#wait = new QueueWait(device.api, this.#commands)
+    this.#rectangles = new RectangleTransfers(device.api, this)
+    this.#mappings = new BufferMappings(device, this)
     this.#canFillAndMigrate = isVersion12(device.device)
+    device.keepUntilEnded = (memory) => this.#commands.keep(memory)
+    if (!this.#canFillAndMigrate) return
+    this.migrateUnsafe = (buffers, to, contentUndefined) => {
+      const names = buffers.map(({ label }) => label)
+      const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
+        (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
+      return this.#migrate(buffers, flags, () => CommandLabel.migrate(names, to))
+    }
   }
 
   readonly writeUnsafe = (
@@ -125,6 +158,31 @@ export class OpenClQueue implements QueueDriver {
         )
     )
   }
+
+  readonly copyRectUnsafe: QueueDriver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+    this.#rectangles.copy(extent, source, from, target, to)
+
+  readonly writeRectUnsafe: QueueDriver["writeRectUnsafe"] = (extent, target, to, rows) =>
+    this.#rectangles.write(extent, target, to, rows.buffer)
+
+  readonly readRect: QueueDriver["readRect"] = (extent, source, from) => this.#rectangles.read(extent, source, from)
+
+  readonly mapUnsafe = (
+    buffer: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    access: MapAccess
+  ): Exit.Exit<DriverMapping, GpuError> => this.#mappings.map(buffer, offset, bytes, access)
+
+  readonly positionUnsafe = (): number => this.#commands.recorded
+
+  readonly endedUnsafe = (): number => {
+    this.#wait.sweep()
+    return this.#commands.ended
+  }
+
+  readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+    Effect.flatMap(this.#endedUpTo(() => position, true), () => this.#commands.takeError() ?? Exit.void)
 
   readonly fillUnsafe = (
     target: DeviceBuffer,
@@ -170,7 +228,11 @@ export class OpenClQueue implements QueueDriver {
    * enqueue itself. Whoever created the buffer releases it then.
    */
   readonly touch = (buffer: DeviceBuffer): Effect.Effect<void, GpuError> =>
-    Effect.suspend(() => this.#canFillAndMigrate ? this.#migrate(buffer) : this.#writeFirstBytes(buffer))
+    Effect.suspend(() => {
+      if (!this.#canFillAndMigrate) return this.#writeFirstBytes(buffer)
+      const name = buffer.label
+      return this.#migrate([buffer], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
+    })
 
   readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
     if (this.#unflushed === 0) return Exit.void
@@ -226,11 +288,21 @@ export class OpenClQueue implements QueueDriver {
   }
 
   /**
+   * As {@link record}, for a command that gives back what the driver gave: on a lost device too.
+   *
+   * @internal
+   */
+  recordReturn(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+    return this.#enqueued(enqueue(this.#device.queue, this.#event), recording)
+  }
+
+  /**
    * Ends the queue for good: late calls get a typed error from here on, what is under way ends, and no native wait is
    * left that the release of the queue could pull the ground from under.
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#device.status.lose("its layer is closed")
+    this.#mappings.endAll()
     if (this.#unflushed > 0) this.#flush()
     return Effect.callback<void>((resume) => {
       this.#wait.start(() => resume(Exit.void))
@@ -238,28 +310,41 @@ export class OpenClQueue implements QueueDriver {
   })
 
   /** Waits for everything that is recorded now. Fails when the device is or gets lost. */
-  readonly #allEnded: Effect.Effect<void, GpuError> = Effect.suspend(() => {
-    const { status } = this.#device
-    const flushed = this.flushUnsafe()
-    this.#wait.sweep()
-    if (status.error !== undefined) return status.error
-    if (Exit.isFailure(flushed) || this.#commands.ended === this.#commands.recorded) return flushed
-    return Effect.callback<void, GpuError>((resume) => {
-      let giveUp = constVoid
-      const stopListening = status.onLost((error) => {
-        giveUp()
-        resume(error)
-      })
-      giveUp = this.#wait.start(() => {
-        stopListening()
-        resume(status.error ?? Exit.void)
-      })
-      return Effect.sync(() => {
-        stopListening()
-        giveUp()
+  readonly #allEnded: Effect.Effect<void, GpuError> = this.#endedUpTo(() => this.#commands.recorded)
+
+  /**
+   * Waits for the first commands, of which the driver is asked how many when it begins; for no more than those where
+   * `exact` says so.
+   */
+  #endedUpTo(position: () => number, exact: boolean = false): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      const { status } = this.#device
+      const flushed = this.flushUnsafe()
+      this.#wait.sweep()
+      const target = position()
+      if (status.error !== undefined) return status.error
+      if (Exit.isFailure(flushed) || this.#commands.ended >= target) return flushed
+      return Effect.callback<void, GpuError>((resume) => {
+        let giveUp = constVoid
+        const stopListening = status.onLost((error) => {
+          giveUp()
+          resume(error)
+        })
+        giveUp = this.#wait.start(
+          () => {
+            stopListening()
+            resume(status.error ?? Exit.void)
+          },
+          target,
+          exact
+        )
+        return Effect.sync(() => {
+          stopListening()
+          giveUp()
+        })
       })
     })
-  })
+  }
 
   /** Takes the driver's answer to an enqueue. */
   #enqueued(code: number, recording: Recording): Exit.Exit<void, GpuError> {
@@ -335,27 +420,33 @@ export class OpenClQueue implements QueueDriver {
     return Exit.void
   }
 
-  #migrate(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
-    this.#memory[0] = memoryOf(buffer)
-    const name = buffer.label
+  #migrate(buffers: ReadonlyArray<DeviceBuffer>, flags: number, label: () => string): Exit.Exit<void, GpuError> {
     return this.record(
       {
         call: "clEnqueueMigrateMemObjects",
-        bytes: buffer.size,
-        label: () => CommandLabel.touch(name),
-        buffers: [buffer]
+        bytes: buffers.reduce((sum, { size }) => sum + size, 0),
+        label,
+        buffers
       },
       (queue, event) =>
         this.#device.api.clEnqueueMigrateMemObjects(
           queue,
-          1,
-          this.#memory,
-          CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
+          buffers.length,
+          this.#addressesOf(buffers),
+          flags,
           0,
           null,
           event
         )
     )
+  }
+
+  #addressesOf(buffers: ReadonlyArray<DeviceBuffer>): BigUint64Array<ArrayBuffer> {
+    const addresses = buffers.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * buffers.length))
+    buffers.forEach((buffer, index) => {
+      addresses[index] = memoryOf(buffer)
+    })
+    return addresses
   }
 
   #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {

@@ -4,8 +4,9 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
+import type { ImageKind } from "../../domain/images/ImageShape.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import { isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
 
 const types: { readonly [D in DType]: string } = {
   f32: "float",
@@ -23,18 +24,50 @@ const types: { readonly [D in DType]: string } = {
  */
 export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
 
+const imageTypes: { readonly [K in ImageKind]: string } = {
+  "1d": "image1d_t",
+  "1dArray": "image1d_array_t",
+  "2d": "image2d_t",
+  "2dArray": "image2d_array_t",
+  "3d": "image3d_t"
+}
+
 const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
 
-/** Halves and doubles are extensions in OpenCL C. */
-const pragmas = ({ args, dtypes }: Kernel): ReadonlyArray<string> =>
-  extensions
-    .filter(([type]) => dtypes.includes(type) || args.some(({ dtype }) => dtype === type))
-    .map(([, extension]) => `#pragma OPENCL EXTENSION ${extension} : enable`)
+/**
+ * Kernels write 3-D images by an extension, on any version of OpenCL C.
+ *
+ * @internal
+ */
+export const volumeWrites = "cl_khr_3d_image_writes"
+
+/**
+ * Whether a kernel writes 3-D images.
+ *
+ * @internal
+ */
+export const writesVolumes = ({ args }: Kernel): boolean =>
+  args.some((argument) => argument._tag === "ImageArg" && argument.access === "write" && argument.kind === "3d")
+
+/** Halves, doubles and writing 3-D images are extensions in OpenCL C. */
+const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
+  const { args, dtypes } = kernel
+  const uses = (type: DType): boolean =>
+    dtypes.includes(type) || args.some((argument) => isNumeric(argument) && argument.dtype === type)
+  const used = extensions.flatMap(([type, extension]) => uses(type) ? [extension] : [])
+  return [...used, ...(writesVolumes(kernel) ? [volumeWrites] : [])].map((extension) =>
+    `#pragma OPENCL EXTENSION ${extension} : enable`
+  )
+}
 
 /** Kernels cannot take a half by value everywhere: it comes as a float and is narrowed. */
 const isNarrowed = (argument: KernelArgument): boolean => argument._tag === "ScalarArg" && argument.dtype === "f16"
 
 const parameters = (argument: KernelArgument): ReadonlyArray<string> => {
+  if (argument._tag === "ImageArg") {
+    return [`__${argument.access}_only ${imageTypes[argument.kind]} ${argument.name}`]
+  }
+  if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
   const type = types[argument.dtype]
   if (isNarrowed(argument)) return [`const float ${argument.name}__wide`]
   if (argument._tag === "ScalarArg") return [`const ${type} ${argument.name}`]

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { format } from "../../domain/DeviceInfo.ts"
@@ -12,9 +13,10 @@ import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import { ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import type { TriedDevice } from "../../domain/GpuError.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
+import type { HostMode } from "../../services/DeviceContext.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
-import { memoryFlags, OpenClBuffer } from "./OpenClBuffer.ts"
+import { accessFlag, hostFlags, memoryFlags, memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
 import { driverError, onMemory } from "./OpenClError.ts"
@@ -22,6 +24,7 @@ import { type Candidate, nameOf, unavailable } from "./OpenClSelection.ts"
 
 const CL_CONTEXT_PLATFORM = 0x1084n
 const CL_INVALID_BUFFER_SIZE = -61
+const CL_BUFFER_CREATE_TYPE_REGION = 0x1220
 
 /** @internal */
 export class OpenDevice {
@@ -36,6 +39,13 @@ export class OpenDevice {
   /** Buffers that nobody has destroyed yet. */
   readonly #buffers = new Set<OpenClBuffer>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
+  readonly #region = new BigUint64Array(new ArrayBuffer(16))
+  /** What can be given back only when no command is under way any more. */
+  readonly atClose: Array<() => void> = []
+  /** Whether that has been given back. */
+  closed = false
+  /** Keeps memory for as long as commands under way may use it; the queue's. */
+  keepUntilEnded: (memory: ArrayBuffer) => void = constVoid
 
   constructor(
     api: OpenClApi,
@@ -61,11 +71,61 @@ export class OpenDevice {
       if (this.status.error !== undefined) return this.status.error
       const memory = this.api.clCreateBuffer(this.context, memoryFlags(usage), bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
-      this.driverObjects.add("buffer")
-      const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
-      this.#buffers.add(buffer)
-      return Exit.succeed(buffer)
+      return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
     })
+
+  readonly createFromHost = (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Effect.Effect<DeviceBuffer, GpuError> =>
+    Effect.suspend(() => {
+      if (this.status.error !== undefined) return this.status.error
+      const bytes = data.byteLength
+      const memory = this.api.clCreateBuffer(this.context, hostFlags(usage, mode), bytes, data, this.#code)
+      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
+      if (mode === "use") buffer.pinned = data
+      return Exit.succeed(this.#add("buffer", buffer))
+    })
+
+  readonly createRegionUnsafe = (
+    { origin, parent }: Part,
+    size: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Exit.Exit<DeviceBuffer, GpuError> => {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    this.#region[0] = BigInt(origin)
+    this.#region[1] = BigInt(size)
+    const flags = accessFlag(usage) === accessFlag(parent.usage) ? 0 : accessFlag(usage)
+    const memory = this.api.clCreateSubBuffer(
+      memoryOf(parent),
+      flags,
+      CL_BUFFER_CREATE_TYPE_REGION,
+      this.#region,
+      this.#code
+    )
+    if (memory === null) {
+      return Exit.fail(onMemory(this.status, size, { call: "clCreateSubBuffer", code: this.#code[0]! }))
+    }
+    const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
+    return Exit.succeed(this.#add("region", region))
+  }
+
+  /** Takes over a reference to a cl_mem that the program made, and gives it back as any buffer's. */
+  adoptUnsafe(buffer: OpenClBuffer): void {
+    this.#add(kindOf(buffer), buffer)
+  }
+
+  /** A live buffer of this device around a cl_mem. */
+  known(memory: bigint): OpenClBuffer | undefined {
+    for (const buffer of this.#buffers) {
+      if (buffer.memory === memory) return buffer
+    }
+    return undefined
+  }
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (!(buffer instanceof OpenClBuffer) || buffer.owner !== this.info) {
@@ -81,17 +141,28 @@ export class OpenDevice {
     if (buffer.destroyed) return Exit.void
     buffer.destroyed = true
     this.#buffers.delete(buffer)
+    const { pinned } = buffer.root
+    if (pinned !== undefined) this.keepUntilEnded(pinned.buffer)
     const code = this.api.clReleaseMemObject(buffer.memory)
     if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-    this.driverObjects.remove("buffer")
-    return Exit.void
+    this.driverObjects.remove(kindOf(buffer))
+    return buffer.beneath?.releaseUnsafe() ?? Exit.void
   }
 
   /** Gives everything back. The queue must have nothing to do any more, and nobody may wait for it. */
   close(): void {
     for (const buffer of this.#buffers) this.destroyBufferUnsafe(buffer)
+    for (const giveBack of this.atClose) giveBack()
+    this.closed = true
     if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
     if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")
+  }
+
+  #add(kind: "buffer" | "region", buffer: OpenClBuffer): OpenClBuffer {
+    this.driverObjects.add(kind)
+    this.#buffers.add(buffer)
+    buffer.beneath?.retain()
+    return buffer
   }
 
   /**
@@ -103,6 +174,8 @@ export class OpenDevice {
     return onMemory(this.status, bytes, { call: "clCreateBuffer", code })
   }
 }
+
+const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
 /**
  * Opens the first candidate that can be opened. Leaves nothing of those that cannot.

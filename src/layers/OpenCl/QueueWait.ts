@@ -10,12 +10,14 @@ import type { RecordedCommands } from "./RecordedCommands.ts"
 interface Waiter {
   /** How many commands must have ended. */
   readonly target: number
+  /** Whether no other wait may make this one longer, as that for an event. */
+  readonly exact: boolean
   readonly done: () => void
 }
 
 /**
  * The waits of one queue. Whoever waits for commands that the outstanding wait covers ends with it; whoever came later
- * shares the next one.
+ * shares the next one, which goes no further than to the first event that anybody waits for.
  *
  * @internal
  */
@@ -26,6 +28,8 @@ export class QueueWait {
   readonly #waiters = new Set<Waiter>()
   /** Whether a native wait is outstanding: until it ends no event may be released, nor the queue. */
   #running = false
+  /** Whether somebody is being woken, who may wait anew at once, within the step of a fiber. */
+  #waking = false
 
   constructor(api: OpenClApi, commands: RecordedCommands) {
     this.#api = api
@@ -43,11 +47,11 @@ export class QueueWait {
   }
 
   /**
-   * Calls `done` once everything recorded until now has ended and no native wait for it is left. It must have been
-   * flushed. Returns the way to give up, which leaves the native wait to itself.
+   * Calls `done` once so many commands have ended and no native wait for them is left; all that were recorded until now
+   * without a `target`. They must have been flushed. An `exact` wait is for no more than those. Returns the way to give up, which leaves the native wait to itself.
    */
-  start(done: () => void): () => void {
-    const waiter = { target: this.#commands.recorded, done }
+  start(done: () => void, target: number = this.#commands.recorded, exact: boolean = false): () => void {
+    const waiter = { target, exact, done }
     this.#waiters.add(waiter)
     this.#next()
     return () => {
@@ -56,14 +60,24 @@ export class QueueWait {
   }
 
   #next(): void {
-    if (this.#running) return
+    // Never within another's waking: while `Effect.forEach` starts a fiber, no other of its fibers may end, or it runs an
+    // item twice and leaves another out.
+    if (this.#running || this.#waking) return
+    this.#waking = true
     this.#commands.sweep()
-    this.#wake()
-    // Whoever was woken may have started the next wait already.
-    if (this.#waiters.size === 0 || this.#running) return
-    let target = 0
-    for (const waiter of this.#waiters) target = Math.max(target, waiter.target)
-    this.#waitFor(target)
+    this.#wakeEnded()
+    this.#waking = false
+    if (this.#waiters.size > 0) this.#waitFor(this.#nextTarget())
+  }
+
+  #nextTarget(): number {
+    let latest = 0
+    let firstExact = Infinity
+    for (const { exact, target } of this.#waiters) {
+      latest = Math.max(latest, target)
+      if (exact) firstExact = Math.min(firstExact, target)
+    }
+    return Math.min(latest, firstExact)
   }
 
   #waitFor(target: number): void {
@@ -74,6 +88,15 @@ export class QueueWait {
       this.#commands.settle(target, code)
       this.#next()
     })
+  }
+
+  /** Until nobody is left who waits for no more than has ended: whoever is woken may see more commands end. */
+  #wakeEnded(): void {
+    let ended: number
+    do {
+      ended = this.#commands.ended
+      this.#wake()
+    } while (this.#commands.ended > ended)
   }
 
   #wake(): void {

@@ -8,6 +8,7 @@ import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError, onDevice } from "./OpenClError.ts"
@@ -26,6 +27,7 @@ export interface Command {
   readonly memory?: ArrayBuffer | undefined
   /** Device memory that it is to use; when it fails, that memory may not exist. */
   readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
+  readonly images?: ReadonlyArray<DeviceImage> | undefined
 }
 
 /** One on its way, by the event that tells of its end. */
@@ -67,6 +69,8 @@ export class RecordedCommands {
   #loss: Failure | undefined
   /** Memory of commands whose end is unknown: the driver may still use it, so it is never given back. */
   readonly #abandoned: Array<ArrayBuffer> = []
+  /** Memory that any of the commands recorded until then may use, in queue order. */
+  readonly #kept: Array<{ readonly until: number; readonly memory: ArrayBuffer }> = []
 
   constructor(api: OpenClApi, status: DeviceStatus, objects: DriverObjects) {
     this.#api = api
@@ -102,6 +106,11 @@ export class RecordedCommands {
     if (memory !== undefined) this.#memoryBytes += memory.byteLength
   }
 
+  /** Keeps memory for as long as the commands recorded so far may use it. */
+  keep(memory: ArrayBuffer): void {
+    if (this.recorded > this.#ended) this.#kept.push({ until: this.recorded, memory })
+  }
+
   /** Remembers the failure of a call that no command's event tells of. */
   fail(call: string, code: number): void {
     this.#addFailure({ call, code, labels: this.labels })
@@ -128,7 +137,11 @@ export class RecordedCommands {
       const recorded = this.#commands[this.#first]!
       const { memory } = recorded.command
       const status = this.#statusOf(recorded.event)
-      if (status > CL_COMPLETE && memory !== undefined) this.#abandoned.push(memory)
+      if (status > CL_COMPLETE) {
+        if (memory !== undefined) this.#abandoned.push(memory)
+        this.#abandoned.push(...this.#kept.map((kept) => kept.memory))
+        this.#kept.length = 0
+      }
       this.#end(recorded, status > CL_COMPLETE ? code : status)
     }
     this.sweep()
@@ -170,6 +183,7 @@ export class RecordedCommands {
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1
     this.#first += 1
+    while (this.#kept[0] !== undefined && this.#kept[0].until <= this.#ended) this.#kept.shift()
     if (this.#first === this.#commands.length || (this.#first >= cutAt && this.#first * 2 >= this.#commands.length)) {
       this.#commands = this.#commands.slice(this.#first)
       this.#first = 0
@@ -177,7 +191,8 @@ export class RecordedCommands {
   }
 
   #failed(command: Command, code: number): void {
-    for (const buffer of command.buffers ?? []) buffer.recyclable = false
+    for (const buffer of command.buffers ?? []) buffer.root.recyclable = false
+    for (const image of command.images ?? []) image.recyclable = false
     this.#addFailure({ call: "a command", code, labels: [command.label()] })
   }
 

@@ -6,12 +6,26 @@
  *
  * @internal
  */
-import type { VectorBinding } from "../../services/QueueDriver.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
+import type { Dispatch, VectorBinding } from "../../services/QueueDriver.ts"
+import type { WebGpuImage } from "./images/WebGpuImage.ts"
+import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { gpuOf, idOf, roundUp4 } from "./WebGpuBuffer.ts"
+
+/**
+ * What a dispatch binds beside its scalars.
+ *
+ * @internal
+ */
+export type Bound = Pick<Dispatch, "vectors" | "images" | "samplers">
 
 interface Kept {
   readonly buffers: ReadonlyArray<GPUBuffer>
+  readonly origins: ReadonlyArray<number>
   readonly sizes: ReadonlyArray<number>
+  /** The numbers of images and samplers. */
+  readonly others: ReadonlyArray<number>
   readonly group: GPUBindGroup
 }
 
@@ -22,7 +36,7 @@ const capacity = 64
 export class BindGroups {
   readonly #device: GPUDevice
   readonly #layout: GPUBindGroupLayout
-  /** By a hash of buffers and sizes, in the order in which they were made. Where two share a hash the later one stays. */
+  /** By a hash of all that they bind, in the order in which they were made. Where two share a hash the later one stays. */
   readonly #kept = new Map<number, Kept>()
   /** The uniform buffer of all that are kept. */
   #uniforms: GPUBuffer | undefined
@@ -33,21 +47,23 @@ export class BindGroups {
   }
 
   /** The uniform block is bound at offset 0 and moved by the dynamic offset of each dispatch. */
-  get(uniforms: GPUBuffer, uniformBytes: number, vectors: ReadonlyArray<VectorBinding>): GPUBindGroup {
+  get(uniforms: GPUBuffer, uniformBytes: number, bound: Bound): GPUBindGroup {
     if (this.#uniforms !== uniforms) {
       this.#kept.clear()
       this.#uniforms = uniforms
     }
-    const hash = hashOf(vectors)
+    const { images, samplers, vectors } = bound
+    const hash = withOthers(hashOf(vectors), images, samplers)
     const known = this.#kept.get(hash)
-    if (known !== undefined && matches(known, vectors)) return known.group
-    const made = this.#make(uniforms, uniformBytes, vectors)
+    if (known !== undefined && matches(known, vectors) && matchesOthers(known, images, samplers)) return known.group
+    const made = this.#make(uniforms, uniformBytes, bound)
     this.#keep(hash, made)
     return made.group
   }
 
-  #make(uniforms: GPUBuffer, uniformBytes: number, vectors: ReadonlyArray<VectorBinding>): Kept {
+  #make(uniforms: GPUBuffer, uniformBytes: number, { images, samplers, vectors }: Bound): Kept {
     const buffers = vectors.map(({ buffer }) => gpuOf(buffer))
+    const origins = vectors.map(({ buffer }) => buffer.origin)
     const sizes = vectors.map(({ size }) => roundUp4(size))
     const group = this.#device.createBindGroup({
       layout: this.#layout,
@@ -55,11 +71,15 @@ export class BindGroups {
         { binding: 0, resource: { buffer: uniforms, offset: 0, size: uniformBytes } },
         ...buffers.map((buffer, index) => ({
           binding: index + 1,
-          resource: { buffer, offset: 0, size: sizes[index]! }
+          resource: { buffer, offset: origins[index]!, size: sizes[index]! }
+        })),
+        ...[...images.map(viewOf), ...samplers.map(gpuSampler)].map((resource, index) => ({
+          binding: buffers.length + index + 1,
+          resource
         }))
       ]
     })
-    return { buffers, sizes, group }
+    return { buffers, origins, sizes, others: [...images.map(imageId), ...samplers.map(samplerId)], group }
   }
 
   #keep(hash: number, made: Kept): void {
@@ -79,7 +99,7 @@ const hashOf = (vectors: ReadonlyArray<VectorBinding>): number => {
   for (let index = 0; index < vectors.length; index++) {
     const { buffer, size } = vectors[index]!
     hash = Math.imul(hash ^ idOf(buffer), 0x9e3779b1)
-    hash = Math.imul(hash ^ (hash >>> 15) ^ size, 0x85ebca6b)
+    hash = Math.imul(hash ^ (hash >>> 15) ^ (size + buffer.origin), 0x85ebca6b)
   }
   return hash
 }
@@ -88,6 +108,40 @@ const matches = (kept: Kept, vectors: ReadonlyArray<VectorBinding>): boolean => 
   for (let index = 0; index < vectors.length; index++) {
     const { buffer, size } = vectors[index]!
     if (kept.buffers[index] !== gpuOf(buffer) || kept.sizes[index] !== roundUp4(size)) return false
+    if (kept.origins[index] !== buffer.origin) return false
+  }
+  return true
+}
+
+/** The queue has checked their owner, so their classes are this backend's. */
+const viewOf = (image: DeviceImage): GPUTextureView => (image as WebGpuImage).view
+const gpuSampler = (sampler: DeviceSampler): GPUSampler => (sampler as WebGpuSampler).gpu
+const imageId = (image: DeviceImage): number => (image as WebGpuImage).id
+const samplerId = (sampler: DeviceSampler): number => (sampler as WebGpuSampler).id
+
+const mixed = (hash: number, id: number): number => Math.imul(hash ^ (hash >>> 15) ^ id, 0x9e3779b1)
+
+const withOthers = (
+  start: number,
+  images: ReadonlyArray<DeviceImage>,
+  samplers: ReadonlyArray<DeviceSampler>
+): number => {
+  let hash = start
+  for (const image of images) hash = mixed(hash, imageId(image))
+  for (const sampler of samplers) hash = mixed(hash, samplerId(sampler))
+  return hash
+}
+
+const matchesOthers = (
+  { others }: Kept,
+  images: ReadonlyArray<DeviceImage>,
+  samplers: ReadonlyArray<DeviceSampler>
+): boolean => {
+  for (let index = 0; index < images.length; index++) {
+    if (others[index] !== imageId(images[index]!)) return false
+  }
+  for (let index = 0; index < samplers.length; index++) {
+    if (others[images.length + index] !== samplerId(samplers[index]!)) return false
   }
   return true
 }

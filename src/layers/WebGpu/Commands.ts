@@ -6,7 +6,9 @@
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { VectorBinding } from "../../services/QueueDriver.ts"
+import type { Bound } from "./BindGroups.ts"
+import * as TextureCommands from "./images/TextureCommands.ts"
+import * as RectangleCommands from "./RectangleCommands.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
@@ -34,10 +36,9 @@ export interface FillCommand {
 }
 
 /** @internal */
-export interface DispatchCommand {
+export interface DispatchCommand extends Bound {
   readonly _tag: "dispatch"
   readonly kernel: WebGpuKernel
-  readonly vectors: ReadonlyArray<VectorBinding>
   /** Items. */
   readonly count: number
   readonly groups: readonly [x: number, y: number]
@@ -46,7 +47,12 @@ export interface DispatchCommand {
 }
 
 /** @internal */
-export type Command = CopyCommand | FillCommand | DispatchCommand
+export type Command =
+  | RectangleCommands.CopyRectCommand
+  | CopyCommand
+  | FillCommand
+  | DispatchCommand
+  | TextureCommands.TextureCommand
 
 /**
  * Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it.
@@ -56,7 +62,8 @@ export type Command = CopyCommand | FillCommand | DispatchCommand
 export const encode = (
   encoder: GPUCommandEncoder,
   commands: ReadonlyArray<Command>,
-  uniforms: GPUBuffer | undefined
+  uniforms: GPUBuffer | undefined,
+  temporaries: TextureCommands.Temporaries
 ): void => {
   let pass: GPUComputePassEncoder | undefined
   let pipeline: GPUComputePipeline | undefined
@@ -71,31 +78,35 @@ export const encode = (
     pass = undefined
     pipeline = undefined
     if (command._tag === "copy") encodeCopy(encoder, command)
+    else if (command._tag === "copyRect") RectangleCommands.encode(encoder, command)
     else if (command._tag === "fill") encodeFill(encoder, command)
+    else if (command._tag !== "dispatch") TextureCommands.encode(encoder, command, temporaries)
   }
   pass?.end()
 }
 
 /** The pass has the kernel's pipeline already. */
 const encodeDispatch = (pass: GPUComputePassEncoder, command: DispatchCommand, uniforms: GPUBuffer): void => {
-  const { groups, kernel, uniformOffset, vectors } = command
-  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, vectors), [uniformOffset])
+  const { groups, kernel, uniformOffset } = command
+  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, command), [uniformOffset])
   pass.dispatchWorkgroups(groups[0], groups[1])
 }
 
 const encodeCopy = (encoder: GPUCommandEncoder, command: CopyCommand): void => {
   const { bytes, source, sourceOffset, target, targetOffset } = command
-  encoder.copyBufferToBuffer(gpuOf(source), sourceOffset, gpuOf(target), targetOffset, roundUp4(bytes))
+  const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
+  encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
 }
 
 const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target }: FillCommand): void => {
   const size = roundUp4(bytes)
+  const from = target.origin + offset
   if (pattern === undefined) {
-    encoder.clearBuffer(gpuOf(target), offset, size)
+    encoder.clearBuffer(gpuOf(target), from, size)
     return
   }
   for (let done = 0; done < size; done += pattern.bytes) {
-    encoder.copyBufferToBuffer(pattern.buffer, 0, gpuOf(target), offset + done, Math.min(pattern.bytes, size - done))
+    encoder.copyBufferToBuffer(pattern.buffer, 0, gpuOf(target), from + done, Math.min(pattern.bytes, size - done))
   }
 }
 
@@ -104,7 +115,12 @@ const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target
  *
  * @internal
  */
-export type Name = CopyCommand | FillCommand | DispatchName
+export type Name =
+  | CopyCommand
+  | RectangleCommands.CopyRectCommand
+  | FillCommand
+  | DispatchName
+  | TextureCommands.TextureCommand
 
 interface DispatchName {
   readonly _tag: "dispatch"
@@ -129,9 +145,13 @@ export const label = (command: Name): string => {
   switch (command._tag) {
     case "copy":
       return CommandLabel.copy(command.bytes, command.sourceName, command.targetName)
+    case "copyRect":
+      return RectangleCommands.label(command)
     case "fill":
       return CommandLabel.fill(command.bytes, command.targetName)
     case "dispatch":
       return CommandLabel.dispatch(command.kernel.kernel.name, command.count)
+    default:
+      return TextureCommands.label(command)
   }
 }

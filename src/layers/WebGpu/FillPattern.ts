@@ -1,5 +1,5 @@
 /**
- * A buffer full of one 4-byte pattern, from which fills copy. WebGPU itself only fills with zero; copies need neither a
+ * A buffer full of one pattern of 16 bytes, from which fills copy. WebGPU itself only fills with zero; copies need neither a
  * storage usage on the target, as a kernel would, nor host memory of the fill's size.
  *
  * @internal
@@ -10,12 +10,22 @@ import { usageBits } from "./WebGpuBuffer.ts"
 const smallest = 4 * 1024
 const largest = 1024 * 1024
 
+/**
+ * What is repeated, as little-endian numbers: four times the pattern of a buffer, or elements of an image.
+ *
+ * @internal
+ */
+export type Words = readonly [number, number, number, number]
+
+const isSame = (one: Words, other: Words): boolean =>
+  one[0] === other[0] && one[1] === other[1] && one[2] === other[2] && one[3] === other[3]
+
 /** @internal */
 export class FillPattern {
   readonly #device: GPUDevice
   readonly #driverObjects: DriverObjects
   #buffer: GPUBuffer | undefined
-  #pattern = 0
+  #words: Words = [0, 0, 0, 0]
   /** Bytes from the start of the buffer that hold the pattern. */
   #filled = 0
 
@@ -24,9 +34,12 @@ export class FillPattern {
     this.#driverObjects = driverObjects
   }
 
-  /** The source for a fill of `bytes` bytes, if it is there already. */
-  known(pattern: number, bytes: number): { readonly buffer: GPUBuffer; readonly bytes: number } | undefined {
-    return this.#buffer !== undefined && this.#pattern === pattern && this.#filled >= Math.min(bytes, largest)
+  /**
+   * The source for a fill of `bytes` bytes, if it is there already. It may be smaller than the fill, but never smaller
+   * than `least`.
+   */
+  known(words: Words, bytes: number, least = 0): { readonly buffer: GPUBuffer; readonly bytes: number } | undefined {
+    return this.#buffer !== undefined && isSame(this.#words, words) && this.#filled >= wanted(bytes, least)
       ? { buffer: this.#buffer, bytes: this.#filled }
       : undefined
   }
@@ -34,12 +47,13 @@ export class FillPattern {
   /**
    * Replaces the pattern: recorded fills that use the old one must be submitted before. To be called in error scopes.
    */
-  write(pattern: number, bytes: number): void {
+  write(words: Words, bytes: number, least = 0): void {
+    const enough = wanted(bytes, least)
     let size = smallest
-    while (size < bytes && size < largest) size *= 2
+    while (size < enough) size *= 2
     const buffer = this.#atLeast(size)
-    this.#device.queue.writeBuffer(buffer, 0, new Uint32Array(size / 4).fill(pattern))
-    this.#pattern = pattern
+    this.#device.queue.writeBuffer(buffer, 0, repeated(words, size))
+    this.#words = words
     this.#filled = size
   }
 
@@ -63,4 +77,13 @@ export class FillPattern {
     this.#driverObjects.add("pattern")
     return this.#buffer
   }
+}
+
+const wanted = (bytes: number, least: number): number => Math.min(bytes, Math.max(least, largest))
+
+const repeated = (words: Words, bytes: number): Uint32Array<ArrayBuffer> => {
+  const data = new Uint32Array(bytes / 4)
+  if (words.every((word) => word === words[0])) return data.fill(words[0])
+  for (let at = 0; at < data.length; at += words.length) data.set(words, at)
+  return data
 }

@@ -11,6 +11,8 @@ import { DriverObjects } from "../../domain/DriverObjects.ts"
 import * as DType from "../../domain/DType.ts"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import { thrown } from "./ErrorScopes.ts"
+import type { WebGpuImage } from "./images/WebGpuImage.ts"
+import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { browserGpu, browserHint, nodeHint } from "./NodeGpu.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
@@ -33,11 +35,16 @@ export interface OpenDevice {
   readonly failures: RecordedFailures
   /** Buffers that nobody has destroyed yet. */
   readonly buffers: Set<WebGpuBuffer>
+  /** The same for images. */
+  readonly images: Set<WebGpuImage>
+  /** The same for samplers. */
+  readonly samplers: Set<WebGpuSampler>
 }
 
-/** Limits of which more is better, for buffers and kernels. A device gets the defaults unless it asks. */
+/** Limits of which more is better, and an alignment of which less is, for buffers, images and kernels. A device gets the defaults unless it asks. */
 const wantedLimits = [
   "maxBufferSize",
+  "minStorageBufferOffsetAlignment",
   "maxStorageBufferBindingSize",
   "maxUniformBufferBindingSize",
   "maxStorageBuffersPerShaderStage",
@@ -46,11 +53,28 @@ const wantedLimits = [
   "maxComputeWorkgroupSizeX",
   "maxComputeWorkgroupSizeY",
   "maxComputeWorkgroupSizeZ",
-  "maxComputeWorkgroupsPerDimension"
+  "maxComputeWorkgroupsPerDimension",
+  "maxTextureDimension1D",
+  "maxTextureDimension2D",
+  "maxTextureDimension3D",
+  "maxTextureArrayLayers",
+  "maxSampledTexturesPerShaderStage",
+  "maxSamplersPerShaderStage",
+  "maxStorageTexturesPerShaderStage"
 ] as const
 
-/** shader-f16 is for f16; the others for programs that use the raw device, since nobody can ask for them later. */
-const wantedFeatures: ReadonlyArray<GPUFeatureName> = ["shader-f16", "subgroups", "timestamp-query"]
+/**
+ * shader-f16 is for f16, the next three are for image formats: to sample between floats, to write bgra8unorm, and for
+ * 16-bit normalised channels. The others are for programs that use the raw device, since nobody can ask for them later.
+ */
+const wantedFeatures: ReadonlyArray<GPUFeatureName> = [
+  "shader-f16",
+  "float32-filterable",
+  "bgra8unorm-storage",
+  "texture-formats-tier1",
+  "subgroups",
+  "timestamp-query"
+]
 
 /**
  * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
@@ -132,19 +156,32 @@ const watch = (gpu: GPU, adapter: GPUAdapter, device: GPUDevice): OpenDevice => 
     status,
     driverObjects,
     failures,
-    buffers: new Set()
+    buffers: new Set(),
+    images: new Set(),
+    samplers: new Set()
   }
 }
 
 /** The status goes first: late calls then get a typed error and never reach the driver. */
-const close = ({ buffers, device, driverObjects, status }: OpenDevice): void => {
+const close = ({ buffers, device, driverObjects, images, samplers, status }: OpenDevice): void => {
   status.lose("its layer is closed")
   for (const buffer of buffers) {
     buffer.destroyed = true
     buffer.gpu.destroy()
-    driverObjects.remove("buffer")
+    driverObjects.remove(buffer.kind)
   }
   buffers.clear()
+  for (const image of images) {
+    image.destroyed = true
+    image.gpu.destroy()
+    driverObjects.remove("image")
+  }
+  images.clear()
+  for (const sampler of samplers) {
+    sampler.destroyed = true
+    driverObjects.remove("sampler")
+  }
+  samplers.clear()
   device.onuncapturederror = null
   device.destroy()
   driverObjects.remove("device")
@@ -162,10 +199,16 @@ const infoOf = (info: GPUAdapterInfo, { features, limits }: GPUDevice): DeviceIn
     maxBufferSize: roundDown4(limits.maxBufferSize),
     maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),
     granularity: 4,
+    regionAlignment: limits.minStorageBufferOffsetAlignment,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
-    maxVectorArguments: limits.maxStorageBuffersPerShaderStage
+    maxVectorArguments: limits.maxStorageBuffersPerShaderStage,
+    images: {
+      maxReadImages: limits.maxSampledTexturesPerShaderStage,
+      maxWriteImages: limits.maxStorageTexturesPerShaderStage,
+      maxSamplers: limits.maxSamplersPerShaderStage
+    }
   },
   dtypes: dtypesOf(features)
 })

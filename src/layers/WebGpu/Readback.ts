@@ -1,5 +1,5 @@
 /**
- * Reading a buffer through a staging buffer of its own.
+ * Reading a buffer or a texture through a staging buffer of its own.
  *
  * @internal
  */
@@ -20,6 +20,7 @@ class Staging {
   readonly gpu: GPUBuffer
   readonly #driverObjects: DriverObjects
   #destroyed = false
+  #mapping: Promise<unknown> = Promise.resolve()
 
   constructor(device: GPUDevice, driverObjects: DriverObjects, size: number) {
     this.gpu = device.createBuffer({
@@ -31,18 +32,27 @@ class Staging {
     driverObjects.add("staging")
   }
 
-  /** Ends a mapping too; a pending one then rejects with an AbortError. */
+  /** Maps it for reading, and tells what failed. */
+  map(): Promise<ScopedFailure | undefined> {
+    const mapping = this.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
+    this.#mapping = mapping
+    return mapping
+  }
+
+  /**
+   * A pending mapping is waited for: when one is cut short, Dawn's binding may settle its promise twice, which ends the
+   * process.
+   */
   destroy(): void {
     if (this.#destroyed) return
     this.#destroyed = true
-    this.gpu.destroy()
+    void this.#mapping.then(() => this.gpu.destroy())
     this.#driverObjects.remove("staging")
   }
 }
 
 /**
- * Copies `bytes` bytes out, after everything submitted before. Staging, copy and mapping are asked for in one step and
- * proved by its error scopes; interruption destroys the staging buffer.
+ * Copies `bytes` bytes out, after everything submitted before.
  *
  * @internal
  */
@@ -52,8 +62,40 @@ export const read = (
   offset: number,
   bytes: number
 ): Effect.Effect<ArrayBuffer, GpuError> =>
+  Effect.suspend(() =>
+    readThrough(opened, {
+      label: CommandLabel.read(bytes, source.label),
+      bytes,
+      encode: (encoder, staging) =>
+        encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
+      take: (staged) => staged.slice(0, bytes)
+    })
+  )
+
+/**
+ * What is read, and how it comes into the staging buffer.
+ *
+ * @internal
+ */
+export interface Reading {
+  /** What errors call it. */
+  readonly label: string
+  /** Of the staging buffer. */
+  readonly bytes: number
+  readonly encode: (encoder: GPUCommandEncoder, staging: GPUBuffer) => void
+  /** Copies what is wanted out of the mapped bytes. */
+  readonly take: (staged: ArrayBuffer) => ArrayBuffer
+}
+
+/**
+ * Staging, copy and mapping are asked for in one step and proved by its error scopes; interruption destroys the staging
+ * buffer.
+ *
+ * @internal
+ */
+export const readThrough = (opened: OpenDevice, reading: Reading): Effect.Effect<ArrayBuffer, GpuError> =>
   Effect.suspend(() => {
-    const label = CommandLabel.read(bytes, source.label)
+    const { bytes, label } = reading
     let staging: Staging | undefined
     return awaitDevice<ArrayBuffer>({
       status: opened.status,
@@ -63,11 +105,11 @@ export const read = (
           let mapping: Promise<ScopedFailure | undefined> | undefined
           const failures = await inScopes(opened.device, () => {
             staging = new Staging(opened.device, opened.driverObjects, roundUp4(bytes))
-            mapping = request(opened.device, source, offset, staging)
+            mapping = request(opened.device, reading, staging)
           })
           const unmapped = await mapping
           if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
-            return Exit.succeed(staging.gpu.getMappedRange().slice(0, bytes))
+            return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
           }
           return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
         } finally {
@@ -80,14 +122,13 @@ export const read = (
 
 const request = (
   device: GPUDevice,
-  source: DeviceBuffer,
-  offset: number,
+  reading: Reading,
   staging: Staging
 ): Promise<ScopedFailure | undefined> => {
   const encoder = device.createCommandEncoder()
-  encoder.copyBufferToBuffer(gpuOf(source), offset, staging.gpu, 0, staging.gpu.size)
+  reading.encode(encoder, staging.gpu)
   device.queue.submit([encoder.finish()])
-  return staging.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
+  return staging.map()
 }
 
 const failure = (failures: ReadonlyArray<ScopedFailure>, label: string, bytes: number): GpuError =>

@@ -9,14 +9,22 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as ImageLike from "../../services/images/ImageLike.ts"
+import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
+import { Sealed } from "../../services/Sealed.ts"
+import { textureOf } from "./images/WebGpuImage.ts"
+import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
-import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
+import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
@@ -63,6 +71,10 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly queue: GPUQueue
   /** See {@link handle}; the answer is an Exit, for use within one step. */
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<GPUBuffer, GpuError>
+  /** See {@link texture}; the answer is an Exit, for use within one step. */
+  readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<GPUTexture, GpuError>
+  /** For the library's own modules. */
+  readonly sealed: Sealed
 }>()("effect-gpu-pool/WebGpu") {}
 
 /**
@@ -102,13 +114,14 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | WebGpu
+export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | WebGpu
 
 /**
  * Opens a WebGPU device: the browser's when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an optional
- * peer dependency that is loaded only now. Asks for the adapter's largest buffer and compute limits, and for the
- * features `shader-f16`, `subgroups` and `timestamp-query` where the adapter has them: kernels of the library need none
- * of them, they are there for shaders and queries that a program writes itself on the raw `device`.
+ * peer dependency that is loaded only now. Asks for the adapter's largest buffer, compute and texture limits. Where the
+ * adapter has them it also asks for the features `shader-f16`, for f16, `float32-filterable`, `bgra8unorm-storage` and
+ * `texture-formats-tier1`, for images, and `subgroups` and `timestamp-query`, which the library does not use: they are
+ * there for shaders and queries that a program writes itself on the raw `device`.
  *
  * Fails with DeviceUnavailable when the package is not installed or no adapter answers, and says what to do. Closing
  * the layer destroys the device and every buffer that is left.
@@ -164,18 +177,25 @@ const make = Effect.fnUntraced(function*(
     info: opened.info,
     capacity: options.kernelCacheCapacity
   })
-  const driver = yield* WebGpuQueue.make(opened)
+  const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
   const device = new WebGpuDevice(opened)
+  const commands = CommandQueue.fromDriver({ driver: WebGpuQueue.driver(queue), device, cache })
+  const images = Images.fromDriver({ driver: new WebGpuImages(opened, queue), device, queue: commands })
   return Context.make(DeviceContext, device).pipe(
     Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, CommandQueue.fromDriver({ driver, device, cache })),
-    Context.add(WebGpu, service(opened))
+    Context.add(CommandQueue.CommandQueue, commands),
+    Context.add(Images.Images, images),
+    Context.add(WebGpu, service(opened, device))
   )
 })
 
-const service = ({ adapter, device, gpu, info }: OpenDevice.OpenDevice): WebGpu["Service"] =>
+const service = (
+  { adapter, device, gpu, info }: OpenDevice.OpenDevice,
+  opened: WebGpuDevice
+): WebGpu["Service"] =>
   WebGpu.of({
+    sealed: new Sealed(opened),
     gpu,
     adapter,
     device,
@@ -189,12 +209,17 @@ const service = ({ adapter, device, gpu, info }: OpenDevice.OpenDevice): WebGpu[
           invalidRequest("WebGpu.handle", "the lease has no bytes, so no GPUBuffer", "Allocate at least one byte.")
         )
         : Exit.succeed(gpuOf(memory))
+    },
+    textureUnsafe: (image) => {
+      const problem = ImageLike.problem("WebGpu.texture", image, info)
+      return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
     }
   })
 
 /**
- * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for: bind it
- * with {@link binding}. Fails with BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
+ * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for, and that of
+ * a sub-region is the whole one that it is a part of, from `origin` on: bind it with {@link binding}. Fails with
+ * BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
  *
  * **Example** (Using a lease as a vertex buffer)
  *
@@ -238,4 +263,113 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<GPUBuffer, 
 export const binding = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<GPUBufferBinding & { readonly size: number }, GpuError, WebGpu> =>
-  Effect.map(handle(buffer), (gpu) => ({ buffer: gpu, offset: 0, size: roundUp4(buffer.size) }))
+  Effect.map(handle(buffer), (gpu) => ({
+    buffer: gpu,
+    offset: BufferLike.deviceBuffer(buffer)?.origin ?? 0,
+    size: roundUp4(buffer.size)
+  }))
+
+/**
+ * How a GPUBuffer is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptOptions {
+  /** Whether the GPUBuffer is destroyed when the scope closes; `false` without it: it stays the program's. */
+  readonly destroy?: boolean | undefined
+  /** What the GPUBuffer allows without it; it can say less. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it; the GPUBuffer's own label without it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A buffer around a GPUBuffer that the program has made on the raw `device`, until the scope closes. Every operation takes
+ * it. Adopting one GPUBuffer twice, or the handle of a buffer of this library, gives buffers that are equal
+ * (`Equal.equals`) and count as one where operations compare.
+ *
+ * Fails with InvalidRequest for what is no GPUBuffer of at least 4 bytes, is mapped, or has no usage but mapping; and with
+ * DeviceLost. A GPUBuffer of another device makes the commands on it fail.
+ *
+ * **Example** (Reading what a shader of your own has written)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const counts = Effect.fnUntraced(function*(theirs: GPUBuffer) {
+ *   const buffer = yield* WebGpu.adopt(theirs)
+ *   return yield* CommandQueue.read(buffer, Uint32Array)
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adopt = (
+  gpu: GPUBuffer,
+  options?: AdoptOptions
+): Effect.Effect<DeviceBuffer, GpuError, WebGpu | CommandQueue.CommandQueue | Scope.Scope> =>
+  Effect.flatMap(
+    WebGpu,
+    ({ sealed }) =>
+      Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
+        Effect.acquireRelease(
+          Effect.suspend(() => adoptUnsafe(sealed.open(WebGpuDevice), gpu, options ?? {})),
+          (buffer) => logged(() => giveBackUnsafe(sealed.open(WebGpuDevice), driver, buffer))
+        ))
+  )
+
+const adoptUnsafe = (
+  device: WebGpuDevice,
+  gpu: GPUBuffer,
+  { destroy = false, label, usage }: AdoptOptions
+): Exit.Exit<DeviceBuffer, GpuError> => {
+  const operation = "WebGpu.adopt"
+  if (device.status.error !== undefined) return Exit.fail(device.status.error)
+  const problem = adoptionProblem(gpu, usage)
+  if (problem !== undefined) {
+    return Exit.fail(invalidRequest(operation, problem, "Pass an unmapped GPUBuffer of this device."))
+  }
+  // Accesses may end at the next multiple of 4, which must be the buffer's then.
+  const size = gpu.size - gpu.size % 4
+  const called = label ?? (gpu.label === "" ? undefined : gpu.label)
+  return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !destroy))
+}
+
+/** Programs without types can pass anything. */
+const adoptionProblem = (gpu: GPUBuffer, usage: BufferUsage.BufferUsage | undefined): string | undefined => {
+  if (typeof gpu !== "object" || gpu === null || typeof gpu.size !== "number" || typeof gpu.usage !== "number") {
+    return "the value given for a GPUBuffer is none"
+  }
+  if (gpu.size < 4) return `the GPUBuffer has ${gpu.size} bytes`
+  if (gpu.mapState !== "unmapped") return `the GPUBuffer is ${gpu.mapState}`
+  const whole = usageOf(gpu)
+  const wanted = usage ?? whole
+  const problem = BufferUsage.problem(wanted)
+  if (problem !== undefined || BufferUsage.isWithin(wanted, whole)) return problem
+  return `the usage ${BufferUsage.format(wanted)} is beyond the GPUBuffer's ${BufferUsage.format(whole)}`
+}
+
+/**
+ * The GPUTexture of an image, pooled or not, for views and passes of your own. Fails with BufferReleased or
+ * ForeignBuffer.
+ *
+ * **Example** (A view to bind)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { ImageLike } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const view = (image: ImageLike.ImageLike) => Effect.map(WebGpu.texture(image), (texture) => texture.createView())
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const texture = (image: ImageLike.ImageLike): Effect.Effect<GPUTexture, GpuError, WebGpu> =>
+  WebGpu.use((gpu) => gpu.textureUnsafe(image))

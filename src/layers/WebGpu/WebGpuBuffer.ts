@@ -5,25 +5,41 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { DeviceBuffer, type Part } from "../../services/DeviceBuffer.ts"
 
 let buffers = 0
 
 /** @internal */
 export class WebGpuBuffer extends DeviceBuffer {
+  /** The whole GPUBuffer: WebGPU has no object for a part of one, so a region begins at its `origin` there. */
   readonly gpu: GPUBuffer
   /** A number of its own, to look bind groups up by. */
   readonly id = ++buffers
+  /** Regions that were not destroyed. */
+  regions = 0
+  /** It stays with the program that made it. */
+  readonly isBorrowed: boolean
 
   constructor(
     owner: DeviceInfo,
     size: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
-    gpu: GPUBuffer
+    gpu: GPUBuffer,
+    { isBorrowed = false, part }: { readonly part?: Part; readonly isBorrowed?: boolean } = {}
   ) {
-    super(owner, size, usage, label)
+    super(owner, size, usage, label, part)
     this.gpu = gpu
+    this.isBorrowed = isBorrowed
+  }
+
+  override get identity(): object {
+    return this.gpu
+  }
+
+  /** As its device counts it. */
+  get kind(): "buffer" | "region" {
+    return this.parent === undefined ? "buffer" : "region"
   }
 }
 
@@ -35,11 +51,11 @@ export class WebGpuBuffer extends DeviceBuffer {
 export const gpuOf = (buffer: DeviceBuffer): GPUBuffer => (buffer as WebGpuBuffer).gpu
 
 /**
- * The number of a buffer that the command queue has checked.
+ * The number of the whole buffer that a buffer is or is a part of, and that the command queue has checked.
  *
  * @internal
  */
-export const idOf = (buffer: DeviceBuffer): number => (buffer as WebGpuBuffer).id
+export const idOf = (buffer: DeviceBuffer): number => (buffer.root as WebGpuBuffer).id
 
 /**
  * Copies, bindings and mappings take multiples of 4 bytes.
@@ -63,6 +79,14 @@ export const usageBits = {
   storage: 0x80,
   indirect: 0x100
 } as const
+
+/**
+ * The usage that an existing GPUBuffer allows.
+ *
+ * @internal
+ */
+export const usageOf = (gpu: GPUBuffer): BufferUsage.BufferUsage =>
+  mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)
 
 const mapping: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [
   [BufferUsage.storage, usageBits.storage],

@@ -9,19 +9,15 @@ import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
-import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, outOfMemory, Unsupported } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
+import type { HostMode } from "../../services/DeviceContext.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
+import { DestroyedMemory } from "./DestroyedMemory.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
-
-/**
- * Dawn frees destroyed buffers when a later submit completes. A loop that never submits would use up the address space,
- * or the process's 65,530 mappings, so every so many destroys are followed by an empty submit (about 5 µs).
- */
-const destroysPerSubmit = 64
 
 /** @internal */
 export class WebGpuDevice {
@@ -31,7 +27,8 @@ export class WebGpuDevice {
   readonly #device: GPUDevice
   /** Buffers that were not destroyed. */
   readonly #live: Set<WebGpuBuffer>
-  #destroysSinceSubmit = 0
+  #liveBytes = 0
+  readonly #destroyed: DestroyedMemory
 
   constructor({ buffers, device, driverObjects, info, status }: OpenDevice) {
     this.info = info
@@ -39,19 +36,93 @@ export class WebGpuDevice {
     this.driverObjects = driverObjects
     this.#device = device
     this.#live = buffers
+    this.#destroyed = new DestroyedMemory(device, status)
   }
 
   readonly createBuffer = (
     bytes: number,
     usage: BufferUsage,
     label?: string | undefined
+  ): Effect.Effect<WebGpuBuffer, GpuError> => this.#within(() => this.#request(bytes, usage, label))
+
+  readonly createFromHost = (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    usage: BufferUsage,
+    label?: string | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> =>
-    Effect.suspend(() => {
+    mode === "copy"
+      ? this.#within(() => this.#request(data.byteLength, usage, label, data))
+      : makeError(
+        new Unsupported({
+          operation: "MemoryObjects.fromHost",
+          backend: "webgpu",
+          feature: "a buffer over memory of the program",
+          hint: `WebGPU allocates all of its memory itself: pass mode "copy", and CommandQueue.write what changes.`
+        })
+      )
+
+  readonly createRegionUnsafe = (
+    part: Part,
+    size: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ): Exit.Exit<WebGpuBuffer, GpuError> => {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    const parent = part.parent as WebGpuBuffer
+    const region = new WebGpuBuffer(this.info, size, usage, label, parent.gpu, { part })
+    parent.regions += 1
+    this.driverObjects.add("region")
+    this.#live.add(region)
+    return Exit.succeed(region)
+  }
+
+  /** A buffer around a GPUBuffer of the program's; one that is taken over is destroyed as any other. */
+  adoptUnsafe(
+    gpu: GPUBuffer,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    isBorrowed: boolean
+  ): WebGpuBuffer {
+    const buffer = new WebGpuBuffer(this.info, size, usage, label, gpu, { isBorrowed })
+    if (!isBorrowed) this.#add(buffer)
+    return buffer
+  }
+
+  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+    if (buffer.destroyed) return Exit.void
+    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    if (problem !== undefined) return Exit.fail(problem)
+    try {
+      this.#destroy(buffer as WebGpuBuffer)
+      return Exit.void
+    } catch (cause) {
+      return Exit.fail(driverError("GPUBuffer.destroy", [thrown(cause)], []))
+    }
+  }
+
+  #within(make: () => Effect.Effect<WebGpuBuffer, GpuError>): Effect.Effect<WebGpuBuffer, GpuError> {
+    return Effect.suspend(() => {
+      const request = make()
+      const room = this.#destroyed.room(this.#liveBytes)
+      return room === undefined ? request : Effect.andThen(room, request)
+    })
+  }
+
+  #request(
+    bytes: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    data?: Uint8Array<ArrayBuffer> | undefined
+  ): Effect.Effect<WebGpuBuffer, GpuError> {
+    return Effect.suspend(() => {
       if (this.status.error !== undefined) return this.status.error
       let buffer: WebGpuBuffer | undefined
       const start = async () => {
         const failures = await inScopes(this.#device, () => {
-          buffer = this.#create(bytes, usage, label)
+          buffer = this.#create(bytes, usage, label, data !== undefined)
+          if (data !== undefined) fillMapped(buffer.gpu, data)
         })
         if (failures.length === 0 && buffer !== undefined) return Exit.succeed(buffer)
         abandon()
@@ -67,38 +138,50 @@ export class WebGpuDevice {
       }
       return awaitDevice<WebGpuBuffer>({ status: this.status, call: "GPUDevice.createBuffer", start, abandon })
     })
-
-  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
-    if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
-    if (problem !== undefined) return Exit.fail(problem)
-    try {
-      this.#destroy(buffer as WebGpuBuffer)
-      return Exit.void
-    } catch (cause) {
-      return Exit.fail(driverError("GPUBuffer.destroy", [thrown(cause)], []))
-    }
   }
 
-  #create(bytes: number, usage: BufferUsage, label: string | undefined): WebGpuBuffer {
+  #create(bytes: number, usage: BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
     const gpu = this.#device.createBuffer({
       size: roundUp4(bytes),
       usage: gpuUsage(usage),
+      mappedAtCreation: mapped,
       ...(label === undefined ? {} : { label })
     })
     const buffer = new WebGpuBuffer(this.info, bytes, usage, label, gpu)
+    this.#add(buffer)
+    return buffer
+  }
+
+  #add(buffer: WebGpuBuffer): void {
     this.driverObjects.add("buffer")
     this.#live.add(buffer)
-    return buffer
+    this.#liveBytes += buffer.gpu.size
   }
 
   #destroy(buffer: WebGpuBuffer): void {
     if (buffer.destroyed) return
     buffer.destroyed = true
+    const root = buffer.root as WebGpuBuffer
+    if (root !== buffer) {
+      this.#live.delete(buffer)
+      this.driverObjects.remove("region")
+      root.regions -= 1
+    }
+    if (root.destroyed && root.regions === 0 && !root.isBorrowed) this.#release(root)
+  }
+
+  /** The memory goes with the last that stands on it; a buffer counts until then. */
+  #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
     this.driverObjects.remove("buffer")
     buffer.gpu.destroy()
-    this.#destroysSinceSubmit = (this.#destroysSinceSubmit + 1) % destroysPerSubmit
-    if (this.#destroysSinceSubmit === 0) this.#device.queue.submit([])
+    this.#liveBytes -= buffer.gpu.size
+    this.#destroyed.add(buffer.gpu.size)
   }
+}
+
+/** A buffer that was mapped at its creation needs no usage for what it begins with. */
+const fillMapped = (gpu: GPUBuffer, data: Uint8Array<ArrayBuffer>): void => {
+  new Uint8Array(gpu.getMappedRange()).set(data)
+  gpu.unmap()
 }

@@ -5,14 +5,19 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
+import type { ImageArg } from "../../domain/KernelArgument.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
+import type { Dispatch } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import { BindGroups } from "./BindGroups.ts"
 import { driverError, inScopes, type ScopedFailure, thrown } from "./ErrorScopes.ts"
+import * as WebGpuImageFormat from "./images/WebGpuImageFormat.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
-import { entryPoint, generate, type WgslSource } from "./WgslSource.ts"
+import { entryPoint, generate, viewDimension, type WgslSource } from "./WgslSource.ts"
 
 /** @internal */
 export class WebGpuKernel extends CompiledKernel {
@@ -34,12 +39,59 @@ export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
     JSON.stringify([name, args, body.wgsl, preamble.wgsl, workgroupSize, dtypes]),
   compile: (kernel) =>
     Effect.suspend(() => {
+      const refused = imageProblem(kernel, opened)
+      if (refused !== undefined) return refused
       const source = generate(kernel)
       if (source instanceof GpuError) return source
       return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? compile(kernel, source, opened)
     }),
   release: () => opened.driverObjects.remove("kernel")
 })
+
+const unsupported = (operation: string, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
+
+/** What images of the kernel WGSL or the device does not have. */
+const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): GpuError | undefined => {
+  const operation = `KernelCache.get, kernel "${kernel.name}"`
+  for (const argument of kernel.args) {
+    if (argument._tag !== "ImageArg") continue
+    const { access, format, kind, name } = argument
+    if (kind === "1dArray") {
+      return unsupported(operation, `1dArray images (argument "${name}")`, "Use rows of a 2d image.")
+    }
+    if (access === "read" || format === undefined) continue
+    const written = WebGpuImageFormat.supported(features, ImageUsage.storage)
+    if (written.some((known) => ImageFormat.equals(known, format))) continue
+    return unsupported(
+      operation,
+      `${ImageFormat.format(format)} images that kernels write (argument "${name}")`,
+      `Write one of ${written.map(ImageFormat.format).join(", ")}.`
+    )
+  }
+  return undefined
+}
+
+/**
+ * Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them.
+ *
+ * @internal
+ */
+export const filterProblem = (
+  device: GPUDevice,
+  { source }: WebGpuKernel,
+  { images }: Dispatch
+): GpuError | undefined => {
+  if (source.samplers === 0 || images.length === 0 || device.features.has("float32-filterable")) return undefined
+  const at = images.findIndex(({ format }, index) =>
+    format.type === "float32" && source.images[index]!.access === "read"
+  )
+  return at === -1 ? undefined : unsupported(
+    "CommandQueue.dispatch",
+    `a float32 image (argument "${source.images[at]!.name}") beside a sampler, without float32-filterable`,
+    "Use float16 or a normalised format, or load its elements in a kernel without samplers."
+  )
+}
 
 /** Drivers tell of a uniform block that is too large only when a dispatch binds it. */
 const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }: OpenDevice): GpuError | undefined => {
@@ -102,14 +154,40 @@ const build = async (kernel: Kernel, source: WgslSource, device: GPUDevice): Pro
 /** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
 const layoutEntries = (source: WgslSource): Array<GPUBindGroupLayoutEntry> => {
   const visibility = 0x4
+  const afterVectors = 1 + source.vectors.length
   return [
     { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
     ...source.vectors.map((access, index): GPUBindGroupLayoutEntry => ({
       binding: index + 1,
       visibility,
       buffer: { type: access === "read" ? "read-only-storage" : "storage" }
+    })),
+    ...source.images.map((image, index): GPUBindGroupLayoutEntry => ({
+      binding: afterVectors + index,
+      visibility,
+      ...textureLayout(image, source.samplers > 0)
+    })),
+    ...Array.from({ length: source.samplers }, (_, index): GPUBindGroupLayoutEntry => ({
+      binding: afterVectors + source.images.length + index,
+      visibility,
+      sampler: { type: "filtering" }
     }))
   ]
+}
+
+const sampleTypes = { int: "sint", uint: "uint" } as const
+
+/** Without samplers nothing is filtered, and images of any float format will do. */
+const textureLayout = (
+  { access, channel, format, kind }: ImageArg,
+  filtered: boolean
+): Pick<GPUBindGroupLayoutEntry, "texture" | "storageTexture"> => {
+  const gpuFormat = format === undefined ? undefined : WebGpuImageFormat.gpuFormat(format)
+  if (access === "write" && gpuFormat !== undefined) {
+    return { storageTexture: { access: "write-only", format: gpuFormat, viewDimension: viewDimension(kind) } }
+  }
+  const sampleType = channel !== "float" ? sampleTypes[channel] : filtered ? "float" : "unfilterable-float"
+  return { texture: { sampleType, viewDimension: viewDimension(kind) } }
 }
 
 /** The compiler's errors, each with the line of the generated source that it is about. */

@@ -8,46 +8,62 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import type { Extent, Place } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import * as Commands from "./Commands.ts"
-import { inScopes } from "./ErrorScopes.ts"
-import { FillPattern } from "./FillPattern.ts"
+import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
+import { FillPattern, type Words } from "./FillPattern.ts"
+import { Temporaries } from "./images/TextureCommands.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import * as Readback from "./Readback.ts"
+import * as RectangleCommands from "./RectangleCommands.ts"
+import { SubmittedWork } from "./SubmittedWork.ts"
 import { UniformRing } from "./UniformRing.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
-import type { WebGpuKernel } from "./WebGpuKernel.ts"
+import { filterProblem, type WebGpuKernel } from "./WebGpuKernel.ts"
 import { maxDispatchItems, workgroups, writeScalars } from "./WgslSource.ts"
 
 /** @internal */
-export const make = (opened: OpenDevice): Effect.Effect<QueueDriver, never, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => new WebGpuQueue(opened)),
-      (queue) => Effect.sync(() => queue.close())
-    ),
-    (queue): QueueDriver => ({
-      writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
-      copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
-        queue.copy(source, sourceOffset, target, targetOffset, bytes),
-      fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, pattern),
-      dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
-      flushUnsafe: () => queue.flush(),
-      read: (source, offset, bytes) => queue.read(source, offset, bytes),
-      finish: queue.finish,
-      touch: () => Effect.void,
-      reclaim: queue.reclaim
-    })
+export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new WebGpuQueue(opened)),
+    (queue) => Effect.sync(() => queue.close())
   )
 
-class WebGpuQueue {
+/**
+ * The queue as its device's driver.
+ *
+ * @internal
+ */
+export const driver = (queue: WebGpuQueue): QueueDriver => ({
+  writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
+  copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
+    queue.copy(source, sourceOffset, target, targetOffset, bytes),
+  fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, pattern),
+  dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
+  copyRectUnsafe: (extent, source, from, target, to) => queue.copyRect(extent, source, from, target, to),
+  writeRectUnsafe: (extent, target, to, rows) => queue.writeRect(extent, target, to, rows),
+  readRect: (extent, source, from) => queue.readRect(extent, source, from),
+  positionUnsafe: () => queue.position,
+  endedUnsafe: () => queue.ended,
+  awaitPosition: (position) => queue.awaitPosition(position),
+  flushUnsafe: () => queue.flush(),
+  read: (source, offset, bytes) => queue.read(source, offset, bytes),
+  finish: queue.finish,
+  touch: () => Effect.void,
+  reclaim: queue.reclaim
+})
+
+/** @internal */
+export class WebGpuQueue {
   readonly #opened: OpenDevice
   readonly #device: GPUDevice
   readonly #uniforms: UniformRing
   readonly #pattern: FillPattern
   readonly #largestGrid: number
+  readonly #work: SubmittedWork
   #commands: Array<Commands.Command> = []
 
   constructor(opened: OpenDevice) {
@@ -55,6 +71,7 @@ class WebGpuQueue {
     this.#device = opened.device
     this.#uniforms = new UniformRing(opened.device, opened.driverObjects)
     this.#pattern = new FillPattern(opened.device, opened.driverObjects)
+    this.#work = new SubmittedWork(opened.device.queue)
     this.#largestGrid = opened.device.limits.maxComputeWorkgroupsPerDimension
   }
 
@@ -68,15 +85,16 @@ class WebGpuQueue {
     const whole = data.byteLength - data.byteLength % 4
     const scopes = inScopes(this.#device, () => {
       const buffer = gpuOf(target)
-      if (whole > 0) this.#device.queue.writeBuffer(buffer, offset, data, 0, whole)
+      const from = target.origin + offset
+      if (whole > 0) this.#device.queue.writeBuffer(buffer, from, data, 0, whole)
       if (whole < data.byteLength) {
         const last = new Uint8Array(4)
         last.set(data.subarray(whole))
-        this.#device.queue.writeBuffer(buffer, offset + whole, last)
+        this.#device.queue.writeBuffer(buffer, from + whole, last)
       }
     })
     const [bytes, name] = [data.byteLength, target.label]
-    this.#opened.failures.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.write(bytes, name)])
+    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.write(bytes, name)])
     return Exit.void
   }
 
@@ -91,25 +109,91 @@ class WebGpuQueue {
     return this.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes, ...names })
   }
 
+  copyRect(
+    extent: Extent,
+    source: DeviceBuffer,
+    from: Place,
+    target: DeviceBuffer,
+    to: Place
+  ): Exit.Exit<void, GpuError> {
+    const names = { sourceName: source.label, targetName: target.label }
+    return this.record({ _tag: "copyRect", extent, source, from, target, to, ...names })
+  }
+
+  writeRect(extent: Extent, target: DeviceBuffer, to: Place, rows: Uint8Array<ArrayBuffer>): Exit.Exit<void, GpuError> {
+    const flushed = this.flush()
+    if (Exit.isFailure(flushed)) return flushed
+    const { queue } = this.#device
+    const scopes = inScopes(this.#device, () => RectangleCommands.write(queue, extent, target, to, rows))
+    const name = target.label
+    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.writeRect(extent, name)])
+    return Exit.void
+  }
+
+  readRect(extent: Extent, source: DeviceBuffer, from: Place): Effect.Effect<ArrayBuffer, GpuError> {
+    return this.inOrder(Effect.suspend(() => RectangleCommands.read(this.#opened, extent, source, from)))
+  }
+
+  /** Everything before the next submit, if there is something to submit, and else before the last one's end. */
+  get position(): number {
+    return this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
+  }
+
+  get ended(): number {
+    this.#work.ask()
+    return this.#work.ended
+  }
+
+  /** What was recorded later than the position is left to be submitted by the end of the turn. */
+  awaitPosition(position: number): Effect.Effect<void, GpuError> {
+    const flushed = Effect.suspend(() =>
+      position > this.#work.submitted ? this.flush() : this.#opened.status.error ?? Effect.void
+    )
+    const worked = Effect.suspend(() => this.#work.ended >= position ? Effect.void : this.#worked)
+    return Effect.andThen(flushed, Effect.andThen(worked, this.#recorded))
+  }
+
+  /** Counts a submit or a write that has just been made, and follows what becomes of it. */
+  follow(
+    call: string,
+    scopes: Promise<ReadonlyArray<ScopedFailure>>,
+    onFailure: () => ReadonlyArray<string>
+  ): void {
+    this.#work.add()
+    this.#opened.failures.follow(call, scopes, onFailure)
+  }
+
   fill(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
     const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
     if (pattern === 0) return this.record({ ...fill, pattern: undefined })
-    if (this.#pattern.known(pattern, bytes) === undefined) {
-      const flushed = this.flush()
-      if (Exit.isFailure(flushed)) return flushed
-      const scopes = inScopes(this.#device, () => this.#pattern.write(pattern, bytes))
-      this.#opened.failures.follow("GPUQueue.writeBuffer", scopes, () => {
-        this.#distrust()
-        return ["the pattern of a fill"]
-      })
-    }
-    return this.record({ ...fill, pattern: this.#pattern.known(pattern, bytes) })
+    const source = this.pattern([pattern, pattern, pattern, pattern], bytes)
+    if (Exit.isFailure(source)) return Exit.asVoid(source)
+    return source.value === undefined ? Exit.void : this.record({ ...fill, pattern: source.value })
+  }
+
+  /**
+   * What a fill of `bytes` bytes copies from, `least` of them at once; to be recorded in the same step. None where the
+   * driver did not make it, which the next finish tells.
+   */
+  pattern(words: Words, bytes: number, least?: number): Exit.Exit<ReturnType<FillPattern["known"]>, GpuError> {
+    const known = this.#pattern.known(words, bytes, least)
+    if (known !== undefined) return Exit.succeed(known)
+    const flushed = this.flush()
+    if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
+    const scopes = inScopes(this.#device, () => this.#pattern.write(words, bytes, least))
+    this.follow("GPUQueue.writeBuffer", scopes, () => {
+      this.#distrust()
+      return ["the pattern of a fill"]
+    })
+    return Exit.succeed(this.#pattern.known(words, bytes, least))
   }
 
   dispatch(dispatch: Dispatch): Exit.Exit<void, GpuError> {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     const kernel = dispatch.compiled as WebGpuKernel
+    const unfilterable = filterProblem(this.#device, kernel, dispatch)
+    if (unfilterable !== undefined) return Exit.fail(unfilterable)
     const { workgroupSize } = kernel.kernel
     const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
     if (groups === undefined) {
@@ -125,8 +209,8 @@ class WebGpuQueue {
     const { members, uniformBytes } = kernel.source
     const uniformOffset = this.#uniforms.add(uniformBytes)
     writeScalars(this.#uniforms.view, uniformOffset, members, dispatch)
-    const { count, vectors } = dispatch
-    return this.record({ _tag: "dispatch", kernel, vectors, count, groups, uniformOffset })
+    const { count, images, samplers, vectors } = dispatch
+    return this.record({ _tag: "dispatch", kernel, vectors, images, samplers, count, groups, uniformOffset })
   }
 
   record(command: Commands.Command): Exit.Exit<void, GpuError> {
@@ -145,12 +229,17 @@ class WebGpuQueue {
     const scopes = inScopes(this.#device, () => {
       const uniforms = this.#uniforms.upload()
       const encoder = this.#device.createCommandEncoder()
-      Commands.encode(encoder, commands, uniforms)
-      this.#device.queue.submit([encoder.finish()])
+      const temporaries = new Temporaries(this.#device, this.#opened.driverObjects)
+      try {
+        Commands.encode(encoder, commands, uniforms, temporaries)
+        this.#device.queue.submit([encoder.finish()])
+      } finally {
+        temporaries.destroy()
+      }
     })
     // Flushes pile up until somebody waits; their commands' arguments need not.
     const names = commands.map(Commands.name)
-    this.#opened.failures.follow("GPUQueue.submit", scopes, () => {
+    this.follow("GPUQueue.submit", scopes, () => {
       this.#distrust()
       return names.map(Commands.label)
     })
@@ -158,9 +247,20 @@ class WebGpuQueue {
   }
 
   read(source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> {
-    const submitted = Effect.suspend(() => this.flush())
-    const copied = Effect.andThen(submitted, Readback.read(this.#opened, source, offset, bytes))
-    return Effect.tap(copied, this.#recorded)
+    return this.inOrder(Readback.read(this.#opened, source, offset, bytes))
+  }
+
+  /** What a read makes of data that comes back, after recorded work, whose failures it tells. */
+  inOrder<A>(read: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+    return Effect.suspend(() => {
+      const flushed = this.flush()
+      if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
+      const { submitted } = this.#work
+      return Effect.tap(read, () => {
+        this.#work.endedUpTo(submitted)
+        return this.#recorded
+      })
+    })
   }
 
   get finish(): Effect.Effect<void, GpuError> {
@@ -198,7 +298,7 @@ class WebGpuQueue {
       status: this.#opened.status,
       call: "GPUQueue.onSubmittedWorkDone",
       start: async () => {
-        await this.#device.queue.onSubmittedWorkDone()
+        await this.#work.worked()
         return Exit.void
       }
     })

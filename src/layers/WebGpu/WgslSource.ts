@@ -8,10 +8,12 @@
  */
 import * as DType from "../../domain/DType.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { ImageChannel } from "../../domain/images/ImageChannel.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import type { Access, KernelArgument } from "../../domain/KernelArgument.ts"
+import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
+import { gpuFormat } from "./images/WebGpuImageFormat.ts"
 
 /** @internal */
 export const entryPoint = "kernel__main"
@@ -35,8 +37,11 @@ export interface Member {
 /** @internal */
 export interface WgslSource {
   readonly code: string
-  /** One per vector, in binding order; the uniform block is binding 0 and the vectors follow. */
+  /** One per vector, in binding order; the uniform block is binding 0, then come vectors, images and samplers. */
   readonly vectors: ReadonlyArray<Access>
+  readonly images: ReadonlyArray<ImageArg>
+  /** How many there are. */
+  readonly samplers: number
   readonly members: ReadonlyArray<Member>
   /** Bytes of the uniform block. */
   readonly uniformBytes: number
@@ -46,7 +51,8 @@ export interface WgslSource {
 const blockAlignment = 16
 
 /**
- * The source of a kernel without f64, which WebGPU's devices don't support; Unsupported when it has no WGSL body.
+ * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
+ * support; Unsupported when it has no WGSL body.
  *
  * @internal
  */
@@ -55,6 +61,9 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
   if (isGpuError(body)) return body
   const members = membersOf(kernel.args)
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  const images = kernel.args.filter((argument) => argument._tag === "ImageArg")
+  const samplers = kernel.args.filter((argument) => argument._tag === "SamplerArg")
+  const afterVectors = 1 + vectors.length
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
@@ -64,10 +73,18 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
         `@group(0) @binding(${index + 1}) var<storage, ${wgslAccess(vector.access)}> ` +
         `${vector.name}: array<${vector.dtype}>;`
       ),
+      ...images.map((image, index) =>
+        `@group(0) @binding(${afterVectors + index}) var ${image.name}: ${textureType(image)};`
+      ),
+      ...samplers.map(({ name }, index) =>
+        `@group(0) @binding(${afterVectors + images.length + index}) var ${name}: sampler;`
+      ),
       ...(kernel.preamble.wgsl === "" ? [] : [kernel.preamble.wgsl]),
       entry(kernel.workgroupSize, members, body)
     ].join("\n"),
     vectors: vectors.map((vector) => vector.access),
+    images,
+    samplers: samplers.length,
     members,
     uniformBytes: Math.ceil(members.length * 4 / blockAlignment) * blockAlignment
   }
@@ -75,9 +92,34 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
 
 /** WGSL wants it said before anything else. */
 const usesHalf = ({ args, dtypes }: Kernel): boolean =>
-  dtypes.includes("f16") || args.some(({ dtype }) => dtype === "f16")
+  dtypes.includes("f16") || args.some((argument) => isNumeric(argument) && argument.dtype === "f16")
 
 const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
+
+/**
+ * The dimension of a view that a kernel sees. WebGPU has no arrays of rows: kernels that take them are refused before.
+ *
+ * @internal
+ */
+export const viewDimension = (kind: ImageArg["kind"]): GPUTextureViewDimension => {
+  switch (kind) {
+    case "1dArray":
+    case "2dArray":
+      return "2d-array"
+    default:
+      return kind
+  }
+}
+
+const texelTypes: { readonly [C in ImageChannel]: string } = { float: "f32", int: "i32", uint: "u32" }
+
+/** An image that is written has a format, which the device has. */
+const textureType = ({ access, channel, format, kind }: ImageArg): string => {
+  const dimension = viewDimension(kind).replace("-", "_")
+  return access === "write" && format !== undefined
+    ? `texture_storage_${dimension}<${gpuFormat(format)}, write>`
+    : `texture_${dimension}<${texelTypes[channel]}>`
+}
 
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
   const whole = { type: "u32", half: false, itemSize: 0 } as const
@@ -85,6 +127,7 @@ const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> =
   let scalars = 0
   let vectors = 0
   for (const argument of args) {
+    if (!isNumeric(argument)) continue
     const { dtype, name } = argument
     if (argument._tag === "ScalarArg") {
       const half = dtype === "f16"

@@ -15,6 +15,7 @@ import type { PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import type { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { Attachments } from "../memory/Attachments.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget } from "./Budget.ts"
 import { BudgetLease } from "./BudgetLease.ts"
@@ -99,19 +100,27 @@ export class LeasePool {
   }
 
   /**
-   * Ends a live lease; its block is held again, or freed. A failing free is counted here and logged by the effect that
-   * comes back, if one does.
+   * Ends a live lease, what stands on it first; its block is held again, or freed. A failing free is counted here and
+   * logged by the effect that comes back, if one does.
    */
   endUnsafe(lease: PooledBuffer, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
     lease.ended = why
     if (lease.list !== undefined) lease.list.remove(lease)
     const block = lease.block
     if (block === undefined) return undefined
+    const left = lease.attached === undefined ? undefined : this.#endAttached(lease.attached, why)
     lease.block = undefined
     const { budget, size } = lease
-    const failed = this.recycle(block)
+    const recycled = this.recycle(block)
+    const failed = left === undefined ? recycled : together(left, recycled)
     if (budget !== undefined) budget.leaseEnded(size, block.capacity)
     return this.onReturn === undefined ? failed : together(failed, this.onReturn(block))
+  }
+
+  /** Before anybody else can have the block: what ends here may still record work on it. */
+  #endAttached(attached: Attachments, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+    const exit = attached.endAll(why)
+    return Exit.isSuccess(exit) ? undefined : this.#releaseFailed(exit)
   }
 
   /** Makes an active block held, or frees it. */

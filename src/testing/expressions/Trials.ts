@@ -9,7 +9,7 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { nodesOf } from "../../kernels/expression/Inspection.ts"
@@ -63,7 +63,7 @@ export const rulesOf = ({ backend }: DeviceInfo): FloatRules => ({
   assumesFinite: backend === "webgpu"
 })
 
-const argumentsOf = ({ scalars, vectors }: Bench): ReadonlyArray<KernelArgument> => [
+const argumentsOf = ({ scalars, vectors }: Bench): ReadonlyArray<NumericArgument> => [
   ...vectors.map(({ dtype, name, offset }) =>
     VectorArg(dtype, name, { access: "read", withOffset: offset !== undefined })
   ),

@@ -1,0 +1,117 @@
+/**
+ * Image data in typed arrays of the host.
+ *
+ * @since 0.1.0
+ */
+import * as DType from "../DType.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { channelCount, type ChannelType, type ImageFormat, item, itemCount, type ItemType } from "./ImageFormat.ts"
+
+/**
+ * The typed array whose items are those of a format: an item per channel, or per element where channels are packed.
+ * Halves are a `Float16Array` where the runtime has one, else a `Uint16Array` of their bits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageArray =
+  | Uint8Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Int8Array<ArrayBuffer>
+  | Int16Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | DType.Float16Elements
+
+const arrays: { readonly [I in ItemType]: (memory: ArrayBuffer) => ImageArray } = {
+  u8: (memory) => new Uint8Array(memory),
+  u16: (memory) => new Uint16Array(memory),
+  u32: (memory) => new Uint32Array(memory),
+  i8: (memory) => new Int8Array(memory),
+  i16: (memory) => new Int16Array(memory),
+  i32: (memory) => new Int32Array(memory),
+  f16: (memory) =>
+    DType.hostSupports("f16") ? DType.view("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory),
+  f32: (memory) => new Float32Array(memory)
+}
+
+/**
+ * A typed array over all of `memory`, with the items of the format.
+ *
+ * **Example** (The bytes of a red pixel)
+ *
+ * ```ts
+ * import { ImageArray, ImageFormat } from "effect-gpu-pool"
+ *
+ * const pixel = ImageArray.over(ImageFormat.rgba8, Uint8Array.of(255, 0, 0, 255).buffer)
+ * pixel.length // => 4
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => arrays[item(format)](memory)
+
+/**
+ * The lengths of an array with the items of a part of an image: slices, rows, columns and channels, the outermost first,
+ * without those that the kind or the format does not have.
+ *
+ * @internal
+ */
+export const shapeOf = (
+  format: ImageFormat,
+  kind: string,
+  [width, height, slices]: readonly [number, number, number]
+): ReadonlyArray<number> => [
+  ...(kind === "1d" || kind === "2d" ? [] : [slices]),
+  ...(kind === "1d" || kind === "1dArray" ? [] : [height]),
+  width,
+  ...(itemCount(format) === 1 ? [] : [channelCount(format)])
+]
+
+/** The channel type for each class of array; with `normalized`, for those that can be. */
+const typeOf = (data: ImageArray, normalized: boolean): ChannelType | undefined => {
+  if (data instanceof Uint8Array) return normalized ? "unorm8" : "uint8"
+  if (data instanceof Int8Array) return normalized ? "snorm8" : "sint8"
+  if (data instanceof Uint16Array) return normalized ? "unorm16" : "uint16"
+  if (data instanceof Int16Array) return normalized ? "snorm16" : "sint16"
+  if (normalized) return undefined
+  if (data instanceof Uint32Array) return "uint32"
+  if (data instanceof Int32Array) return "sint32"
+  if (data instanceof Float32Array) return "float32"
+  return Object.prototype.toString.call(data) === "[object Float16Array]" ? "float16" : undefined
+}
+
+const ordersByCount = [undefined, "r", "rg", undefined, "rgba"] as const
+
+/**
+ * The format of an image made from an array, or what is wrong with the array or the options.
+ *
+ * @internal
+ */
+export const formatOf = (
+  operation: string,
+  data: ImageArray,
+  channels: number,
+  normalized: boolean
+): ImageFormat | GpuError => {
+  const order = ordersByCount[channels]
+  if (order === undefined) {
+    return invalidRequest(
+      operation,
+      `images of ${channels} channels cannot be made from an array`,
+      channels === 3 ? "Add a fourth channel: devices have no format of three." : "Pass 1, 2 or 4 channels."
+    )
+  }
+  const type = typeOf(data, normalized)
+  if (type !== undefined) return { order, type }
+  const name = Object.prototype.toString.call(data).slice("[object ".length, -1)
+  return invalidRequest(
+    operation,
+    normalized ? `items of a ${name} cannot be normalised` : `no image has the items of a ${name}`,
+    normalized
+      ? "Only 8-bit and 16-bit integers can: leave out normalized, or pass such an array."
+      : "Pass a typed array of integers up to 32 bits, halves or floats."
+  )
+}

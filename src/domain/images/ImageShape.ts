@@ -1,0 +1,366 @@
+/**
+ * The dimensions of an image, in elements, and the parts of it that operations name.
+ *
+ * @since 0.1.0
+ */
+import { shown } from "../ShownValue.ts"
+
+/**
+ * What kind of image: dimensions, and whether it is an array of such images.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageKind = "1d" | "1dArray" | "2d" | "2dArray" | "3d"
+
+/**
+ * Kind and dimensions, in elements. Dimensions that a kind does not have are 1, so that `width * height * depth * layers`
+ * is always the number of elements.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageShape {
+  readonly kind: ImageKind
+  readonly width: number
+  readonly height: number
+  readonly depth: number
+  /** Images of an array. */
+  readonly layers: number
+}
+
+/**
+ * A place in an image, in elements: x, y, and the slice (z of a 3-D image, the layer of an array). The layer of a `1dArray`
+ * is z as well, on every backend.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageOrigin = readonly [x: number, y: number, z: number]
+
+/**
+ * A part of an image, in elements; `extent` counts as `origin` does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageRegion {
+  readonly origin: ImageOrigin
+  readonly extent: readonly [width: number, height: number, slices: number]
+}
+
+/**
+ * A part of an image as operations take it. Missing numbers of `origin` are 0 and those of `extent` 1; without an extent
+ * the part goes to the image's end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RegionOptions {
+  /** Where it starts, in elements: x, y, slice. */
+  readonly origin?: readonly [x: number, y?: number, z?: number] | undefined
+  /** How many elements: width, height, slices. */
+  readonly extent?: readonly [width: number, height?: number, slices?: number] | undefined
+}
+
+/**
+ * One row of elements.
+ *
+ * **Example** (A table of 256 elements)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.elements(ImageShape.image1d(256)) // => 256
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image1d = (width: number): ImageShape => ({ kind: "1d", width, height: 1, depth: 1, layers: 1 })
+
+/**
+ * Several rows, each an image of its own.
+ *
+ * **Example** (Four curves)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.elements(ImageShape.image1dArray(256, 4)) // => 1024
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image1dArray = (width: number, layers: number): ImageShape => ({
+  kind: "1dArray",
+  width,
+  height: 1,
+  depth: 1,
+  layers
+})
+
+/**
+ * A picture: rows of elements.
+ *
+ * **Example** (A picture)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.elements(ImageShape.image2d(640, 480)) // => 307200
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image2d = (width: number, height: number): ImageShape => ({
+  kind: "2d",
+  width,
+  height,
+  depth: 1,
+  layers: 1
+})
+
+/**
+ * Several pictures of one size.
+ *
+ * **Example** (Three frames)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.elements(ImageShape.image2dArray(4, 4, 3)) // => 48
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image2dArray = (width: number, height: number, layers: number): ImageShape => ({
+  kind: "2dArray",
+  width,
+  height,
+  depth: 1,
+  layers
+})
+
+/**
+ * A volume.
+ *
+ * **Example** (A cube)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.elements(ImageShape.image3d(8, 8, 8)) // => 512
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image3d = (width: number, height: number, depth: number): ImageShape => ({
+  kind: "3d",
+  width,
+  height,
+  depth,
+  layers: 1
+})
+
+/**
+ * How many elements an image of the shape has.
+ *
+ * **Example** (Bytes of an image)
+ *
+ * ```ts
+ * import { ImageFormat, ImageShape } from "effect-gpu-pool"
+ *
+ * const bytes = ImageShape.elements(ImageShape.image2d(3, 2)) * ImageFormat.elementBytes(ImageFormat.rgba8)
+ * bytes // => 24
+ * ```
+ *
+ * @category sizes
+ * @since 0.1.0
+ */
+export const elements = ({ depth, height, layers, width }: ImageShape): number => width * height * depth * layers
+
+/**
+ * How far origins and extents can count: width, height, and slices (the depth of a volume, the layers of an array).
+ *
+ * **Example** (An array of rows has slices, but one row in each)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.extent(ImageShape.image1dArray(256, 4)) // => [256, 1, 4]
+ * ```
+ *
+ * @category sizes
+ * @since 0.1.0
+ */
+export const extent = ({ depth, height, layers, width }: ImageShape): ImageRegion["extent"] => [
+  width,
+  height,
+  depth * layers
+]
+
+/**
+ * All of an image.
+ *
+ * **Example** (The region of a picture)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.whole(ImageShape.image2d(4, 3)) // => { origin: [0, 0, 0], extent: [4, 3, 1] }
+ * ```
+ *
+ * @category regions
+ * @since 0.1.0
+ */
+export const whole = (shape: ImageShape): ImageRegion => ({ origin: [0, 0, 0], extent: extent(shape) })
+
+/**
+ * A shape as messages write it.
+ *
+ * **Example** (Showing a shape)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.format(ImageShape.image2dArray(4, 3, 2)) // => "2dArray 4 x 3, 2 layers"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = ({ depth, height, kind, layers, width }: ImageShape): string => {
+  switch (kind) {
+    case "1d":
+      return `1d ${width}`
+    case "1dArray":
+      return `1dArray ${width}, ${layers} layers`
+    case "2d":
+      return `2d ${width} x ${height}`
+    case "2dArray":
+      return `2dArray ${width} x ${height}, ${layers} layers`
+    case "3d":
+      return `3d ${width} x ${height} x ${depth}`
+  }
+}
+
+/**
+ * All kinds.
+ *
+ * **Example** (Asking what a device can hold of each)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images, ImageShape } from "effect-gpu-pool"
+ *
+ * const largest = Effect.forEach(ImageShape.kinds, Images.largest)
+ * ```
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const kinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "2d", "2dArray", "3d"]
+
+type Dimension = "width" | "height" | "depth" | "layers"
+
+const dimensionsOf: { readonly [K in ImageKind]: ReadonlyArray<Dimension> } = {
+  "1d": ["width"],
+  "1dArray": ["width", "layers"],
+  "2d": ["width", "height"],
+  "2dArray": ["width", "height", "layers"],
+  "3d": ["width", "height", "depth"]
+}
+
+const allDimensions: ReadonlyArray<Dimension> = ["width", "height", "depth", "layers"]
+
+/**
+ * What is wrong with a shape by itself, or `undefined`. Programs without types can pass anything.
+ *
+ * @internal
+ */
+export const problem = (shape: ImageShape): string | undefined => {
+  const kind = (shape as ImageShape | undefined)?.kind
+  if (kind === undefined || !Object.hasOwn(dimensionsOf, kind)) return `there is no image kind ${String(kind)}`
+  for (const dimension of allDimensions) {
+    const length = shape[dimension]
+    if (!Number.isSafeInteger(length) || length < 1) return `${dimension} ${length} is no whole number of at least 1`
+    if (length !== 1 && !dimensionsOf[kind].includes(dimension)) {
+      return `${dimension} ${length} is more than a ${kind} image has, which is 1`
+    }
+  }
+  return Number.isSafeInteger(elements(shape)) ? undefined : `${format(shape)} has too many elements to count`
+}
+
+/**
+ * The dimension of a shape that is beyond the largest, with both lengths, or `undefined`.
+ *
+ * @internal
+ */
+export const beyond = (
+  shape: ImageShape,
+  largest: Omit<ImageShape, "kind">
+): { readonly dimension: Dimension; readonly length: number; readonly most: number } | undefined => {
+  const dimension = allDimensions.find((dimension) => shape[dimension] > largest[dimension])
+  return dimension === undefined
+    ? undefined
+    : { dimension, length: shape[dimension], most: largest[dimension] }
+}
+
+const axes = ["x", "y", "slice"] as const
+
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+
+/**
+ * The region that the options name within the shape, or what is wrong with it. Programs without types can pass anything.
+ *
+ * @internal
+ */
+export const region = (shape: ImageShape, options: RegionOptions | undefined): ImageRegion | string => {
+  const most = extent(shape)
+  const { extent: given, origin } = options ?? {}
+  const start = triple("origin", origin ?? [], 0)
+  if (typeof start === "string") return start
+  for (const [at, axis] of axes.entries()) {
+    if (start[at]! > most[at]!) return `the origin's ${axis} ${start[at]} is outside the image of ${format(shape)}`
+  }
+  const rest = [most[0] - start[0], most[1] - start[1], most[2] - start[2]] as const
+  const lengths = triple("extent", given ?? rest, 1)
+  if (typeof lengths === "string") return lengths
+  for (const [at, axis] of axes.entries()) {
+    if (lengths[at]! > rest[at]!) {
+      return `${axis} ${start[at]} to ${start[at]! + lengths[at]!} is outside the image of ${format(shape)}`
+    }
+  }
+  return { origin: start, extent: lengths }
+}
+
+/** Three counts, `missing` for those that are not there; the first always is in an extent. */
+const triple = (
+  name: "origin" | "extent",
+  given: ReadonlyArray<number | undefined>,
+  missing: number
+): readonly [number, number, number] | string => {
+  if (!Array.isArray(given)) return `the ${name} ${shown(given)} is no list of numbers`
+  if (name === "extent" && given.length === 0) return "the extent has no width"
+  const counts = [given[0] ?? missing, given[1] ?? missing, given[2] ?? missing] as const
+  const wrong = counts.findIndex((count) => !isCount(count))
+  return wrong < 0
+    ? counts
+    : `the ${name}'s ${axes[wrong]} ${shown(counts[wrong])} is no whole number, zero or more`
+}
+
+/** How many elements a region has. @internal */
+export const count = ({ extent }: ImageRegion): number => extent[0] * extent[1] * extent[2]
+
+/**
+ * Whether two parts of one extent, at two places of one image, share an element.
+ *
+ * @internal
+ */
+export const overlap = ({ extent, origin }: ImageRegion, other: ImageOrigin): boolean =>
+  extent.every((length, at) => Math.abs(origin[at]! - other[at]!) < length)

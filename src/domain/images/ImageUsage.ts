@@ -1,0 +1,157 @@
+/**
+ * What an image may be used for, as flags.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A set of flags: the sum of those below.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageUsage = number
+
+/**
+ * Kernels read it, by element or through a sampler.
+ *
+ * **Example** (A texture that kernels read and the host writes)
+ *
+ * ```ts
+ * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const texture = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
+ *   usage: ImageUsage.sampled | ImageUsage.copyDst
+ * })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const sampled = 1
+
+/**
+ * Kernels write it.
+ *
+ * **Example** (An image that kernels write)
+ *
+ * ```ts
+ * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const target = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
+ *   usage: ImageUsage.storage | ImageUsage.copySrc
+ * })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const storage = 2
+
+/**
+ * It can be read and copied from.
+ *
+ * **Example** (A result to read)
+ *
+ * ```ts
+ * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const result = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
+ *   usage: ImageUsage.storage | ImageUsage.copySrc
+ * })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const copySrc = 4
+
+/**
+ * It can be written, filled and copied to.
+ *
+ * **Example** (An input to write)
+ *
+ * ```ts
+ * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const input = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
+ *   usage: ImageUsage.sampled | ImageUsage.copyDst
+ * })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const copyDst = 8
+
+/**
+ * What an image is for that names nothing: everything but kernels' writes, which not every format allows.
+ *
+ * **Example** (The default, with kernels' writes)
+ *
+ * ```ts
+ * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const image = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
+ *   usage: ImageUsage.defaultUsage | ImageUsage.storage
+ * })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const defaultUsage: ImageUsage = sampled | copySrc | copyDst
+
+const names: ReadonlyArray<readonly [string, ImageUsage]> = [
+  ["sampled", sampled],
+  ["storage", storage],
+  ["copySrc", copySrc],
+  ["copyDst", copyDst]
+]
+
+const all = sampled | storage | copySrc | copyDst
+
+/**
+ * Whether `usage` has every flag of `flags`.
+ *
+ * **Example** (Checking a flag)
+ *
+ * ```ts
+ * import { ImageUsage } from "effect-gpu-pool"
+ *
+ * ImageUsage.has(ImageUsage.defaultUsage, ImageUsage.storage) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const has = (usage: ImageUsage, flags: ImageUsage): boolean => (usage & flags) === flags
+
+/**
+ * The flags by name, for messages.
+ *
+ * **Example** (Showing a usage)
+ *
+ * ```ts
+ * import { ImageUsage } from "effect-gpu-pool"
+ *
+ * ImageUsage.format(ImageUsage.defaultUsage) // => "sampled | copySrc | copyDst"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (usage: ImageUsage): string => {
+  const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
+  return set.length === 0 ? `none (${usage})` : set.join(" | ")
+}
+
+/**
+ * What is wrong with a usage, or `undefined` for a good one.
+ *
+ * @internal
+ */
+export const problem = (usage: ImageUsage): string | undefined => {
+  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${usage} has unknown flags`
+  return usage === 0 ? "the usage allows no operation" : undefined
+}

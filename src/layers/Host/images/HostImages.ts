@@ -1,0 +1,155 @@
+/**
+ * The host backend's side of images: rectangles of the buffers that they lie in, recorded on the one queue.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { defaultUsage } from "../../../domain/BufferUsage.ts"
+import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { allocate } from "../../../domain/HostData.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import { type Extent, packed, type Place } from "../../../domain/Rectangle.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
+import type { HostDevice } from "../HostDevice.ts"
+import type { HostQueue } from "../HostQueue.ts"
+import { HostImage, HostSampler } from "./HostImage.ts"
+import { FillElementsCommand } from "./HostImageCommand.ts"
+
+/** Far more than memory has room for; as large as the devices of today have. */
+const longest = 16_384
+const deepest = 2048
+
+const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
+  "1d": { width: longest, height: 1, depth: 1, layers: 1 },
+  "1dArray": { width: longest, height: 1, depth: 1, layers: deepest },
+  "2d": { width: longest, height: longest, depth: 1, layers: 1 },
+  "2dArray": { width: longest, height: longest, depth: 1, layers: deepest },
+  "3d": { width: deepest, height: deepest, depth: deepest, layers: 1 }
+}
+
+/** On every device depth is the depth of pictures. */
+const withoutDepth = ImageFormat.all.filter(({ order }) => order !== "depth")
+
+/** @internal */
+export class HostImages implements ImageDriver {
+  readonly #device: HostDevice
+  readonly #queue: HostQueue
+
+  constructor(device: HostDevice, queue: HostQueue) {
+    this.#device = device
+    this.#queue = queue
+  }
+
+  readonly largest: ImageDriver["largest"] = (kind) => largest[kind]
+
+  readonly formats: ImageDriver["formats"] = (_, kind) =>
+    kind === "2d" || kind === "2dArray" ? ImageFormat.all : withoutDepth
+
+  readonly create: ImageDriver["create"] = (shape, format, usage, label) =>
+    Effect.map(
+      this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
+      (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
+    )
+
+  readonly destroyUnsafe: ImageDriver["destroyUnsafe"] = (image) => {
+    image.destroyed = true
+    return this.#device.destroyBufferUnsafe(own(image).buffer)
+  }
+
+  readonly writeUnsafe: ImageDriver["writeUnsafe"] = (target, region, data) => {
+    const memory = allocate(data.byteLength)
+    if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
+    const rows = new Uint8Array(memory)
+    rows.set(data)
+    return this.#queue.writeRectUnsafe(extentOf(target, region), bufferOf(target), placeOf(target, region.origin), rows)
+  }
+
+  readonly read: ImageDriver["read"] = (source, region) =>
+    Effect.suspend(() =>
+      this.#queue.readRect(extentOf(source, region), bufferOf(source), placeOf(source, region.origin))
+    )
+
+  readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) =>
+    this.#queue.recordUnsafe(
+      new FillElementsCommand(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
+    )
+
+  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+    this.#queue.copyRectUnsafe(
+      extentOf(source, region),
+      bufferOf(source),
+      placeOf(source, region.origin),
+      bufferOf(target),
+      placeOf(target, targetOrigin)
+    )
+
+  readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
+    const extent = extentOf(source, region)
+    return this.#queue.copyRectUnsafe(
+      extent,
+      bufferOf(source),
+      placeOf(source, region.origin),
+      target,
+      packedAt(extent, offset)
+    )
+  }
+
+  readonly fromBufferUnsafe: ImageDriver["fromBufferUnsafe"] = (source, offset, target, region) => {
+    const extent = extentOf(target, region)
+    return this.#queue.copyRectUnsafe(
+      extent,
+      source,
+      packedAt(extent, offset),
+      bufferOf(target),
+      placeOf(target, region.origin)
+    )
+  }
+
+  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+    const lost = this.#device.operation()
+    if (lost !== undefined) return Exit.fail(lost)
+    const sampler = new HostSampler(this.#device.info, options)
+    this.#device.addSampler(sampler)
+    return Exit.succeed(sampler)
+  }
+
+  readonly destroySamplerUnsafe: ImageDriver["destroySamplerUnsafe"] = (sampler) => {
+    this.#device.removeSampler(sampler)
+    return Exit.void
+  }
+}
+
+/** What arrives here is checked: it is an image of this backend. */
+const own = (image: DeviceImage): HostImage => image as HostImage
+
+/** Errors call the memory what the image is called now. */
+const bufferOf = (image: DeviceImage) => {
+  const { buffer } = own(image)
+  buffer.label = image.label
+  return buffer
+}
+
+const extentOf = ({ format }: DeviceImage, { extent: [width, height, slices] }: ImageRegion): Extent => [
+  width * ImageFormat.elementBytes(format),
+  height,
+  slices
+]
+
+const placeOf = ({ format, shape }: DeviceImage, [x, y, z]: ImageOrigin): Place => {
+  const elementBytes = ImageFormat.elementBytes(format)
+  const rowPitch = shape.width * elementBytes
+  const slicePitch = shape.height * rowPitch
+  const origin = [x * elementBytes, y, z] as const
+  const offset = origin[0] + y * rowPitch + z * slicePitch
+  return { origin, rowPitch, slicePitch, offset, end: shape.depth * shape.layers * slicePitch }
+}
+
+const packedAt = (extent: Extent, offset: number): Place => {
+  const place = packed(extent)
+  return { ...place, origin: [offset, 0, 0], offset, end: offset + place.end }
+}

@@ -1,0 +1,86 @@
+/**
+ * Images as host kernels see them, over the bytes of their elements.
+ *
+ * @internal
+ */
+import * as ImageChannel from "../../../domain/images/ImageChannel.ts"
+import * as ImageElement from "../../../domain/images/ImageElement.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import * as ImageSampling from "../../../domain/images/ImageSampling.ts"
+import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ReadableImage, WritableImage } from "../../../domain/images/KernelImage.ts"
+import type { ImageArg } from "../../../domain/KernelArgument.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { HostBuffer } from "../HostMemory.ts"
+
+/** What is read outside an image, apart from what a sampler makes of it. */
+const nothing: ImageElement.Rgba = [0, 0, 0, 0]
+
+/** Where an element lies, or `undefined` outside the image. Coordinates that the kind lacks are ignored. */
+type Place = (x: number, y: number, z: number) => number | undefined
+
+const placeOf = ({ depth, height, kind, layers, width }: ImageShape, elementBytes: number): Place => {
+  const slices = depth * layers
+  const hasRows = kind !== "1d" && kind !== "1dArray"
+  const hasSlices = kind !== "1d" && kind !== "2d"
+  return (x, y, z) => {
+    const row = hasRows ? Math.floor(y) : 0
+    const slice = hasSlices ? Math.floor(z) : 0
+    const column = Math.floor(x)
+    return column >= 0 && column < width && row >= 0 && row < height && slice >= 0 && slice < slices
+      ? ((slice * height + row) * width + column) * elementBytes
+      : undefined
+  }
+}
+
+/**
+ * An image as the body of a kernel sees it; `buffer` has its elements, packed.
+ *
+ * @internal
+ */
+export const kernelImage = (
+  { access }: ImageArg,
+  { format, shape }: DeviceImage,
+  { base, memory }: HostBuffer
+): ReadableImage | WritableImage => {
+  const view = new DataView(memory, base)
+  return access === "read" ? readable(shape, format, view) : writable(shape, format, view)
+}
+
+const readable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: DataView): ReadableImage => {
+  const { depth, height, layers, width } = shape
+  const place = placeOf(shape, ImageFormat.elementBytes(format))
+  const border = ImageElement.toRgba(format, ImageFormat.channels(format).map(() => 0))
+  const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
+    at === undefined ? otherwise : ImageElement.toRgba(format, ImageElement.decodeFrom(format, view, at))
+  const texel: ImageSampling.Texel = (x, y, z) => elementAt(place(x, y, z), border)
+  return {
+    width,
+    height,
+    depth,
+    layers,
+    load: (x, y = 0, z = 0) => elementAt(place(x, y, z), nothing),
+    sample: (sampler, x, y = 0, z = 0) => {
+      if (sampler.filter === "linear" && ImageChannel.of(format) !== "float") {
+        const name = ImageFormat.format(format)
+        throw new TypeError(`a linear sampler reads no ${name} image: load its elements, or take a "nearest" one`)
+      }
+      return ImageSampling.sample(shape, texel, sampler, x, y, z)
+    }
+  }
+}
+
+const writable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: DataView): WritableImage => {
+  const { depth, height, layers, width } = shape
+  const place = placeOf(shape, ImageFormat.elementBytes(format))
+  return {
+    width,
+    height,
+    depth,
+    layers,
+    store: (x, y, z, rgba) => {
+      const at = place(x, y, z)
+      if (at !== undefined) ImageElement.encodeInto(format, ImageElement.fromRgba(format, rgba), view, at)
+    }
+  }
+}

@@ -1,0 +1,344 @@
+/**
+ * OpenCL's memory objects themselves: what the driver says of them, and handles from and for other OpenCL code.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { format } from "../../domain/DeviceInfo.ts"
+import { ForeignBuffer, type GpuError, invalidRequest, isGpuError, make as makeError } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as BufferLike from "../../services/BufferLike.ts"
+import { CommandQueue } from "../../services/CommandQueue.ts"
+import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
+import * as ImageLike from "../../services/images/ImageLike.ts"
+import { PooledImage } from "../../services/images/PooledImage.ts"
+import type { Attachable } from "../../services/memory/Attachments.ts"
+import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
+import { ScopedAttachment } from "../../services/memory/ScopedAttachment.ts"
+import { leaseOf } from "../../services/memory/SubRegion.ts"
+import { imageOf } from "./images/OpenClImage.ts"
+import * as MemoryQuery from "./MemoryQuery.ts"
+import type { OpenCl } from "./OpenCl.ts"
+import { memoryOf, OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
+import * as OpenClCode from "./OpenClCode.ts"
+import { driverError } from "./OpenClError.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+import { useOpened } from "./UseOpened.ts"
+
+/**
+ * A lease, a device buffer, or an image.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MemoryObject = BufferLike.BufferLike | ImageLike.ImageLike
+
+/**
+ * What the driver says of a memory object. A field is `undefined` where it does not answer, as a driver of an earlier
+ * OpenCL version does for what came later.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryInfo {
+  /** CL_MEM_TYPE by its name, as `CL_MEM_OBJECT_BUFFER`. */
+  readonly type: string | undefined
+  /** CL_MEM_FLAGS by their names. */
+  readonly flags: ReadonlyArray<string> | undefined
+  /** CL_MEM_SIZE in bytes: of a lease that of its whole block. */
+  readonly size: number | undefined
+  /** CL_MEM_HOST_PTR: the address of the program's memory in use, or 0. */
+  readonly hostPointer: bigint | undefined
+  /** CL_MEM_MAP_COUNT: how often it is mapped now. */
+  readonly mapCount: number | undefined
+  /** CL_MEM_REFERENCE_COUNT; drivers count references of their own too. */
+  readonly referenceCount: number | undefined
+  /** CL_MEM_CONTEXT: the cl_context. */
+  readonly context: bigint | undefined
+  /** CL_MEM_ASSOCIATED_MEMOBJECT: the cl_mem that it is a part of, or 0. */
+  readonly associatedMemory: bigint | undefined
+  /** CL_MEM_OFFSET: its first byte in that, or 0. */
+  readonly offset: number | undefined
+  /** CL_MEM_USES_SVM_POINTER, since OpenCL 2.0: whether the memory in use is shared virtual memory. */
+  readonly usesSvmPointer: boolean | undefined
+  /** CL_MEM_PROPERTIES, since OpenCL 3.0: what it was created with, names and values in turns. */
+  readonly properties: ReadonlyArray<bigint> | undefined
+}
+
+/**
+ * Everything that the driver says of a memory object. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
+ * InvalidRequest for a zero-byte lease, which has no memory object.
+ *
+ * **Example** (Seeing where a buffer lies)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const describe = (lease: PooledBuffer.PooledBuffer) =>
+ *   Effect.map(OpenClMemory.info(lease), ({ flags, mapCount, size }) => `${size} bytes, ${flags}, mapped ${mapCount} times`)
+ * ```
+ *
+ * @see pyopencl.MemoryObject.get_info
+ * @category accessors
+ * @since 0.1.0
+ */
+export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
+  useOpened(({ api, opened }) =>
+    Effect.suspend(() => {
+      const memory = handleOf("OpenClMemory.info", object, opened)
+      if (isGpuError(memory)) return memory
+      const { property } = MemoryQuery
+      const type = MemoryQuery.count(api, memory, property.type)
+      const flags = MemoryQuery.word(api, memory, property.flags)
+      const svm = MemoryQuery.count(api, memory, property.usesSvmPointer)
+      return Effect.succeed({
+        type: type === undefined ? undefined : MemoryQuery.typeName(type),
+        flags: flags === undefined ? undefined : MemoryQuery.flagNames(flags),
+        size: MemoryQuery.count(api, memory, property.size),
+        hostPointer: MemoryQuery.word(api, memory, property.hostPointer),
+        mapCount: MemoryQuery.count(api, memory, property.mapCount),
+        referenceCount: MemoryQuery.count(api, memory, property.referenceCount),
+        context: MemoryQuery.word(api, memory, property.context),
+        associatedMemory: MemoryQuery.word(api, memory, property.associatedMemory),
+        offset: MemoryQuery.count(api, memory, property.offset),
+        usesSvmPointer: svm === undefined ? undefined : svm !== 0,
+        properties: MemoryQuery.words(api, memory, property.properties)
+      })
+    })
+  )
+
+/**
+ * How a handle is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptOptions {
+  /**
+   * Whether the buffer gets a reference of its own, `true` without it. With `false` it takes over the one that the program
+   * has: the program must not release it.
+   */
+  readonly retain?: boolean | undefined
+  /** What the memory object allows without it; it can say less. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A buffer around a cl_mem that other code has made on this device's context, until the scope closes. Every operation
+ * takes it; adopting one cl_mem twice, or the handle of a buffer of this library, gives buffers that are equal
+ * (`Equal.equals`) and count as one where operations compare.
+ *
+ * **Gotchas**
+ *
+ * The handle must be one: a driver may read whatever memory the number points to. The handle of a lease is that of its
+ * block, which goes to the next owner when the lease ends, whoever holds a reference.
+ *
+ * Fails with InvalidRequest for what is no handle of a buffer (images among them), ForeignBuffer for one of another
+ * context, DeviceLost, and DriverError.
+ *
+ * **Example** (Working on memory of another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const clear = Effect.fnUntraced(function*(theirs: bigint) {
+ *   const buffer = yield* OpenClMemory.adopt(theirs)
+ *   yield* CommandQueue.fill(buffer, 0)
+ *   yield* CommandQueue.finish
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adopt = (
+  memory: bigint,
+  options?: AdoptOptions
+): Effect.Effect<DeviceBuffer, GpuError, OpenCl | CommandQueue | Scope.Scope> =>
+  useOpened(({ opened }) =>
+    Effect.flatMap(CommandQueue, ({ driver }) =>
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.suspend(() => adoptUnsafe(opened, memory, options ?? {})),
+          ({ buffer, ownParent }) =>
+            Effect.andThen(
+              logged(() => giveBackUnsafe(opened, driver, buffer)),
+              ownParent === undefined ? Exit.void : logged(() => giveBackUnsafe(opened, driver, ownParent))
+            )
+        ),
+        ({ buffer }) => buffer
+      ))
+  )
+
+/**
+ * The cl_mem of a lease, a device buffer or an image with a reference for other code, which is released when the scope
+ * closes: until then the handle stays good, also when the buffer is freed before. The reference to a lease, or to a region
+ * of one, ends with the lease, since its block goes to the next owner. Code that wants to keep the memory for longer retains it itself.
+ *
+ * Fails with BufferReleased, ForeignBuffer, DeviceLost or DriverError, and with InvalidRequest for a zero-byte lease.
+ *
+ * **Example** (Lending memory to another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { DeviceBuffer } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const lend = (buffer: DeviceBuffer.DeviceBuffer, theirs: (memory: bigint) => Promise<void>) =>
+ *   Effect.scoped(Effect.flatMap(OpenClMemory.retain(buffer), (memory) => Effect.promise(() => theirs(memory))))
+ * ```
+ *
+ * @see pyopencl.MemoryObjectHolder.int_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
+  useOpened(({ opened }) =>
+    ScopedAttachment.acquire("OpenClMemory.retain", (attachment) => {
+      const memory = handleOf("OpenClMemory.retain", object, opened)
+      if (isGpuError(memory)) return Exit.fail(memory)
+      const code = opened.api.clRetainMemObject(memory)
+      if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+      opened.driverObjects.add("reference")
+      const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
+      // Memory that is not the driver's lives as long as the driver has its address.
+      const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+      beneath?.retain()
+      attachment.begin(ownerOf(object), () => {
+        // First, while the reference keeps the context alive: the layer may have closed.
+        const freed = beneath?.releaseUnsafe() ?? Exit.void
+        const released = releaseReference(opened, memory, buffer?.root.pinned)
+        return Exit.isFailure(released) ? released : freed
+      })
+      return Exit.succeed(memory)
+    })
+  )
+
+const releaseReference = (
+  { api, driverObjects, keepUntilEnded }: OpenDevice,
+  memory: bigint,
+  pinned: Uint8Array<ArrayBuffer> | undefined
+): Exit.Exit<void, GpuError> => {
+  if (pinned !== undefined) keepUntilEnded(pinned.buffer)
+  const code = api.clReleaseMemObject(memory)
+  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+  driverObjects.remove("reference")
+  return Exit.void
+}
+
+/** What is freed for good may be kept by a reference; what goes to the next owner, as the block of a lease, may not. */
+const ownerOf = (object: MemoryObject): Attachable | undefined =>
+  BufferLike.isBufferLike(object)
+    ? leaseOf(object)
+    : object instanceof PooledImage
+    ? ImageLike.deviceImage(object)
+    : undefined
+
+const handleOf = (operation: string, object: MemoryObject, { info, status }: OpenDevice): bigint | GpuError => {
+  if (status.error !== undefined) return status.error
+  if (ImageLike.isImageLike(object)) {
+    return ImageLike.problem(operation, object, info) ?? imageOf(ImageLike.deviceImage(object))
+  }
+  const problem = BufferLike.problem(operation, object, info)
+  if (problem !== undefined) return problem
+  const memory = BufferLike.deviceBuffer(object)
+  return memory === undefined
+    ? invalidRequest(operation, "a zero-byte lease has no memory", "Leave it out, or allocate at least one byte.")
+    : memoryOf(memory)
+}
+
+/** What adoption made. A sub-buffer's parent may have to be adopted with it. */
+interface Adopted {
+  readonly buffer: OpenClBuffer
+  readonly ownParent: OpenClBuffer | undefined
+}
+
+const operation = "OpenClMemory.adopt"
+
+const adoptUnsafe = (
+  device: OpenDevice,
+  memory: bigint,
+  { label, retain = true, usage }: AdoptOptions
+): Exit.Exit<Adopted, GpuError> => {
+  const found = device.status.error ?? describe(device, memory, label)
+  if (isGpuError(found)) return Exit.fail(found)
+  const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
+  if (problem !== undefined) return Exit.fail(problem)
+  const code = retain ? device.api.clRetainMemObject(memory) : OpenClCode.success
+  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+  const { ownParent, part } = parentOf(device, memory)
+  const twin = device.known(memory)
+  const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part, twin)
+  buffer.pinned = twin?.pinned
+  device.adoptUnsafe(buffer)
+  return Exit.succeed({ buffer, ownParent })
+}
+
+/** What a handle is of, or why it cannot be adopted. */
+const describe = (
+  device: OpenDevice,
+  memory: bigint,
+  label: string | undefined
+): { readonly size: number; readonly usage: BufferUsage.BufferUsage } | GpuError => {
+  if (typeof memory !== "bigint" || memory <= 0n) {
+    return invalidRequest(operation, `${shown(memory)} is no handle`, "Pass the cl_mem's address as a bigint.")
+  }
+  const { api, context, info } = device
+  const type = new Uint32Array(new ArrayBuffer(4))
+  const code = api.clGetMemObjectInfo(memory, MemoryQuery.property.type, 4, type, null)
+  if (code !== OpenClCode.success) return driverError({ call: "clGetMemObjectInfo", code })
+  if (type[0] !== MemoryQuery.bufferType) {
+    return invalidRequest(
+      operation,
+      `the handle is of a ${MemoryQuery.typeName(type[0]!)}`,
+      "Only buffers can be adopted: copy the image into one."
+    )
+  }
+  if (MemoryQuery.word(api, memory, MemoryQuery.property.context) !== context) {
+    return makeError(
+      new ForeignBuffer({ operation, label, owner: "another OpenCL context", expected: `the one of ${format(info)}` })
+    )
+  }
+  return {
+    size: MemoryQuery.count(api, memory, MemoryQuery.property.size) ?? 0,
+    usage: usageOf(MemoryQuery.count(api, memory, MemoryQuery.property.flags) ?? 0)
+  }
+}
+
+const usageProblem = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): GpuError | undefined => {
+  const problem = BufferUsage.problem(usage)
+  return problem === undefined && BufferUsage.isWithin(usage, whole) ? undefined : invalidRequest(
+    operation,
+    problem ?? `the usage ${BufferUsage.format(usage)} is beyond the memory object's ${BufferUsage.format(whole)}`,
+    "Leave the usage out, or name some of the flags that it has."
+  )
+}
+
+/** The whole buffer that a sub-buffer is a part of: one that is known here, or adopted along with it. */
+const parentOf = (
+  device: OpenDevice,
+  memory: bigint
+): { readonly part: Part | undefined; readonly ownParent: OpenClBuffer | undefined } => {
+  const { api, info } = device
+  const handle = MemoryQuery.word(api, memory, MemoryQuery.property.associatedMemory) ?? 0n
+  if (handle === 0n) return { part: undefined, ownParent: undefined }
+  const origin = MemoryQuery.count(api, memory, MemoryQuery.property.offset) ?? 0
+  const known = device.known(handle)
+  if (known !== undefined) return { part: { parent: known, origin }, ownParent: undefined }
+  api.clRetainMemObject(handle)
+  const size = MemoryQuery.count(api, handle, MemoryQuery.property.size) ?? 0
+  const flags = MemoryQuery.count(api, handle, MemoryQuery.property.flags) ?? 0
+  const parent = new OpenClBuffer(handle, info, size, usageOf(flags), undefined)
+  device.adoptUnsafe(parent)
+  return { part: { parent, origin }, ownParent: parent }
+}

@@ -1,0 +1,47 @@
+/**
+ * A device image around a cl_mem, and a sampler around a cl_sampler.
+ *
+ * @internal
+ */
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+
+/** @internal */
+export class OpenClImage extends DeviceImage {
+  /** The cl_mem. */
+  readonly memory: bigint
+
+  constructor(
+    memory: bigint,
+    owner: DeviceInfo,
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) {
+    super(owner, shape, format, usage, label)
+    this.memory = memory
+  }
+}
+
+/** @internal */
+export class OpenClSampler extends DeviceSampler {
+  /** The cl_sampler. */
+  readonly handle: bigint
+
+  constructor(handle: bigint, owner: DeviceInfo, options: Resolved) {
+    super(owner, options)
+    this.handle = handle
+  }
+}
+
+/** The cl_mem of an image that is checked: it belongs to this backend's device. @internal */
+export const imageOf = (image: DeviceImage): bigint => (image as OpenClImage).memory
+
+/** The cl_sampler of a sampler that is checked likewise. @internal */
+export const samplerOf = (sampler: DeviceSampler): bigint => (sampler as OpenClSampler).handle

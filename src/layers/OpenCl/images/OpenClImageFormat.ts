@@ -1,0 +1,72 @@
+/**
+ * The numbers that OpenCL has for image formats and kinds.
+ *
+ * @see https://github.com/KhronosGroup/OpenCL-Headers/blob/main/CL/cl.h
+ * @internal
+ */
+import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import type { ImageKind } from "../../../domain/images/ImageShape.ts"
+
+const orders: { readonly [O in ChannelOrder]: number } = {
+  r: 0x10b0,
+  a: 0x10b1,
+  rg: 0x10b2,
+  ra: 0x10b3,
+  rgb: 0x10b4,
+  rgba: 0x10b5,
+  bgra: 0x10b6,
+  argb: 0x10b7,
+  intensity: 0x10b8,
+  luminance: 0x10b9,
+  depth: 0x10bd,
+  srgb: 0x10bf,
+  srgba: 0x10c1,
+  sbgra: 0x10c2,
+  abgr: 0x10c3
+}
+
+const types: { readonly [T in ChannelType]: number } = {
+  snorm8: 0x10d0,
+  snorm16: 0x10d1,
+  unorm8: 0x10d2,
+  unorm16: 0x10d3,
+  unorm565: 0x10d4,
+  unorm555: 0x10d5,
+  unorm101010: 0x10d6,
+  sint8: 0x10d7,
+  sint16: 0x10d8,
+  sint32: 0x10d9,
+  uint8: 0x10da,
+  uint16: 0x10db,
+  uint32: 0x10dc,
+  float16: 0x10dd,
+  float32: 0x10de
+}
+
+/** The cl_mem_object_type of a kind. @internal */
+export const kindCodes: { readonly [K in ImageKind]: number } = {
+  "2d": 0x10f1,
+  "3d": 0x10f2,
+  "2dArray": 0x10f3,
+  "1d": 0x10f4,
+  "1dArray": 0x10f5
+}
+
+const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
+  new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
+
+const orderNames = namesOf(orders)
+const typeNames = namesOf(types)
+
+/** Bytes of a cl_image_format: the order and the type. @internal */
+export const formatBytes = 8
+
+/** A cl_image_format. @internal */
+export const encode = ({ order, type }: ImageFormat): Uint32Array<ArrayBuffer> =>
+  Uint32Array.of(orders[order], types[type])
+
+/** The format of a cl_image_format, or `undefined` for one that this library does not have. @internal */
+export const decode = (order: number, type: number): ImageFormat | undefined => {
+  const [orderName, typeName] = [orderNames.get(order), typeNames.get(type)]
+  return orderName === undefined || typeName === undefined ? undefined : { order: orderName, type: typeName }
+}

@@ -1,0 +1,286 @@
+/**
+ * What an OpenCL driver says of images and samplers, and their handles for other OpenCL code. What it says of an image as
+ * a memory object comes from `OpenClMemory.info`.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import {
+  BufferReleased,
+  ForeignBuffer,
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  make as makeError
+} from "../../../domain/GpuError.ts"
+import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import * as ImageLike from "../../../services/images/ImageLike.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import type { Pointer } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import { useOpened } from "../UseOpened.ts"
+import { imageOf, OpenClSampler } from "./OpenClImage.ts"
+import * as OpenClImageFormat from "./OpenClImageFormat.ts"
+import { addressingNames, filterNames } from "./OpenClImages.ts"
+
+/**
+ * What the driver says of an image. A field is `undefined` where it does not answer. Dimensions that the kind does not
+ * have are 0 here, as OpenCL has it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageInfo {
+  /** CL_IMAGE_FORMAT, for one that this library knows. */
+  readonly format: ImageFormat | undefined
+  /** CL_IMAGE_ELEMENT_SIZE in bytes. */
+  readonly elementSize: number | undefined
+  /** CL_IMAGE_ROW_PITCH in bytes. */
+  readonly rowPitch: number | undefined
+  /** CL_IMAGE_SLICE_PITCH in bytes; 0 for images without slices. */
+  readonly slicePitch: number | undefined
+  /** CL_IMAGE_WIDTH in elements. */
+  readonly width: number | undefined
+  /** CL_IMAGE_HEIGHT in elements. */
+  readonly height: number | undefined
+  /** CL_IMAGE_DEPTH in elements. */
+  readonly depth: number | undefined
+  /** CL_IMAGE_ARRAY_SIZE. */
+  readonly arraySize: number | undefined
+  /** CL_IMAGE_BUFFER: always 0, since images of this library stand on no buffer. */
+  readonly buffer: bigint | undefined
+  /** CL_IMAGE_NUM_MIP_LEVELS. */
+  readonly mipLevels: number | undefined
+  /** CL_IMAGE_NUM_SAMPLES. */
+  readonly samples: number | undefined
+}
+
+/**
+ * What the driver says of a sampler. A field is `undefined` where it does not answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SamplerInfo {
+  /** CL_SAMPLER_REFERENCE_COUNT. */
+  readonly referenceCount: number | undefined
+  /** CL_SAMPLER_CONTEXT: the cl_context. */
+  readonly context: bigint | undefined
+  /** CL_SAMPLER_NORMALIZED_COORDS. */
+  readonly normalizedCoordinates: boolean | undefined
+  /** CL_SAMPLER_ADDRESSING_MODE. */
+  readonly addressing: Resolved["addressing"] | undefined
+  /** CL_SAMPLER_FILTER_MODE. */
+  readonly filter: Resolved["filter"] | undefined
+}
+
+const imageProperty = {
+  format: 0x1110,
+  elementSize: 0x1111,
+  rowPitch: 0x1112,
+  slicePitch: 0x1113,
+  width: 0x1114,
+  height: 0x1115,
+  depth: 0x1116,
+  arraySize: 0x1117,
+  buffer: 0x1118,
+  mipLevels: 0x1119,
+  samples: 0x111a
+}
+
+const samplerProperty = {
+  referenceCount: 0x1150,
+  context: 0x1151,
+  normalizedCoordinates: 0x1152,
+  addressing: 0x1153,
+  filter: 0x1154
+}
+
+/**
+ * Everything that the driver says of an image. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ *
+ * **Example** (How far apart a driver lays rows)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { ImageLike } from "effect-gpu-pool"
+ * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
+ *
+ * const padding = (image: ImageLike.ImageLike) =>
+ *   Effect.map(
+ *     OpenClImageInfo.info(image),
+ *     ({ elementSize = 0, rowPitch = 0, width = 0 }) => rowPitch - width * elementSize
+ *   )
+ * ```
+ *
+ * @see pyopencl.Image.get_image_info
+ * @category accessors
+ * @since 0.1.0
+ */
+export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuError, OpenCl> =>
+  useOpened(({ api, opened }) =>
+    Effect.suspend(() => {
+      const memory = handleOf("OpenClImageInfo.info", image, opened)
+      if (isGpuError(memory)) return memory
+      const ask = (what: number, bytes: number) => query(api.clGetImageInfo, memory, what, bytes)
+      const format = ask(imageProperty.format, 8)
+      const size = (what: number) => numberOf(ask(what, 8))
+      const count = (what: number) => numberOf(ask(what, 4))
+      return Effect.succeed({
+        format: format === undefined
+          ? undefined
+          : OpenClImageFormat.decode(Number(format & 0xffff_ffffn), Number(format >> 32n)),
+        elementSize: size(imageProperty.elementSize),
+        rowPitch: size(imageProperty.rowPitch),
+        slicePitch: size(imageProperty.slicePitch),
+        width: size(imageProperty.width),
+        height: size(imageProperty.height),
+        depth: size(imageProperty.depth),
+        arraySize: size(imageProperty.arraySize),
+        buffer: ask(imageProperty.buffer, 8),
+        mipLevels: count(imageProperty.mipLevels),
+        samples: count(imageProperty.samples)
+      })
+    })
+  )
+
+/**
+ * The cl_mem of an image, as an address, which is valid until the image is released. Fails with BufferReleased,
+ * ForeignBuffer or DeviceLost.
+ *
+ * **Example** (Handing an image to another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
+ *
+ * const address = Effect.scoped(
+ *   Effect.flatMap(Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8), OpenClImageInfo.handle)
+ * )
+ * ```
+ *
+ * @see pyopencl.MemoryObjectHolder.int_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuError, OpenCl> =>
+  useOpened(({ opened }) =>
+    Effect.suspend(() => {
+      const memory = handleOf("OpenClImageInfo.handle", image, opened)
+      return isGpuError(memory) ? memory : Effect.succeed(memory)
+    })
+  )
+
+/**
+ * Everything that the driver says of a sampler. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ *
+ * **Example** (What a sampler does beyond the edges)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
+ *
+ * const addressing = Images.sampler().pipe(
+ *   Effect.flatMap(OpenClImageInfo.samplerInfo),
+ *   Effect.map((info) => info.addressing)
+ * )
+ * ```
+ *
+ * @see pyopencl.Sampler.get_info
+ * @category accessors
+ * @since 0.1.0
+ */
+export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, GpuError, OpenCl> =>
+  useOpened(({ api, opened }) =>
+    Effect.suspend(() => {
+      const handle = samplerHandleOf("OpenClImageInfo.samplerInfo", sampler, opened)
+      if (isGpuError(handle)) return handle
+      const ask = (what: number, bytes: number) => query(api.clGetSamplerInfo, handle, what, bytes)
+      const normalized = ask(samplerProperty.normalizedCoordinates, 4)
+      const addressing = numberOf(ask(samplerProperty.addressing, 4))
+      const filter = numberOf(ask(samplerProperty.filter, 4))
+      return Effect.succeed({
+        referenceCount: numberOf(ask(samplerProperty.referenceCount, 4)),
+        context: ask(samplerProperty.context, 8),
+        normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0n,
+        addressing: addressing === undefined ? undefined : addressingNames.get(addressing),
+        filter: filter === undefined ? undefined : filterNames.get(filter)
+      })
+    })
+  )
+
+/**
+ * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with BufferReleased,
+ * ForeignBuffer or DeviceLost.
+ *
+ * **Example** (A sampler for a kernel of another library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
+ *
+ * const address = Effect.flatMap(Images.sampler({ filter: "linear" }), OpenClImageInfo.samplerHandle)
+ * ```
+ *
+ * @see pyopencl.Sampler.int_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, GpuError, OpenCl> =>
+  useOpened(({ opened }) =>
+    Effect.suspend(() => {
+      const handle = samplerHandleOf("OpenClImageInfo.samplerHandle", sampler, opened)
+      return isGpuError(handle) ? handle : Effect.succeed(handle)
+    })
+  )
+
+type Query = (object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer) => number
+
+/** A property of that many bytes, up to 8. */
+const query = (get: Query, object: bigint, what: number, bytes: number): bigint | undefined => {
+  const value = new BigUint64Array(new ArrayBuffer(8))
+  return get(object, what, bytes, value, null) === OpenClCode.success ? value[0] : undefined
+}
+
+const numberOf = (value: bigint | undefined): number | undefined => value === undefined ? undefined : Number(value)
+
+const handleOf = (
+  operation: string,
+  image: ImageLike.ImageLike,
+  { info, status }: OpenDevice
+): bigint | GpuError =>
+  status.error ?? ImageLike.problem(operation, image, info) ?? imageOf(ImageLike.deviceImage(image))
+
+const samplerHandleOf = (
+  operation: string,
+  sampler: DeviceSampler,
+  { info, status }: OpenDevice
+): bigint | GpuError => {
+  if (status.error !== undefined) return status.error
+  // Programs without types can pass anything.
+  if (!(sampler instanceof DeviceSampler)) {
+    return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
+  }
+  if (!(sampler instanceof OpenClSampler) || sampler.owner !== info) {
+    return makeError(
+      new ForeignBuffer({
+        operation,
+        label: undefined,
+        owner: formatDevice(sampler.owner),
+        expected: `this opening of ${formatDevice(info)}`,
+        what: "sampler"
+      })
+    )
+  }
+  return sampler.destroyed
+    ? makeError(new BufferReleased({ operation, label: undefined, size: 0, why: "released", what: "sampler" }))
+    : sampler.handle
+}

@@ -1,0 +1,52 @@
+/**
+ * Shapes and parts of images as OpenCL takes them: it counts the layers of a 1-D array as rows, and those of others as
+ * slices.
+ *
+ * @internal
+ */
+import type * as ImageShape from "../../../domain/images/ImageShape.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import { kindCodes } from "./OpenClImageFormat.ts"
+
+/**
+ * A cl_image_desc: the kind, and the dimensions that it has.
+ *
+ * @internal
+ */
+export const description = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ArrayBuffer => {
+  const bytes = new ArrayBuffer(72)
+  const view = new DataView(bytes)
+  const flat = kind === "1d" || kind === "1dArray"
+  const isArray = kind === "1dArray" || kind === "2dArray"
+  view.setUint32(0, kindCodes[kind], true)
+  view.setBigUint64(8, BigInt(width), true)
+  view.setBigUint64(16, BigInt(flat ? 0 : height), true)
+  view.setBigUint64(24, BigInt(kind === "3d" ? depth : 0), true)
+  view.setBigUint64(32, BigInt(isArray ? layers : 0), true)
+  return bytes
+}
+
+/** Three size_t. @internal */
+export const sizes = () => new Uint32Array(new ArrayBuffer(24))
+
+/** @internal */
+export const set = (into: Uint32Array<ArrayBuffer>, x: number, y: number, z: number): Uint32Array<ArrayBuffer> => {
+  into[0] = x
+  into[2] = y
+  into[4] = z
+  return into
+}
+
+/** Whether slices count as rows. @internal */
+export const isRow = ({ shape }: DeviceImage): boolean => shape.kind === "1dArray"
+
+/** Where a part begins. @internal */
+export const place = (into: Uint32Array<ArrayBuffer>, image: DeviceImage, [x, y, z]: ImageShape.ImageOrigin) =>
+  isRow(image) ? set(into, x, z, 0) : set(into, x, y, z)
+
+/** How large a part is. @internal */
+export const extent = (
+  into: Uint32Array<ArrayBuffer>,
+  image: DeviceImage,
+  { extent: [width, height, slices] }: ImageShape.ImageRegion
+) => isRow(image) ? set(into, width, slices, 1) : set(into, width, height, slices)

@@ -1,0 +1,552 @@
+/**
+ * The OpenCL backend's side of images, on the device's one queue.
+ *
+ * Host data goes through memory of its own that is kept until the command has ended, as for buffers. Devices below
+ * OpenCL 1.2 create images by other functions, and those without image support by none: both have no formats here.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../../domain/CommandLabel.ts"
+import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, LimitExceeded, make as makeError, outOfMemory, Unsupported } from "../../../domain/GpuError.ts"
+import { allocate } from "../../../domain/HostData.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
+import type { OpenClApi, Pointer } from "../OpenClApi.ts"
+import { memoryOf } from "../OpenClBuffer.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { isVersion12, versionNumber } from "../OpenClDevices.ts"
+import { driverError, onDevice, onMemory } from "../OpenClError.ts"
+import type { OpenClQueue } from "../OpenClQueue.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import { imageOf, OpenClImage, OpenClSampler, samplerOf } from "./OpenClImage.ts"
+import { fillColor } from "./OpenClImageFill.ts"
+import * as OpenClImageFormat from "./OpenClImageFormat.ts"
+import { description, extent, isRow, place, set, sizes } from "./OpenClImageLayout.ts"
+
+const CL_NON_BLOCKING = 0
+const CL_MEM_READ_WRITE = 1
+const CL_MEM_WRITE_ONLY = 2
+const CL_MEM_READ_ONLY = 4
+const CL_MEM_ALLOC_HOST_PTR = 16
+const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
+const CL_INVALID_IMAGE_SIZE = -40
+const CL_INVALID_BUFFER_SIZE = -61
+
+const CL_SAMPLER_NORMALIZED_COORDS = 0x1152n
+const CL_SAMPLER_ADDRESSING_MODE = 0x1153n
+const CL_SAMPLER_FILTER_MODE = 0x1154n
+
+const limits = {
+  width2d: 0x1011,
+  height2d: 0x1012,
+  width3d: 0x1013,
+  height3d: 0x1014,
+  depth3d: 0x1015,
+  arraySize: 0x1041
+}
+
+const addressings: { readonly [A in Resolved["addressing"]]: number } = {
+  none: 0x1130,
+  clampToEdge: 0x1131,
+  clampToBorder: 0x1132,
+  repeat: 0x1133,
+  mirroredRepeat: 0x1134
+}
+
+const filters: { readonly [F in Resolved["filter"]]: number } = { nearest: 0x1140, linear: 0x1141 }
+
+const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
+  new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
+
+/** @internal */
+export const addressingNames: ReadonlyMap<number, Resolved["addressing"]> = namesOf(addressings)
+
+/** @internal */
+export const filterNames: ReadonlyMap<number, Resolved["filter"]> = namesOf(filters)
+
+/** How much of a filling is laid out in host memory at most, where the driver's own fill would not be exact. */
+const patternBytes = 1024 * 1024
+
+/** @internal */
+export class OpenClImages implements ImageDriver {
+  readonly #device: OpenDevice
+  readonly #queue: OpenClQueue
+  readonly #api: OpenClApi
+  /** What nobody has given back yet. */
+  readonly #images = new Set<OpenClImage>()
+  readonly #samplers = new Set<OpenClSampler>()
+  readonly #code = new Int32Array(new ArrayBuffer(4))
+  readonly #memory = new BigUint64Array(new ArrayBuffer(8))
+  readonly #origin = sizes()
+  readonly #origin2 = sizes()
+  readonly #extent = sizes()
+
+  constructor(device: OpenDevice, queue: OpenClQueue) {
+    this.#device = device
+    this.#queue = queue
+    this.#api = device.api
+    device.atClose.push(() => this.#close())
+  }
+
+  /** 1 in each dimension where there are no images at all, since that is what an image has that lacks the dimension. */
+  readonly largest: ImageDriver["largest"] = (kind) => {
+    const { arraySize, depth3d, height2d, height3d, width2d, width3d } = limits
+    const isArray = kind === "1dArray" || kind === "2dArray"
+    if (kind === "3d") {
+      return { width: this.#limit(width3d), height: this.#limit(height3d), depth: this.#limit(depth3d), layers: 1 }
+    }
+    return {
+      width: this.#limit(width2d),
+      height: kind === "1d" || kind === "1dArray" ? 1 : this.#limit(height2d),
+      depth: 1,
+      layers: isArray ? this.#limit(arraySize) : 1
+    }
+  }
+
+  readonly formats: ImageDriver["formats"] = (usage, kind) => {
+    if (!this.#hasImages) return []
+    const count = new Uint32Array(new ArrayBuffer(4))
+    const type = OpenClImageFormat.kindCodes[kind]
+    const { context } = this.#device
+    const counted = this.#api.clGetSupportedImageFormats(context, accessFlag(usage), type, 0, null, count)
+    if (counted !== OpenClCode.success || count[0] === 0) return []
+    const codes = new Uint32Array(new ArrayBuffer(count[0]! * OpenClImageFormat.formatBytes))
+    const listed = this.#api.clGetSupportedImageFormats(context, accessFlag(usage), type, count[0]!, codes, null)
+    if (listed !== OpenClCode.success) return []
+    const formats: Array<ImageFormat.ImageFormat> = []
+    for (let at = 0; at < codes.length; at += 2) {
+      const format = OpenClImageFormat.decode(codes[at]!, codes[at + 1]!)
+      if (format !== undefined && this.#isSound(format, usage)) formats.push(format)
+    }
+    return formats
+  }
+
+  readonly create: ImageDriver["create"] = (shape, format, usage, label) =>
+    Effect.suspend(() => {
+      const { context, info, status } = this.#device
+      if (status.error !== undefined) return status.error
+      const memory = this.#api.clCreateImage(
+        context,
+        accessFlag(usage) | this.#immediateFlag,
+        OpenClImageFormat.encode(format),
+        description(shape),
+        null,
+        this.#code
+      )
+      if (memory === null) return this.#notCreated(ImageFormat.imageBytes(format, shape), this.#code[0]!)
+      const image = new OpenClImage(memory, info, shape, format, usage, label)
+      this.#device.driverObjects.add("image")
+      this.#images.add(image)
+      if (this.#immediateFlag !== 0) return Exit.succeed(image)
+      const touched = this.#touch(image)
+      if (Exit.isSuccess(touched)) return Exit.succeed(image)
+      this.destroyUnsafe(image)
+      return Exit.failCause(touched.cause)
+    })
+
+  readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
+    if (image.destroyed || !(image instanceof OpenClImage)) return Exit.void
+    image.destroyed = true
+    this.#images.delete(image)
+    const code = this.#api.clReleaseMemObject(image.memory)
+    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+    this.#device.driverObjects.remove("image")
+    return Exit.void
+  }
+
+  readonly writeUnsafe: ImageDriver["writeUnsafe"] = (target, region, data) => {
+    const memory = allocate(data.byteLength)
+    if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
+    new Uint8Array(memory).set(data)
+    return this.#write(target, region, memory, CommandLabel.write)
+  }
+
+  readonly read: ImageDriver["read"] = (source, region) =>
+    Effect.suspend(() => {
+      const bytes = bytesOf(source, region)
+      const memory = allocate(bytes)
+      if (memory === undefined) return outOfMemory(bytes)
+      const name = source.label
+      const recorded = this.#queue.record(
+        { call: "clEnqueueReadImage", bytes, label: () => CommandLabel.read(bytes, name), memory, images: [source] },
+        (queue, event) =>
+          this.#api.clEnqueueReadImage(
+            queue,
+            imageOf(source),
+            CL_NON_BLOCKING,
+            place(this.#origin, source, region.origin),
+            extent(this.#extent, source, region),
+            0,
+            0,
+            memory,
+            0,
+            null,
+            event
+          )
+      )
+      return Effect.as(Effect.andThen(recorded, this.#queue.finish), memory)
+    })
+
+  readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) => {
+    const color = fillColor(target.format, element)
+    if (color === undefined) return this.#fillByWriting(target, region, element)
+    const [bytes, name] = [bytesOf(target, region), target.label]
+    return this.#queue.record(
+      { call: "clEnqueueFillImage", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
+      (queue, event) =>
+        this.#api.clEnqueueFillImage(
+          queue,
+          imageOf(target),
+          color,
+          place(this.#origin, target, region.origin),
+          extent(this.#extent, target, region),
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) => {
+    if (isRow(source) !== isRow(target)) return this.#copyByLayer(source, target, targetOrigin, region)
+    const bytes = bytesOf(source, region)
+    return this.#queue.record(
+      {
+        call: "clEnqueueCopyImage",
+        bytes,
+        label: copyLabel(bytes, source, target),
+        images: [source, target]
+      },
+      (queue, event) =>
+        this.#api.clEnqueueCopyImage(
+          queue,
+          imageOf(source),
+          imageOf(target),
+          place(this.#origin, source, region.origin),
+          place(this.#origin2, target, targetOrigin),
+          extent(this.#extent, source, region),
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
+    const bytes = bytesOf(source, region)
+    return this.#queue.record(
+      {
+        call: "clEnqueueCopyImageToBuffer",
+        bytes,
+        label: copyLabel(bytes, source, target),
+        images: [source],
+        buffers: [target]
+      },
+      (queue, event) => this.#enqueueToBuffer(queue, source, region, memoryOf(target), offset, event)
+    )
+  }
+
+  readonly fromBufferUnsafe: ImageDriver["fromBufferUnsafe"] = (source, offset, target, region) => {
+    const bytes = bytesOf(target, region)
+    return this.#queue.record(
+      {
+        call: "clEnqueueCopyBufferToImage",
+        bytes,
+        label: copyLabel(bytes, source, target),
+        images: [target],
+        buffers: [source]
+      },
+      (queue, event) => this.#enqueueFromBuffer(queue, memoryOf(source), offset, target, region, event)
+    )
+  }
+
+  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+    const { driverObjects, info, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const handle = this.#hasImages ? this.#createSampler(options) : null
+    if (handle === null) {
+      return Exit.fail(this.#noSampler(this.#hasImages ? this.#code[0]! : OpenClCode.invalidOperation))
+    }
+    const sampler = new OpenClSampler(handle, info, options)
+    driverObjects.add("sampler")
+    this.#samplers.add(sampler)
+    return Exit.succeed(sampler)
+  }
+
+  readonly destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
+    if (sampler.destroyed || !(sampler instanceof OpenClSampler)) return Exit.void
+    sampler.destroyed = true
+    this.#samplers.delete(sampler)
+    const code = this.#api.clReleaseSampler(samplerOf(sampler))
+    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseSampler", code }))
+    this.#device.driverObjects.remove("sampler")
+    return Exit.void
+  }
+
+  get #hasImages(): boolean {
+    return this.#device.device.images !== undefined && isVersion12(this.#device.device)
+  }
+
+  /**
+   * A processor's memory is the host's: told to take it there, its driver takes it at once and says whether there is any.
+   * PoCL 3.1 aborts the process when it is not told so and the first use finds none.
+   */
+  get #immediateFlag(): number {
+    return this.#device.device.type === "cpu" ? CL_MEM_ALLOC_HOST_PTR : 0
+  }
+
+  /**
+   * PoCL 3.1 lists images with one half per element, but its kernels read other numbers from them and write others: 234
+   * instead of 0.126, in every kind of image. Without kernels they are as good as any.
+   */
+  #isSound({ order, type }: ImageFormat.ImageFormat, usage: ImageUsage.ImageUsage): boolean {
+    if (type !== "float16" || (order !== "r" && order !== "a")) return true
+    const forKernels = (usage & (ImageUsage.sampled | ImageUsage.storage)) !== 0
+    return !forKernels || this.#device.platform.name !== "Portable Computing Language"
+  }
+
+  #limit(what: number): number {
+    const value = new BigUint64Array(new ArrayBuffer(8))
+    const code = this.#hasImages ? this.#api.clGetDeviceInfo(this.#device.device.id, what, 8, value, null) : -1
+    return code === OpenClCode.success ? Math.max(1, Number(value[0])) : 1
+  }
+
+  /**
+   * Dimensions within the device's limits may still be more than its memory: that is not for ever. More than one buffer
+   * can have is: PoCL's images stand on buffers, and it answers so.
+   */
+  #notCreated(bytes: number, code: number): GpuError {
+    const { maxBufferSize } = this.#device.info.limits
+    if (code === CL_INVALID_BUFFER_SIZE && bytes > maxBufferSize) {
+      return makeError(
+        new LimitExceeded({
+          operation: "Images.make",
+          requested: bytes,
+          limitName: "maxBufferSize",
+          limit: maxBufferSize
+        })
+      )
+    }
+    if (code === CL_INVALID_IMAGE_SIZE || code === CL_INVALID_BUFFER_SIZE) return outOfMemory(bytes)
+    return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
+  }
+
+  /** Makes the driver find memory for a fresh image, or say that it has none. */
+  #touch(image: OpenClImage): Exit.Exit<void, GpuError> {
+    this.#memory[0] = image.memory
+    const name = image.label
+    return this.#queue.record(
+      {
+        call: "clEnqueueMigrateMemObjects",
+        bytes: ImageFormat.imageBytes(image.format, image.shape),
+        label: () => CommandLabel.touch(name),
+        images: [image]
+      },
+      (queue, event) =>
+        this.#api.clEnqueueMigrateMemObjects(
+          queue,
+          1,
+          this.#memory,
+          CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  #write(
+    target: DeviceImage,
+    region: ImageShape.ImageRegion,
+    memory: ArrayBuffer,
+    label: (bytes: number, name: string | undefined) => string
+  ): Exit.Exit<void, GpuError> {
+    const [bytes, name] = [bytesOf(target, region), target.label]
+    return this.#queue.record(
+      { call: "clEnqueueWriteImage", bytes, label: () => label(bytes, name), memory, images: [target] },
+      (queue, event) =>
+        this.#api.clEnqueueWriteImage(
+          queue,
+          imageOf(target),
+          CL_NON_BLOCKING,
+          place(this.#origin, target, region.origin),
+          extent(this.#extent, target, region),
+          0,
+          0,
+          memory,
+          0,
+          null,
+          event
+        )
+    )
+  }
+
+  /** Rows at a time, from the same memory, of which there is one row at least. */
+  #fillByWriting(
+    target: DeviceImage,
+    { extent: [width, height, slices], origin: [x, y, z] }: ImageShape.ImageRegion,
+    element: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> {
+    const rowBytes = width * element.length
+    const rows = Math.min(height, Math.max(1, Math.floor(patternBytes / rowBytes)))
+    const memory = allocate(rows * rowBytes)
+    if (memory === undefined) return Exit.fail(outOfMemory(rows * rowBytes))
+    const pattern = new Uint8Array(memory)
+    for (let at = 0; at < pattern.length; at += element.length) pattern.set(element, at)
+    for (let slice = 0; slice < slices; slice++) {
+      for (let row = 0; row < height; row += rows) {
+        const part = {
+          origin: [x, y + row, z + slice],
+          extent: [width, Math.min(rows, height - row), 1]
+        } as const
+        const exit = this.#write(target, part, memory, CommandLabel.fill)
+        if (Exit.isFailure(exit)) return exit
+      }
+    }
+    return Exit.void
+  }
+
+  /**
+   * OpenCL counts the layers of a 1-D array as rows and those of others as slices, so several of them cannot go from the
+   * one to the other in one command: they go layer by layer.
+   */
+  #copyByLayer(
+    source: DeviceImage,
+    target: DeviceImage,
+    [tx, ty, tz]: ImageShape.ImageOrigin,
+    { extent: [width, height, slices], origin: [x, y, z] }: ImageShape.ImageRegion
+  ): Exit.Exit<void, GpuError> {
+    for (let slice = 0; slice < slices; slice++) {
+      const bytes = bytesOf(source, { origin: [x, y, z], extent: [width, height, 1] })
+      const exit = this.#queue.record(
+        {
+          call: "clEnqueueCopyImage",
+          bytes,
+          label: copyLabel(bytes, source, target),
+          images: [source, target]
+        },
+        (queue, event) =>
+          this.#api.clEnqueueCopyImage(
+            queue,
+            imageOf(source),
+            imageOf(target),
+            place(this.#origin, source, [x, y, z + slice]),
+            place(this.#origin2, target, [tx, ty, tz + slice]),
+            set(this.#extent, width, height, 1),
+            0,
+            null,
+            event
+          )
+      )
+      if (Exit.isFailure(exit)) return exit
+    }
+    return Exit.void
+  }
+
+  #enqueueToBuffer(
+    queue: bigint,
+    source: DeviceImage,
+    region: ImageShape.ImageRegion,
+    target: bigint,
+    offset: number,
+    event: Pointer
+  ): number {
+    return this.#api.clEnqueueCopyImageToBuffer(
+      queue,
+      imageOf(source),
+      target,
+      place(this.#origin, source, region.origin),
+      extent(this.#extent, source, region),
+      offset,
+      0,
+      null,
+      event
+    )
+  }
+
+  #enqueueFromBuffer(
+    queue: bigint,
+    source: bigint,
+    offset: number,
+    target: DeviceImage,
+    region: ImageShape.ImageRegion,
+    event: Pointer
+  ): number {
+    return this.#api.clEnqueueCopyBufferToImage(
+      queue,
+      source,
+      imageOf(target),
+      offset,
+      place(this.#origin, target, region.origin),
+      extent(this.#extent, target, region),
+      0,
+      null,
+      event
+    )
+  }
+
+  #createSampler({ addressing, filter, normalizedCoordinates }: Resolved): bigint | null {
+    const { context, device } = this.#device
+    const normalized = normalizedCoordinates ? 1 : 0
+    if (versionNumber(device) < 2) {
+      return this.#api.clCreateSampler(context, normalized, addressings[addressing], filters[filter], this.#code)
+    }
+    const properties = new BigUint64Array(new ArrayBuffer(56))
+    properties.set([
+      CL_SAMPLER_NORMALIZED_COORDS,
+      BigInt(normalized),
+      CL_SAMPLER_ADDRESSING_MODE,
+      BigInt(addressings[addressing]),
+      CL_SAMPLER_FILTER_MODE,
+      BigInt(filters[filter]),
+      0n
+    ])
+    return this.#api.clCreateSamplerWithProperties(context, properties, this.#code)
+  }
+
+  #noSampler(code: number): GpuError {
+    if (code !== OpenClCode.invalidOperation) {
+      const call = versionNumber(this.#device.device) < 2 ? "clCreateSampler" : "clCreateSamplerWithProperties"
+      return onDevice(this.#device.status, { call, code })
+    }
+    return makeError(
+      new Unsupported({
+        operation: "Images.sampler",
+        backend: formatDevice(this.#device.info),
+        feature: "sampling images",
+        hint: "Keep the elements in a buffer, or choose another device."
+      })
+    )
+  }
+
+  #close(): void {
+    for (const image of this.#images) this.destroyUnsafe(image)
+    for (const sampler of this.#samplers) this.destroySamplerUnsafe(sampler)
+  }
+}
+
+/** The cl_mem_flags of what kernels do; formats are asked for with the same. */
+const accessFlag = (usage: ImageUsage.ImageUsage): number =>
+  !ImageUsage.has(usage, ImageUsage.storage)
+    ? CL_MEM_READ_ONLY
+    : ImageUsage.has(usage, ImageUsage.sampled)
+    ? CL_MEM_READ_WRITE
+    : CL_MEM_WRITE_ONLY
+
+const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
+  ImageShape.count(region) * ImageFormat.elementBytes(format)
+
+const copyLabel = (
+  bytes: number,
+  { label: source }: { readonly label: string | undefined },
+  { label: target }: { readonly label: string | undefined }
+) =>
+() => CommandLabel.copy(bytes, source, target)

@@ -1,0 +1,85 @@
+/**
+ * Shared virtual memory on OpenCL: memory with one address for host and device, pooled as buffers are.
+ *
+ * **Details**
+ *
+ * A buffer from {@link allocatorLayer} or {@link poolLayer} is a cl_mem over memory of `clSVMAlloc`. Everything that works
+ * on buffers works on it, unchanged: `CommandQueue`, `Mapping`, kernels, device arrays. This module has what only shared
+ * memory has: views of it in place, mapping, commands by address, the address itself, and use on queues of the program's
+ * own.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import type * as BufferLike from "../../../services/BufferLike.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import { opened, useOpened } from "../UseOpened.ts"
+import type { SvmCapabilities } from "./SvmCapabilities.ts"
+import { SvmPointer } from "./SvmPointer.ts"
+import { targetOf } from "./SvmTarget.ts"
+
+export { allocatorLayer, type AllocatorOptions, poolLayer, type PoolOptions } from "./SvmAllocator.ts"
+export type { Grain, SvmCapabilities } from "./SvmCapabilities.ts"
+export { copy, type CopyOptions, fill, type FillOptions, migrate, type MigrateOptions } from "./SvmCommands.ts"
+export { SvmPointer } from "./SvmPointer.ts"
+export { bindToQueue, unbindFromQueue } from "./SvmQueues.ts"
+export { map, view, type ViewOptions } from "./SvmView.ts"
+
+/**
+ * Which kinds of shared virtual memory the open device has; on one without any, `missing` says why.
+ *
+ * **Example** (Fine grain where there is one)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Svm } from "effect-gpu-pool/opencl"
+ *
+ * const pool = Layer.unwrap(Effect.map(
+ *   Svm.capabilities,
+ *   ({ fineGrain }) => Svm.poolLayer({ grain: fineGrain ? "fine" : "coarse" })
+ * ))
+ * ```
+ *
+ * @see pyopencl.characterize.has_coarse_grain_buffer_svm
+ * @category accessors
+ * @since 0.1.0
+ */
+export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effect.map(
+  opened,
+  ({ svm }) => svm.capabilities
+)
+
+/**
+ * Where a lease or device buffer lies, on host and device alike, for `clSetKernelArgSVMPointer` and other OpenCL code. A
+ * region's address is its own.
+ *
+ * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a zero-byte lease, which is nowhere;
+ * with Unsupported, BufferReleased, ForeignBuffer or DeviceLost.
+ *
+ * **Example** (An argument of a raw kernel)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+ *
+ * const setArgument = Effect.fnUntraced(function*(kernel: bigint, index: number, x: PooledBuffer.PooledBuffer) {
+ *   const { api } = yield* OpenCl.OpenCl
+ *   return api.clSetKernelArgSVMPointer(kernel, index, (yield* Svm.pointer(x)).address)
+ * })
+ * ```
+ *
+ * @see pyopencl.SVMPointer.svm_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer, GpuError, OpenCl> =>
+  useOpened(({ svm }) => {
+    const operation = "Svm.pointer"
+    const target = targetOf(svm, operation, buffer, 0)
+    if (isGpuError(target)) return target
+    return target === undefined
+      ? invalidRequest(operation, "a zero-byte lease has no memory", "Leave it out, or allocate at least one byte.")
+      : Effect.succeed(new SvmPointer(target.address, buffer.size))
+  })

@@ -1,0 +1,168 @@
+/**
+ * Shared virtual memory for pools, and for programs without one.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import { type AllocateOptions, Allocator } from "../../../services/Allocator.ts"
+import * as BufferPool from "../../../services/BufferPool.ts"
+import { CommandQueue } from "../../../services/CommandQueue.ts"
+import { DeviceContext } from "../../../services/DeviceContext.ts"
+import * as GivingBack from "../../../services/memory/GivingBack.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import { opened } from "../UseOpened.ts"
+import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
+import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
+
+/**
+ * Which memory an allocator gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AllocatorOptions {
+  /**
+   * `"coarse"` without it: the host maps memory to use it. `"fine"`: host and device use it at the same time; not every
+   * device has it.
+   */
+  readonly grain?: Grain | undefined
+  /** Whether atomic operations work between host and device: needs fine grain, and a device that has it. */
+  readonly atomics?: boolean | undefined
+  /**
+   * Bytes: a power of two, at most `maxAlignment` of the capabilities. The device's own choice, which suits every type,
+   * without it.
+   */
+  readonly alignment?: number | undefined
+}
+
+/**
+ * The options of a pool, and which memory it holds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolOptions extends BufferPool.BufferPoolOptions, AllocatorOptions {}
+
+/**
+ * An Allocator of shared virtual memory. A buffer that it gives has an address that is the same for host and device, and
+ * works in every operation and kernel as any other buffer: a program changes to shared memory by changing this layer.
+ *
+ * **Details**
+ *
+ * Kernels' access follows from the usage, as for all buffers. An allocation proves that the memory exists: a driver that
+ * has none answers at once, and the answer is OutOfMemory, which a pool's ladder takes up. Memory that is given back is
+ * freed after everything that was recorded before.
+ *
+ * Building it fails with Unsupported where the device has no such memory, and with InvalidRequest for an alignment that no
+ * allocation could have.
+ *
+ * **Example** (A buffer without a pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, CommandQueue } from "effect-gpu-pool"
+ * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+ *
+ * const program = Effect.gen(function*() {
+ *   const buffer = yield* Allocator.allocate(1024)
+ *   yield* CommandQueue.fill(buffer, 0)
+ *   return yield* Svm.pointer(buffer)
+ * }).pipe(Effect.scoped, Effect.provide(Svm.allocatorLayer({ alignment: 64 })), Effect.provide(OpenCl.layer()))
+ * ```
+ *
+ * @see pyopencl.tools.SVMAllocator
+ * @category layers
+ * @since 0.1.0
+ */
+export const allocatorLayer = (
+  options?: AllocatorOptions
+): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | CommandQueue> =>
+  Layer.fresh(Layer.effect(Allocator, make(options ?? {})))
+
+/**
+ * A pool of shared virtual memory: `BufferPool.layerNoDeps` over {@link allocatorLayer}, so bytes are counted and limits,
+ * waiting and eviction work as in every other pool. Leases are used through `BufferPool`, and work wherever a lease does.
+ *
+ * Building it fails as the allocator does, and with InvalidRequest for options of the pool that make no sense.
+ *
+ * **Example** (Swapping the memory under a program)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+ *
+ * const program = Effect.scoped(Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(4096)
+ *   yield* CommandQueue.write(x, new Float32Array(1024).fill(2))
+ *   return yield* CommandQueue.read(x, Float32Array)
+ * }))
+ * const gpu = OpenCl.layer()
+ * const buffers = Effect.provide(program, BufferPool.layer().pipe(Layer.provideMerge(gpu)))
+ * const shared = Effect.provide(program, Svm.poolLayer({ grain: "fine" }).pipe(Layer.provideMerge(gpu)))
+ * ```
+ *
+ * @see pyopencl.tools.SVMPool
+ * @category layers
+ * @since 0.1.0
+ */
+export const poolLayer = (
+  options?: PoolOptions
+): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | CommandQueue> =>
+  Layer.provide(BufferPool.layerNoDeps(options), allocatorLayer(options))
+
+const make = Effect.fnUntraced(function*(options: AllocatorOptions) {
+  const { svm } = yield* opened
+  const device = yield* DeviceContext
+  const { driver } = yield* CommandQueue
+  const kind: SvmKind = {
+    grain: options.grain ?? "coarse",
+    atomics: options.atomics ?? false,
+    alignment: options.alignment ?? 0
+  }
+  const problem = kindProblem(svm.capabilities, kind)
+  if (problem !== undefined) return yield* problem
+  return Allocator.of({
+    allocate: (bytes, options) => Effect.suspend(() => allocate(svm, kind, bytes, options)),
+    freeUnsafe: (buffer) => GivingBack.giveBackUnsafe(device, driver, buffer),
+    reclaim: driver.reclaim,
+    immediate: true
+  })
+})
+
+const allocate = (svm: SvmMemory, kind: SvmKind, bytes: number, options: AllocateOptions | undefined) => {
+  const operation = "Allocator.allocate"
+  const usage = options?.usage ?? BufferUsage.defaultUsage
+  const { info, status } = svm.device
+  return status.error ??
+    BufferRequest.sizeProblem(operation, bytes) ??
+    BufferRequest.emptyProblem(operation, bytes) ??
+    BufferRequest.usageProblem(operation, usage) ??
+    BufferRequest.limitProblem(operation, bytes, "maxBufferSize", info.limits.maxBufferSize) ??
+    svm.createUnsafe(bytes, usage, options?.label, kind)
+}
+
+/** Programs without types can pass anything. */
+const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
+  const operation = "Svm.allocatorLayer"
+  if (grain !== "coarse" && grain !== "fine") {
+    return invalidRequest(operation, `grain ${shown(grain)} is none`, `Pass "coarse" or "fine".`)
+  }
+  const unsupported = grainProblem(operation, capabilities, grain, atomics)
+  if (unsupported !== undefined) return unsupported
+  if (atomics && grain === "coarse") {
+    return invalidRequest(operation, "atomics were asked for on memory of coarse grain", `Pass grain: "fine" as well.`)
+  }
+  const { maxAlignment } = capabilities
+  const isPowerOfTwo = Number.isSafeInteger(alignment) && alignment > 0 && Number.isInteger(Math.log2(alignment))
+  return alignment === 0 || (isPowerOfTwo && alignment <= maxAlignment) ? undefined : invalidRequest(
+    operation,
+    `the alignment ${shown(alignment)} is no power of two up to ${maxAlignment}`,
+    "Pass the bytes of the largest type in the buffer, rounded up to a power of two, or leave it out."
+  )
+}

@@ -1,0 +1,121 @@
+/**
+ * What a device can do with shared virtual memory.
+ *
+ * @since 0.1.0
+ */
+import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { type OpenClDevice, versionNumber } from "../OpenClDevices.ts"
+
+/**
+ * How host and device share an allocation: of coarse grain the host maps it first (`Svm.map`), of fine grain both use it
+ * at the same time (`Svm.view`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Grain = "coarse" | "fine"
+
+/**
+ * The kinds of shared virtual memory that a device has. All are `false` where it has none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SvmCapabilities {
+  readonly coarseGrain: boolean
+  readonly fineGrain: boolean
+  /** Kernels can use any memory of the process by its address. This library makes no use of that. */
+  readonly fineGrainSystem: boolean
+  /** Atomic operations work between host and device, on memory of fine grain. */
+  readonly atomics: boolean
+  /** Whether `Svm.migrate` works, which came with OpenCL 2.1. */
+  readonly migrates: boolean
+  /** The largest alignment that an allocation can ask for, in bytes: that of the device's largest type. */
+  readonly maxAlignment: number
+  /** Why there is none at all, or `undefined`. */
+  readonly missing: string | undefined
+}
+
+const CL_DEVICE_PROFILE = 0x102e
+const CL_DEVICE_SVM_CAPABILITIES = 0x1053
+
+const coarseGrain = 1
+const fineGrain = 2
+const fineGrainSystem = 4
+const atomics = 8
+
+/** A long16, which the full profile always has. */
+const largestType = 128
+
+/** @internal */
+export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabilities => {
+  const bits = versionNumber(device) < 2 ? 0 : bitsOf(api, device)
+  return {
+    coarseGrain: (bits & coarseGrain) !== 0,
+    fineGrain: (bits & fineGrain) !== 0,
+    fineGrainSystem: (bits & fineGrainSystem) !== 0,
+    atomics: (bits & atomics) !== 0,
+    migrates: bits !== 0 && versionNumber(device) >= 2.1,
+    maxAlignment: isEmbedded(api, device) && !device.extensions.includes("cles_khr_int64")
+      ? largestType / 2
+      : largestType,
+    missing: bits !== 0
+      ? undefined
+      : versionNumber(device) < 2
+      ? `${device.name} has ${device.version.trim()}, and shared virtual memory came with OpenCL 2.0`
+      : `${device.name} reports no kind of it`
+  }
+}
+
+const bitsOf = (api: OpenClApi, device: OpenClDevice): number => {
+  const value = new BigUint64Array(new ArrayBuffer(8))
+  return api.clGetDeviceInfo(device.id, CL_DEVICE_SVM_CAPABILITIES, 8, value, null) === OpenClCode.success
+    ? Number(value[0])
+    : 0
+}
+
+const isEmbedded = (api: OpenClApi, device: OpenClDevice): boolean => {
+  const text = new Uint8Array(new ArrayBuffer(64))
+  return api.clGetDeviceInfo(device.id, CL_DEVICE_PROFILE, text.length, text, null) === OpenClCode.success &&
+    new TextDecoder().decode(text).startsWith("EMBEDDED_PROFILE")
+}
+
+/** @internal */
+export const unsupported = (operation: string, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation, backend: "opencl", feature, hint }))
+
+/**
+ * Why a device has none at all, or `undefined`.
+ *
+ * @internal
+ */
+export const missingProblem = (operation: string, { missing }: SvmCapabilities): GpuError | undefined =>
+  missing === undefined ? undefined : unsupported(
+    operation,
+    "shared virtual memory",
+    `${missing}. Use BufferPool.layer, whose buffers run the same programs.`
+  )
+
+/**
+ * Why a device cannot give memory of such a kind, or `undefined`.
+ *
+ * @internal
+ */
+export const grainProblem = (
+  operation: string,
+  capabilities: SvmCapabilities,
+  grain: Grain,
+  withAtomics: boolean
+): GpuError | undefined => {
+  const missing = missingProblem(operation, capabilities)
+  if (missing !== undefined) return missing
+  if (grain === "fine" && !capabilities.fineGrain) {
+    return unsupported(operation, "shared virtual memory of fine grain", `Use grain: "coarse" and Svm.map.`)
+  }
+  if (withAtomics && !capabilities.atomics) {
+    return unsupported(operation, "atomics between host and device", "Leave atomics out.")
+  }
+  return undefined
+}

@@ -1,0 +1,127 @@
+/**
+ * Shared virtual memory of one open device: its allocations, and the buffers over them.
+ *
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import type { BufferUsage } from "../../../domain/BufferUsage.ts"
+import { detachMemory } from "../../../domain/DetachMemory.ts"
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { accessFlag, OpenClBuffer } from "../OpenClBuffer.ts"
+import { onMemory } from "../OpenClError.ts"
+import type { OpenClQueue } from "../OpenClQueue.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import { SvmAllocation } from "./SvmAllocation.ts"
+import { capabilitiesOf, type Grain, type SvmCapabilities } from "./SvmCapabilities.ts"
+
+const CL_MEM_USE_HOST_PTR = 8
+const CL_MEM_SVM_FINE_GRAIN_BUFFER = 1024
+const CL_MEM_SVM_ATOMICS = 2048
+
+/** @internal */
+export interface SvmKind {
+  readonly grain: Grain
+  readonly atomics: boolean
+  /** Bytes, a power of two; 0 is the device's own choice. */
+  readonly alignment: number
+}
+
+/**
+ * A cl_mem over shared virtual memory, which OpenCL allows: so everything that works on buffers works on it.
+ *
+ * @internal
+ */
+export class SvmBuffer extends OpenClBuffer {
+  readonly #allocation: SvmAllocation
+
+  constructor(
+    memory: bigint,
+    owner: DeviceInfo,
+    size: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    allocation: SvmAllocation
+  ) {
+    super(memory, owner, size, usage, label)
+    this.#allocation = allocation
+  }
+
+  override get beneath(): SvmAllocation {
+    return this.#allocation
+  }
+}
+
+/** @internal */
+export class SvmMemory {
+  readonly device: OpenDevice
+  readonly queue: OpenClQueue
+  readonly #code = new Int32Array(new ArrayBuffer(4))
+  #capabilities: SvmCapabilities | undefined
+
+  constructor(device: OpenDevice, queue: OpenClQueue) {
+    this.device = device
+    this.queue = queue
+  }
+
+  get capabilities(): SvmCapabilities {
+    return this.#capabilities ??= capabilitiesOf(this.device.api, this.device.device)
+  }
+
+  /** A buffer on new memory, when called. The kind is one that the device has, and `bytes` at most its largest buffer. */
+  createUnsafe(
+    bytes: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    kind: SvmKind
+  ): Exit.Exit<SvmBuffer, GpuError> {
+    const { api, context, driverObjects, info, status } = this.device
+    // CL_MEM_ALLOC_HOST_PTR is left out: the memory is the host's anyway.
+    const access = accessFlag(usage)
+    const address = api.clSVMAlloc(context, access | grainFlags(kind), bytes, kind.alignment)
+    // The null has no code. What else it could mean was checked before.
+    if (address === null) return Exit.fail(outOfMemory(bytes))
+    driverObjects.add("svm")
+    const memory = api.clCreateBuffer(context, access | CL_MEM_USE_HOST_PTR, bytes, address, this.#code)
+    if (memory === null) {
+      this.#freeNow(address)
+      return Exit.fail(onMemory(status, bytes, { call: "clCreateBuffer", code: this.#code[0]! }))
+    }
+    const allocation = new SvmAllocation(address, kind.grain, this.#freeUnsafe)
+    const buffer = new SvmBuffer(memory, info, bytes, usage, label, allocation)
+    this.device.adoptUnsafe(buffer)
+    return Exit.succeed(buffer)
+  }
+
+  /** After everything that is recorded now; where no command could wait for that, at the close, or at once after it. */
+  readonly #freeUnsafe = ({ abandoned, address, shown }: SvmAllocation): Exit.Exit<void, GpuError> => {
+    // Views end before, unless a program destroys the buffer under them.
+    for (const view of shown) detachMemory(view)
+    shown.clear()
+    const { atClose, closed, driverObjects, status } = this.device
+    const freed = abandoned || status.error !== undefined ? undefined : this.#recordFree(address)
+    if (freed !== undefined && Exit.isSuccess(freed)) {
+      driverObjects.remove("svm")
+      return freed
+    }
+    if (closed) this.#freeNow(address)
+    else atClose.push(() => this.#freeNow(address))
+    return freed ?? Exit.void
+  }
+
+  #recordFree(address: bigint): Exit.Exit<void, GpuError> {
+    const addresses = new BigUint64Array(new ArrayBuffer(8)).fill(address)
+    return this.queue.record(
+      { call: "clEnqueueSVMFree", bytes: 0, label: () => "free shared memory", memory: addresses.buffer },
+      (queue, event) => this.device.api.clEnqueueSVMFree(queue, 1, addresses, null, null, 0, null, event)
+    )
+  }
+
+  #freeNow(address: bigint): void {
+    this.device.api.clSVMFree(this.device.context, address)
+    this.device.driverObjects.remove("svm")
+  }
+}
+
+const grainFlags = ({ atomics, grain }: SvmKind): number =>
+  (grain === "fine" ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0) | (atomics ? CL_MEM_SVM_ATOMICS : 0)

@@ -1,0 +1,227 @@
+/**
+ * Shared virtual memory on queues of the program's own.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceStatus } from "../../../domain/DeviceStatus.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import type * as BufferLike from "../../../services/BufferLike.ts"
+import * as Attachments from "../../../services/memory/Attachments.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
+import { useOpened } from "../UseOpened.ts"
+import type { SvmMemory } from "./SvmMemory.ts"
+import { type SvmTarget, targetOf } from "./SvmTarget.ts"
+
+const CL_QUEUE_CONTEXT = 0x1090
+const CL_QUEUE_PROPERTIES = 0x1093
+const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE = 1n
+const CL_INVALID_COMMAND_QUEUE = -36
+
+/**
+ * Says that a program uses the memory of a lease or device buffer on an in-order queue of its own, of the same context,
+ * from now on. What was recorded before comes before what the program enqueues there; and everything that it enqueues
+ * there until the lease ends (released, by its scope, or with its pool) comes before the memory is used again or freed.
+ * Nothing waits for that on the host: markers in both queues see to it. The queue is retained meanwhile. Another call moves
+ * the binding to another queue; {@link unbindFromQueue} ends it.
+ *
+ * Fails with InvalidRequest for an out-of-order queue, one of another context, or a buffer that is not in shared virtual
+ * memory; with Unsupported, BufferReleased, ForeignBuffer, DeviceLost or DriverError.
+ *
+ * **Gotchas**
+ *
+ * A number that is no handle of a command queue crashes the process: no driver can tell.
+ *
+ * **Example** (A second queue)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+ *
+ * const fillThere = Effect.fnUntraced(function*(queue: bigint) {
+ *   const { api } = yield* OpenCl.OpenCl
+ *   const x = yield* BufferPool.allocate(1024)
+ *   yield* Svm.bindToQueue(x, queue)
+ *   const { address, size } = yield* Svm.pointer(x)
+ *   api.clEnqueueSVMMemFill(queue, address, Uint32Array.of(7), 4, size, 0, null, null)
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.tools.PooledSVM.bind_to_queue
+ * @category queues
+ * @since 0.1.0
+ */
+export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effect.Effect<void, GpuError, OpenCl> =>
+  useOpened(({ svm }) => {
+    const target = targetOf(svm, "Svm.bindToQueue", buffer, 0)
+    if (isGpuError(target)) return target
+    const problem = queueProblem(svm, queue)
+    if (problem !== undefined || target === undefined) return problem ?? Exit.void
+    // In the step in which the lease was found to be alive: nothing would end a binding of a released one.
+    const unbound = unbind(buffer)
+    return Exit.isFailure(unbound) ? unbound : bind(svm, target, queue)
+  })
+
+/**
+ * Ends a binding: what the program enqueued on its queue comes before what is recorded from now on. Does nothing for a
+ * buffer that is not bound. Nothing waits on the host.
+ *
+ * Fails with InvalidRequest for a buffer that is not in shared virtual memory; with Unsupported, BufferReleased,
+ * ForeignBuffer, DeviceLost or DriverError.
+ *
+ * **Example** (Back to the library's queue)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { Svm } from "effect-gpu-pool/opencl"
+ *
+ * const result = (x: PooledBuffer.PooledBuffer) =>
+ *   Effect.andThen(Svm.unbindFromQueue(x), CommandQueue.read(x, Uint32Array))
+ * ```
+ *
+ * @see pyopencl.tools.PooledSVM.unbind_from_queue, which waits for the queue
+ * @category queues
+ * @since 0.1.0
+ */
+export const unbindFromQueue = (buffer: BufferLike.BufferLike): Effect.Effect<void, GpuError, OpenCl> =>
+  useOpened(({ svm }) => {
+    const target = targetOf(svm, "Svm.unbindFromQueue", buffer, 0)
+    return isGpuError(target) ? target : unbind(buffer)
+  })
+
+const bindings = new WeakMap<BufferLike.BufferLike, QueueBinding>()
+
+const unbind = (buffer: BufferLike.BufferLike): Exit.Exit<void, GpuError> =>
+  bindings.get(buffer)?.endUnsafe() ?? Exit.void
+
+const bind = (svm: SvmMemory, target: SvmTarget, queue: bigint): Exit.Exit<void, GpuError> => {
+  const { api, status } = svm.device
+  const retained = api.clRetainCommandQueue(queue)
+  if (retained !== OpenClCode.success) {
+    return Exit.fail(onQueue(status, { call: "clRetainCommandQueue", code: retained }))
+  }
+  const ordered = orderAfterRecorded(svm, queue)
+  if (Exit.isFailure(ordered)) {
+    api.clReleaseCommandQueue(queue)
+    return ordered
+  }
+  const binding = new QueueBinding(svm, target, queue)
+  bindings.set(target.owner, binding)
+  Attachments.attach(target.owner, binding)
+  return Exit.void
+}
+
+/** What comes next on `queue` waits for everything that is recorded now. */
+const orderAfterRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
+  const { api, status } = svm.device
+  let code = OpenClCode.success
+  const marked = svm.queue.record(marker, (own, event) => {
+    const recorded = api.clEnqueueMarkerWithWaitList(own, 0, null, event)
+    // Within the record, because afterwards the event may have ended and be gone.
+    if (recorded === OpenClCode.success) code = api.clEnqueueMarkerWithWaitList(queue, 1, event, null)
+    return recorded
+  })
+  if (Exit.isFailure(marked)) return marked
+  if (code !== OpenClCode.success) return Exit.fail(onQueue(status, { call: marker.call, code }))
+  // An event in a queue that nobody flushes would never come.
+  return svm.queue.flushUnsafe()
+}
+
+/** What is recorded next waits for everything that is on `queue` now. */
+const orderBeforeRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
+  const { api, driverObjects, status } = svm.device
+  const wait = new BigUint64Array(new ArrayBuffer(8))
+  const code = api.clEnqueueMarkerWithWaitList(queue, 0, null, wait)
+  if (code !== OpenClCode.success) return Exit.fail(onQueue(status, { call: marker.call, code }))
+  driverObjects.add("event")
+  const flushed = api.clFlush(queue)
+  const marked = flushed === OpenClCode.success
+    ? svm.queue.record(marker, (own, event) => api.clEnqueueMarkerWithWaitList(own, 1, wait, event))
+    : Exit.fail(onQueue(status, { call: "clFlush", code: flushed }))
+  if (api.clReleaseEvent(wait[0]!) === OpenClCode.success) driverObjects.remove("event")
+  return marked
+}
+
+const marker = { call: "clEnqueueMarkerWithWaitList", bytes: 0, label: () => "wait for another queue" }
+
+/** A buffer on a queue of the program's, until the buffer or the binding ends. */
+class QueueBinding implements Attachments.Attachment {
+  readonly #svm: SvmMemory
+  readonly #target: SvmTarget
+  readonly #queue: bigint
+  #ended = false
+
+  constructor(svm: SvmMemory, target: SvmTarget, queue: bigint) {
+    this.#svm = svm
+    this.#target = target
+    this.#queue = queue
+  }
+
+  readonly endUnsafe = (): Exit.Exit<void, GpuError> => {
+    if (this.#ended) return Exit.void
+    this.#ended = true
+    const { allocation, buffer, owner } = this.#target
+    const { api, status } = this.#svm.device
+    bindings.delete(owner)
+    Attachments.detach(owner, this)
+    const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue) : Exit.void
+    if (Exit.isFailure(ordered)) {
+      // Whoever got the memory next would share it with what still runs there.
+      buffer.root.recyclable = false
+      allocation.abandoned = true
+    }
+    api.clReleaseCommandQueue(this.#queue)
+    return status.error === undefined ? ordered : Exit.void
+  }
+}
+
+/** Programs without types can pass anything. */
+const queueProblem = (svm: SvmMemory, queue: unknown): GpuError | undefined => {
+  const operation = "Svm.bindToQueue"
+  if (typeof queue !== "bigint" || queue <= 0n) {
+    return invalidRequest(
+      operation,
+      `${shown(queue)} is no command queue`,
+      "Pass the handle that clCreateCommandQueue gave."
+    )
+  }
+  const properties = queueInfo(svm, queue, CL_QUEUE_PROPERTIES)
+  if (isGpuError(properties)) return properties
+  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
+    return invalidRequest(
+      operation,
+      "the queue executes out of order, so nothing is known of what comes before what",
+      "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
+    )
+  }
+  const context = queueInfo(svm, queue, CL_QUEUE_CONTEXT)
+  if (isGpuError(context)) return context
+  return context === svm.device.context ? undefined : invalidRequest(
+    operation,
+    "the queue belongs to another context",
+    "Create it with the context and device of the OpenCl service."
+  )
+}
+
+const queueInfo = (svm: SvmMemory, queue: bigint, what: number): bigint | GpuError => {
+  const { api, status } = svm.device
+  const value = new BigUint64Array(new ArrayBuffer(8))
+  const code = api.clGetCommandQueueInfo(queue, what, 8, value, null)
+  if (code === OpenClCode.success) return value[0]!
+  return code !== CL_INVALID_COMMAND_QUEUE ? onDevice(status, { call: "clGetCommandQueueInfo", code }) : invalidRequest(
+    "Svm.bindToQueue",
+    `the driver knows no command queue ${shown(queue)}`,
+    "Pass the handle that clCreateCommandQueue gave, before it is released."
+  )
+}
+
+/** A queue of the program's that is none, or none any more, says nothing of the device. */
+const onQueue = (status: DeviceStatus, failed: FailedCall): GpuError =>
+  failed.code === CL_INVALID_COMMAND_QUEUE ? driverError(failed) : onDevice(status, failed)

@@ -1,0 +1,107 @@
+/**
+ * What an operation on shared virtual memory works on, checked.
+ *
+ * @internal
+ */
+import type * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import * as BufferLike from "../../../services/BufferLike.ts"
+import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
+import * as BufferAccess from "../../../services/mapping/BufferAccess.ts"
+import { OpenClBuffer } from "../OpenClBuffer.ts"
+import type { SvmAllocation } from "./SvmAllocation.ts"
+import { missingProblem } from "./SvmCapabilities.ts"
+import type { SvmMemory } from "./SvmMemory.ts"
+
+/** @internal */
+export interface SvmTarget {
+  /** The lease or device buffer as the program holds it. */
+  readonly owner: BufferLike.BufferLike
+  /** The device buffer of it. */
+  readonly buffer: DeviceBuffer
+  readonly allocation: SvmAllocation
+  /** Where the buffer begins: a region's own address. */
+  readonly address: bigint
+}
+
+/**
+ * Where a buffer lies, for an operation that needs `usage`; `undefined` for a zero-byte lease, which is nowhere.
+ *
+ * @internal
+ */
+export const targetOf = (
+  svm: SvmMemory,
+  operation: string,
+  owner: BufferLike.BufferLike,
+  usage: BufferUsage.BufferUsage
+): SvmTarget | GpuError | undefined => {
+  const { info, status } = svm.device
+  const problem = status.error ?? missingProblem(operation, svm.capabilities) ??
+    BufferLike.problem(operation, owner, info) ?? BufferAccess.usageProblem(operation, owner, usage)
+  if (problem !== undefined) return problem
+  const buffer = BufferLike.deviceBuffer(owner)
+  if (buffer === undefined) return undefined
+  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+  if (allocation === undefined) {
+    return invalidRequest(
+      operation,
+      "the buffer is not in shared virtual memory",
+      "Allocate it from Svm.poolLayer, or use CommandQueue and Mapping, which work on every buffer."
+    )
+  }
+  return { owner, buffer, allocation, address: allocation.address + BigInt(buffer.origin) }
+}
+
+/**
+ * The same for a command, which cannot have the buffer while it is mapped.
+ *
+ * @internal
+ */
+export const usableTargetOf = (
+  svm: SvmMemory,
+  operation: string,
+  owner: BufferLike.BufferLike,
+  usage: BufferUsage.BufferUsage
+): SvmTarget | GpuError | undefined => {
+  const target = targetOf(svm, operation, owner, usage)
+  return isGpuError(target) ? target : BufferAccess.problem(operation, owner, usage) ?? target
+}
+
+/**
+ * Why bytes from `offset` on are no part of a buffer of `size` bytes, or `undefined`. The host and the device address
+ * single bytes here, so the rule of WebGPU, multiples of 4, is none: what counts are whole items of `itemSize` bytes.
+ *
+ * @internal
+ */
+export const rangeProblem = (
+  operation: string,
+  size: number,
+  offset: number,
+  bytes: number,
+  itemSize: number,
+  name = "offset"
+): GpuError | undefined => {
+  if (!isMultiple(offset, itemSize)) {
+    return invalidRequest(
+      operation,
+      `${name} ${shown(offset)} is no multiple of ${itemSize}, zero or more`,
+      "Pass it in bytes, at the start of an element."
+    )
+  }
+  if (!isMultiple(bytes, itemSize)) {
+    return invalidRequest(
+      operation,
+      `a size of ${shown(bytes)} bytes is no whole number of elements of ${itemSize} bytes, zero or more`,
+      "Say how much of the buffer is meant."
+    )
+  }
+  return offset + bytes <= size ? undefined : invalidRequest(
+    operation,
+    `bytes ${offset} to ${offset + bytes} are outside the buffer of ${size} bytes`,
+    "Stay within the size that was asked for at allocate, or allocate more."
+  )
+}
+
+const isMultiple = (value: unknown, of: number): boolean =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value % of === 0

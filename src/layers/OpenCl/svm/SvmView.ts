@@ -1,0 +1,211 @@
+/**
+ * Typed arrays over shared virtual memory.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { detachMemory } from "../../../domain/DetachMemory.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { MappedRanges } from "../../../domain/MappedRanges.ts"
+import * as StridedShape from "../../../domain/StridedShape.ts"
+import type * as BufferLike from "../../../services/BufferLike.ts"
+import type { CommandQueue, ElementType } from "../../../services/CommandQueue.ts"
+import type { DeviceContext } from "../../../services/DeviceContext.ts"
+import * as Mapping from "../../../services/mapping/Mapping.ts"
+import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
+import type { DriverMapping } from "../../../services/QueueDriver.ts"
+import { memoryAt } from "../DriverMemory.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import { opened, useOpened } from "../UseOpened.ts"
+import { unsupported } from "./SvmCapabilities.ts"
+import type { SvmMemory } from "./SvmMemory.ts"
+import { rangeProblem, type SvmTarget, targetOf } from "./SvmTarget.ts"
+
+/**
+ * What of a buffer is seen, and as which shape.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ViewOptions extends StridedShape.ShapeOptions {
+  /** Where to start, in bytes: a multiple of an element's bytes; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * The memory of a buffer of fine grain as a typed array with a shape, in place and without a copy: `data` has all the
+ * elements, `get` and `set` find one by its indices. Commands go on using the buffer meanwhile.
+ *
+ * **Details**
+ *
+ * It waits for what was recorded before, whose results it then shows. What the program stores is there for every command
+ * that is recorded later. What later commands store is there after the next `CommandQueue.finish`; until then host and
+ * device must keep off each other's elements, or meet there with atomics.
+ *
+ * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
+ * length is 0, methods throw, and what is stored into it goes nowhere; `get` and `set` throw BufferReleased.
+ *
+ * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
+ * memory; with InvalidRequest for a buffer that is not in it, a part outside the buffer, or a usage without `copySrc` and
+ * `copyDst`; with BufferReleased, ForeignBuffer, DeviceLost, and the errors of recorded work.
+ *
+ * **Example** (Filling an array where a kernel reads it)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ * import { Svm } from "effect-gpu-pool/opencl"
+ *
+ * const roundTrip = Effect.fnUntraced(function*(kernel: Kernel.Kernel, count: number) {
+ *   const x = yield* BufferPool.allocate(4 * count)
+ *   const { data } = yield* Svm.view(x, Float32Array)
+ *   for (let i = 0; i < count; i++) data[i] = i
+ *   yield* CommandQueue.dispatch(kernel, { x }, count)
+ *   yield* CommandQueue.finish
+ *   return data[count - 1]
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.fsvm_empty
+ * @category views
+ * @since 0.1.0
+ */
+export const view = <A extends Mapping.Elements>(
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options?: ViewOptions
+): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { svm } = yield* opened
+    const view = yield* ScopedMapping.register(yield* Effect.scope)
+    return yield* Effect.onExit(
+      Effect.suspend(() => begin(svm, view, buffer, type, options ?? {})),
+      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => view.endUnsafe("released"))
+    )
+  })
+
+/**
+ * Maps shared virtual memory of either grain, as `Mapping.map` maps any buffer, of which it takes the options: the host has
+ * the memory until the scope closes, the lease is released, or `Mapping.unmap` is called; then the device has it again.
+ * The array is the memory itself, never a copy. Mapping does not block the event loop.
+ *
+ * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from.
+ *
+ * Fails as `Mapping.map`; also with Unsupported without shared virtual memory, and InvalidRequest for a buffer that is not
+ * in it.
+ *
+ * **Example** (Changing one element in place)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { Svm } from "effect-gpu-pool/opencl"
+ *
+ * const setFirst = Effect.fnUntraced(function*(x: PooledBuffer.PooledBuffer, value: number) {
+ *   const { data } = yield* Svm.map(x, Float32Array)
+ *   data[0] = value
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.SVM.map
+ * @category views
+ * @since 0.1.0
+ */
+export const map = <A extends Mapping.Elements>(
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options?: Mapping.MapOptions
+): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | CommandQueue | DeviceContext | Scope.Scope> =>
+  useOpened(({ svm }) => {
+    const target = targetOf(svm, "Svm.map", buffer, 0)
+    return isGpuError(target) ? target : Mapping.map(buffer, type, options)
+  })
+
+const operation = "Svm.view"
+
+/** Checks and attaches in one step; then waits for what may still write to the memory. */
+const begin = <A extends Mapping.Elements>(
+  svm: SvmMemory,
+  view: ScopedMapping,
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: ViewOptions
+): Effect.Effect<Mapping.MappedArray<A>, GpuError> => {
+  const target = targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst)
+  if (isGpuError(target)) return target
+  const offset = options.offset ?? 0
+  const layout = layoutOf(buffer.size, type, options, offset)
+  if (isGpuError(layout)) return layout
+  const ended = view.problem(operation)
+  if (ended !== undefined) return ended
+  const bytes = layout.span * type.BYTES_PER_ELEMENT
+  if (target === undefined || bytes === 0) {
+    return Effect.succeed(new Mapping.MappedArray(new type(new ArrayBuffer(0)), layout, view))
+  }
+  if (target.allocation.grain !== "fine") {
+    return unsupported(operation, "a view of memory of coarse grain", `Use Svm.map, or allocate with grain: "fine".`)
+  }
+  const shared = new SharedView(svm, target, offset, bytes)
+  // Ranges of its own: commands may use the buffer while the host does.
+  view.begin({ label: buffer.label, size: bytes }, buffer, new MappedRanges(), wholeOf(bytes), shared)
+  return Effect.flatMap(shared.memory, (contents) =>
+    // The lease may have ended while the device was busy.
+    view.problem(operation) ?? Effect.succeed(new Mapping.MappedArray(new type(contents), layout, view)))
+}
+
+const wholeOf = (bytes: number) => ({ from: 0, to: bytes, writes: true })
+
+/** The memory, shown once everything recorded has ended, and until the view ends. */
+class SharedView implements DriverMapping {
+  readonly memory: Effect.Effect<ArrayBuffer, GpuError>
+  readonly #shown: Set<ArrayBuffer>
+  #memory: ArrayBuffer | undefined
+  #ended = false
+
+  constructor({ device, queue }: SvmMemory, { address, allocation }: SvmTarget, offset: number, bytes: number) {
+    this.#shown = allocation.shown
+    this.memory = Effect.map(queue.finish, () => {
+      if (this.#ended) return new ArrayBuffer(0)
+      this.#memory = memoryAt(device.api, address + BigInt(offset), bytes)
+      this.#shown.add(this.#memory)
+      return this.#memory
+    })
+  }
+
+  readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
+    this.#ended = true
+    if (this.#memory !== undefined && this.#shown.delete(this.#memory)) detachMemory(this.#memory)
+    return Exit.void
+  }
+}
+
+const layoutOf = <A extends Mapping.Elements>(
+  size: number,
+  type: ElementType<A>,
+  options: ViewOptions,
+  offset: number
+): StridedShape.StridedShape | GpuError => {
+  const itemSize = itemSizeOf(type)
+  if (itemSize === undefined) {
+    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
+  }
+  const problem = rangeProblem(operation, size, offset, 0, itemSize)
+  if (problem !== undefined) return problem
+  const rest = (size - offset) / itemSize
+  if (options.shape === undefined && !Number.isInteger(rest)) {
+    return invalidRequest(
+      operation,
+      `the ${size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass a shape, or view a Uint8Array."
+    )
+  }
+  return StridedShape.resolve(operation, options, Math.floor(rest))
+}
+
+/** Programs without types can pass anything. */
+const itemSizeOf = <A extends Mapping.Elements>(type: ElementType<A>): number | undefined =>
+  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? type.BYTES_PER_ELEMENT : undefined

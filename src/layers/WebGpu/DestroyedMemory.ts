@@ -1,0 +1,73 @@
+/**
+ * Memory of destroyed buffers that the driver still keeps.
+ *
+ * Dawn frees a destroyed buffer when a submit that came after the destroy completes. A loop that never submits would use
+ * up the address space, or the process's 65,530 mappings; so would one that never waits, on a device that works more
+ * slowly than the program asks. And Dawn keeps the heaps of the worst moment until the device is closed.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { awaitDevice } from "./AwaitDevice.ts"
+
+/** An empty submit and its completion take some 10 µs. */
+const destroysPerSubmit = 64
+const bytesPerSubmit = 4 * 2 ** 20
+
+/** As much may always be on its way back; beyond, as much as is alive. */
+const allowedBytes = 16 * 2 ** 20
+
+/** @internal */
+export class DestroyedMemory {
+  readonly #device: GPUDevice
+  readonly #status: DeviceStatus
+  /** Bytes on their way back, those of {@link #unsubmittedBytes} included. */
+  #bytes = 0
+  #unsubmittedBytes = 0
+  #destroysSinceSubmit = 0
+  /** Settles when everything before the last submit of this class is back. */
+  #returned: Promise<unknown> = Promise.resolve()
+
+  constructor(device: GPUDevice, status: DeviceStatus) {
+    this.#device = device
+    this.#status = status
+  }
+
+  /** Counts a buffer that was destroyed just now. */
+  add(bytes: number): void {
+    this.#bytes += bytes
+    this.#unsubmittedBytes += bytes
+    this.#destroysSinceSubmit++
+    if (this.#destroysSinceSubmit >= destroysPerSubmit || this.#unsubmittedBytes >= bytesPerSubmit) this.#submit()
+  }
+
+  /** Waits while too much is on its way back, beside `liveBytes` bytes of buffers that are alive; mostly nothing is. */
+  room(liveBytes: number): Effect.Effect<void, GpuError> | undefined {
+    if (this.#bytes <= Math.max(allowedBytes, liveBytes)) return undefined
+    return awaitDevice<void>({
+      status: this.#status,
+      call: "GPUQueue.onSubmittedWorkDone",
+      start: async () => {
+        if (this.#destroysSinceSubmit > 0) this.#submit()
+        await this.#returned
+        return Exit.void
+      }
+    })
+  }
+
+  /** A lost device answers no promise for sure, and has given everything back. */
+  #submit(): void {
+    const bytes = this.#unsubmittedBytes
+    this.#unsubmittedBytes = 0
+    this.#destroysSinceSubmit = 0
+    if (this.#status.error !== undefined) return
+    const returned = (): void => {
+      this.#bytes -= bytes
+    }
+    this.#device.queue.submit([])
+    this.#returned = this.#device.queue.onSubmittedWorkDone().then(returned, returned)
+  }
+}

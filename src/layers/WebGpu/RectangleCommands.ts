@@ -1,0 +1,103 @@
+/**
+ * Rectangles on WebGPU, which only copies bytes that follow each other: a command for each run of rows.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import * as CommandLabel from "../../domain/CommandLabel.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { byteLength, copyBytes, type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+import * as Readback from "./Readback.ts"
+import { gpuOf } from "./WebGpuBuffer.ts"
+
+/** @internal */
+export interface CopyRectCommand {
+  readonly _tag: "copyRect"
+  readonly extent: Extent
+  readonly source: DeviceBuffer
+  readonly sourceName: string | undefined
+  readonly from: Place
+  readonly target: DeviceBuffer
+  readonly targetName: string | undefined
+  readonly to: Place
+}
+
+/** @internal */
+export const label = ({ extent, sourceName, targetName }: CopyRectCommand): string =>
+  CommandLabel.copyRect(extent, sourceName, targetName)
+
+/** @internal */
+export const encode = (encoder: GPUCommandEncoder, { extent, from, source, target, to }: CopyRectCommand): void => {
+  const [here, there] = [gpuOf(source), gpuOf(target)]
+  for (const [start, end, bytes] of runs(extent, from, to)) {
+    encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
+  }
+}
+
+/** To be called in error scopes, when recorded work is submitted. @internal */
+export const write = (
+  queue: GPUQueue,
+  extent: Extent,
+  target: DeviceBuffer,
+  to: Place,
+  rows: Uint8Array<ArrayBuffer>
+): void => {
+  const there = gpuOf(target)
+  for (const [start, end, bytes] of runs(extent, packed(extent), to)) {
+    queue.writeBuffer(there, target.origin + end, rows, start, bytes)
+  }
+}
+
+/**
+ * Reads what lies between the rows too where that is little: a command for each row costs more than the bytes.
+ *
+ * @internal
+ */
+export const read = (
+  opened: OpenDevice,
+  extent: Extent,
+  source: DeviceBuffer,
+  from: Place
+): Effect.Effect<ArrayBuffer, GpuError> => {
+  const bytes = byteLength(extent)
+  const span = from.end - from.offset
+  return span <= largestSpan * bytes
+    ? Readback.readThrough(opened, {
+      label: CommandLabel.readRect(extent, source.label),
+      bytes: span,
+      encode: (encoder, staging) =>
+        encoder.copyBufferToBuffer(gpuOf(source), source.origin + from.offset, staging, 0, span),
+      take: (staged) => packRows(extent, staged, from)
+    })
+    : readRows(opened, extent, source, from)
+}
+
+/** How many times the bytes of a region may be read to have it in one command. */
+const largestSpan = 4
+
+const packRows = (extent: Extent, staged: ArrayBuffer, from: Place): ArrayBuffer => {
+  const rows = new Uint8Array(byteLength(extent))
+  copyBytes(extent, new Uint8Array(staged), { ...from, offset: 0 }, rows, packed(extent))
+  return rows.buffer
+}
+
+/** Packs the rows in the staging buffer. */
+const readRows = (
+  opened: OpenDevice,
+  extent: Extent,
+  source: DeviceBuffer,
+  from: Place
+): Effect.Effect<ArrayBuffer, GpuError> =>
+  Readback.readThrough(opened, {
+    label: CommandLabel.readRect(extent, source.label),
+    bytes: byteLength(extent),
+    encode: (encoder, staging) => {
+      const here = gpuOf(source)
+      for (const [start, end, bytes] of runs(extent, from, packed(extent))) {
+        encoder.copyBufferToBuffer(here, source.origin + start, staging, end, bytes)
+      }
+    },
+    take: (staged) => staged.slice(0)
+  })

@@ -1,0 +1,205 @@
+/**
+ * Recorded commands on images, and how they are encoded.
+ *
+ * @internal
+ */
+import * as CommandLabel from "../../../domain/CommandLabel.ts"
+import type { DriverObjects } from "../../../domain/DriverObjects.ts"
+import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import { gpuOf } from "../WebGpuBuffer.ts"
+import * as TextureRows from "./TextureRows.ts"
+import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsageBits } from "./WebGpuImage.ts"
+
+interface Names {
+  readonly sourceName: string | undefined
+  readonly targetName: string | undefined
+}
+
+/** @internal */
+export interface CopyImageCommand extends Names {
+  readonly _tag: "copyImage"
+  readonly source: DeviceImage
+  readonly region: ImageRegion
+  readonly target: DeviceImage
+  readonly targetOrigin: ImageOrigin
+}
+
+/** @internal */
+export interface FillImageCommand extends Names {
+  readonly _tag: "fillImage"
+  readonly target: DeviceImage
+  readonly region: ImageRegion
+  /** Bytes from one row of the pattern to the next. */
+  readonly pitch: number
+  /** A buffer full of the element, to copy from. */
+  readonly pattern: { readonly buffer: GPUBuffer; readonly bytes: number }
+}
+
+/** @internal */
+export interface ImageToBufferCommand extends Names {
+  readonly _tag: "imageToBuffer"
+  readonly source: DeviceImage
+  readonly region: ImageRegion
+  readonly rowBytes: number
+  readonly target: DeviceBuffer
+  readonly offset: number
+}
+
+/** @internal */
+export interface BufferToImageCommand extends Names {
+  readonly _tag: "bufferToImage"
+  readonly source: DeviceBuffer
+  readonly offset: number
+  readonly target: DeviceImage
+  readonly region: ImageRegion
+  readonly rowBytes: number
+}
+
+/** @internal */
+export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
+
+/**
+ * Textures that a submit needs and nobody keeps.
+ *
+ * @internal
+ */
+export class Temporaries {
+  readonly #device: GPUDevice
+  readonly #driverObjects: DriverObjects
+  readonly #textures: Array<GPUTexture> = []
+
+  constructor(device: GPUDevice, driverObjects: DriverObjects) {
+    this.#device = device
+    this.#driverObjects = driverObjects
+  }
+
+  /** As large as a region of `image`, in its format. */
+  texture({ shape }: DeviceImage, { extent }: ImageRegion, format: GPUTextureFormat): GPUTexture {
+    const texture = this.#device.createTexture({
+      label: "effect-gpu-pool temporary",
+      size: gpuExtent(extent),
+      dimension: dimensionOf(shape.kind),
+      format,
+      usage: textureUsageBits.copySrc | textureUsageBits.copyDst
+    })
+    this.#driverObjects.add("temporary")
+    this.#textures.push(texture)
+    return texture
+  }
+
+  /** To be called when the commands that use them are submitted. */
+  destroy(): void {
+    for (const texture of this.#textures) {
+      texture.destroy()
+      this.#driverObjects.remove("temporary")
+    }
+    this.#textures.length = 0
+  }
+}
+
+/** @internal */
+export const encode = (encoder: GPUCommandEncoder, command: TextureCommand, temporaries: Temporaries): void => {
+  switch (command._tag) {
+    case "copyImage":
+      return encodeCopy(encoder, command, temporaries)
+    case "fillImage":
+      return encodeFill(encoder, command)
+    case "imageToBuffer":
+      return encodeToBuffer(encoder, command)
+    case "bufferToImage":
+      return encodeFromBuffer(encoder, command)
+  }
+}
+
+/** Within one image WebGPU copies between different layers of an array only, so other parts take two steps. */
+const encodeCopy = (encoder: GPUCommandEncoder, command: CopyImageCommand, temporaries: Temporaries): void => {
+  const { region, source, target, targetOrigin } = command
+  const from = { texture: textureOf(source), origin: gpuOrigin(region.origin) }
+  const to = { texture: textureOf(target), origin: gpuOrigin(targetOrigin) }
+  if (source !== target || !overlapsLayers(source.shape, region, targetOrigin)) {
+    encoder.copyTextureToTexture(from, to, gpuExtent(region.extent))
+    return
+  }
+  const between = { texture: temporaries.texture(source, region, from.texture.format) }
+  encoder.copyTextureToTexture(from, between, gpuExtent(region.extent))
+  encoder.copyTextureToTexture(between, to, gpuExtent(region.extent))
+}
+
+const overlapsLayers = ({ kind }: ImageShape, { extent, origin }: ImageRegion, target: ImageOrigin): boolean =>
+  kind !== "2dArray" || Math.abs(origin[2] - target[2]) < extent[2]
+
+const encodeFill = (encoder: GPUCommandEncoder, { pattern, pitch, region, target }: FillImageCommand): void => {
+  for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, pattern.bytes)) {
+    encoder.copyBufferToTexture(
+      layout(pattern.buffer, 0, bytesPerRow, extent[1]),
+      { texture: textureOf(target), origin: gpuOrigin(origin) },
+      gpuExtent(extent)
+    )
+  }
+}
+
+const encodeToBuffer = (encoder: GPUCommandEncoder, command: ImageToBufferCommand): void => {
+  const { offset, region, rowBytes, source, target } = command
+  copyRows(encoder, textureOf(source), region, rowBytes, gpuOf(target), target.origin + offset)
+}
+
+/**
+ * Copies a region into a buffer, with rows every `pitch` bytes from `offset` on.
+ *
+ * @internal
+ */
+export const copyRows = (
+  encoder: GPUCommandEncoder,
+  texture: GPUTexture,
+  region: ImageRegion,
+  pitch: number,
+  target: GPUBuffer,
+  offset: number
+): void => {
+  for (const rows of TextureRows.rows(region, pitch)) {
+    encoder.copyTextureToBuffer(
+      { texture, origin: gpuOrigin(rows.origin) },
+      layout(target, offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
+      gpuExtent(rows.extent)
+    )
+  }
+}
+
+const encodeFromBuffer = (encoder: GPUCommandEncoder, command: BufferToImageCommand): void => {
+  const { offset, region, rowBytes, source, target } = command
+  for (const rows of TextureRows.rows(region, rowBytes)) {
+    encoder.copyBufferToTexture(
+      layout(gpuOf(source), source.origin + offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
+      { texture: textureOf(target), origin: gpuOrigin(rows.origin) },
+      gpuExtent(rows.extent)
+    )
+  }
+}
+
+const layout = (
+  buffer: GPUBuffer,
+  offset: number,
+  bytesPerRow: number | undefined,
+  rowsPerImage: number
+): GPUTexelCopyBufferInfo =>
+  bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
+
+/**
+ * What errors call it.
+ *
+ * @internal
+ */
+export const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
+  switch (_tag) {
+    case "copyImage":
+      return CommandLabel.copyImage(sourceName, targetName)
+    case "fillImage":
+      return CommandLabel.fillImage(targetName)
+    case "imageToBuffer":
+      return CommandLabel.imageToBuffer(sourceName, targetName)
+    case "bufferToImage":
+      return CommandLabel.bufferToImage(sourceName, targetName)
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * Images on a WebGPU device: creation, destruction, and what is recorded on its queue.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../../domain/CommandLabel.ts"
+import {
+  type GpuError,
+  isGpuError,
+  LimitExceeded,
+  make as makeError,
+  outOfMemory,
+  Unsupported
+} from "../../../domain/GpuError.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import * as Shape from "../../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
+import { awaitDevice } from "../AwaitDevice.ts"
+import { DestroyedMemory } from "../DestroyedMemory.ts"
+import { driverError, inScopes, isOutOfMemory, thrown } from "../ErrorScopes.ts"
+import type { Words } from "../FillPattern.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import * as Readback from "../Readback.ts"
+import type { WebGpuQueue } from "../WebGpuQueue.ts"
+import * as TextureCommands from "./TextureCommands.ts"
+import * as TextureRows from "./TextureRows.ts"
+import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsage, WebGpuImage } from "./WebGpuImage.ts"
+import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
+import { descriptorOf, WebGpuSampler } from "./WebGpuSampler.ts"
+
+/** Bytes of the rows of a region, packed. */
+const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
+  extent[0] * ImageFormat.elementBytes(format)
+
+const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
+
+/** @internal */
+export class WebGpuImages implements ImageDriver {
+  readonly #opened: OpenDevice
+  readonly #device: GPUDevice
+  readonly #queue: WebGpuQueue
+  readonly #destroyed: DestroyedMemory
+  #liveBytes = 0
+
+  constructor(opened: OpenDevice, queue: WebGpuQueue) {
+    this.#opened = opened
+    this.#device = opened.device
+    this.#queue = queue
+    this.#destroyed = new DestroyedMemory(opened.device, opened.status)
+  }
+
+  readonly largest = (kind: ImageKind): Omit<ImageShape, "kind"> => {
+    const { limits } = this.#device
+    const [flat, solid] = [limits.maxTextureDimension2D, limits.maxTextureDimension3D]
+    switch (kind) {
+      case "1d":
+        return { width: limits.maxTextureDimension1D, height: 1, depth: 1, layers: 1 }
+      case "1dArray":
+        return { width: 0, height: 0, depth: 0, layers: 0 }
+      case "2d":
+        return { width: flat, height: flat, depth: 1, layers: 1 }
+      case "2dArray":
+        return { width: flat, height: flat, depth: 1, layers: limits.maxTextureArrayLayers }
+      case "3d":
+        return { width: solid, height: solid, depth: solid, layers: 1 }
+    }
+  }
+
+  readonly formats = (usage: ImageUsage, kind: ImageKind): ReadonlyArray<ImageFormat.ImageFormat> =>
+    kind === "1dArray" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
+
+  readonly create = (
+    shape: ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ): Effect.Effect<WebGpuImage, GpuError> =>
+    Effect.suspend(() => {
+      const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
+      if (texture === undefined) return Effect.fail(unsupported(shape, format))
+      const request = this.#request(shape, format, texture, usage, label)
+      const room = this.#destroyed.room(this.#liveBytes)
+      return room === undefined ? request : Effect.andThen(room, request)
+    })
+
+  readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
+    try {
+      this.#destroy(image as WebGpuImage)
+      return Exit.void
+    } catch (cause) {
+      return Exit.fail(driverError("GPUTexture.destroy", [thrown(cause)], []))
+    }
+  }
+
+  /** Recorded work is submitted first, since the device does a write when it is called. */
+  readonly writeUnsafe = (
+    target: DeviceImage,
+    region: ImageRegion,
+    data: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> => {
+    const flushed = this.#queue.flush()
+    if (Exit.isFailure(flushed)) return flushed
+    const scopes = inScopes(this.#device, () =>
+      this.#device.queue.writeTexture(
+        { texture: textureOf(target), origin: gpuOrigin(region.origin) },
+        data,
+        { bytesPerRow: rowBytesOf(target, region), rowsPerImage: region.extent[1] },
+        gpuExtent(region.extent)
+      ))
+    const name = target.label
+    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [CommandLabel.writeImage(name)])
+    return Exit.void
+  }
+
+  readonly read = (source: DeviceImage, region: ImageRegion): Effect.Effect<ArrayBuffer, GpuError> =>
+    Effect.suspend(() => {
+      const { maxBufferSize } = this.#device.limits
+      const rowBytes = rowBytesOf(source, region)
+      const rows = rowsOf(region)
+      const packedBytes = rowBytes * rows
+      if (packedBytes > maxBufferSize) return Effect.fail(tooLarge("Images.read", packedBytes, maxBufferSize))
+      const aligned = TextureRows.alignedRow(rowBytes)
+      const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
+      return this.#queue.inOrder(Readback.readThrough(this.#opened, {
+        label: CommandLabel.readImage(source.label),
+        bytes: pitch * rows,
+        encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
+        take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
+      }))
+    })
+
+  readonly fillUnsafe = (
+    target: DeviceImage,
+    region: ImageRegion,
+    element: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> => {
+    const pitch = TextureRows.alignedRow(rowBytesOf(target, region))
+    const pattern = this.#queue.pattern(wordsOf(element), pitch * rowsOf(region), pitch)
+    if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
+    if (pattern.value === undefined) return Exit.void
+    const names = { sourceName: undefined, targetName: target.label }
+    return this.#queue.record({ _tag: "fillImage", target, region, pitch, pattern: pattern.value, ...names })
+  }
+
+  readonly copyUnsafe = (
+    source: DeviceImage,
+    target: DeviceImage,
+    targetOrigin: ImageOrigin,
+    region: ImageRegion
+  ): Exit.Exit<void, GpuError> => {
+    const names = { sourceName: source.label, targetName: target.label }
+    return this.#queue.record({ _tag: "copyImage", source, region, target, targetOrigin, ...names })
+  }
+
+  readonly toBufferUnsafe = (
+    source: DeviceImage,
+    region: ImageRegion,
+    target: DeviceBuffer,
+    offset: number
+  ): Exit.Exit<void, GpuError> => {
+    const names = { sourceName: source.label, targetName: target.label }
+    const rowBytes = rowBytesOf(source, region)
+    return this.#queue.record({ _tag: "imageToBuffer", source, region, rowBytes, target, offset, ...names })
+  }
+
+  readonly fromBufferUnsafe = (
+    source: DeviceBuffer,
+    offset: number,
+    target: DeviceImage,
+    region: ImageRegion
+  ): Exit.Exit<void, GpuError> => {
+    const names = { sourceName: source.label, targetName: target.label }
+    const rowBytes = rowBytesOf(target, region)
+    return this.#queue.record({ _tag: "bufferToImage", source, offset, target, region, rowBytes, ...names })
+  }
+
+  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+    const { driverObjects, failures, info, samplers, status } = this.#opened
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const descriptor = descriptorOf(options)
+    if (isGpuError(descriptor)) return Exit.fail(descriptor)
+    const made: Array<WebGpuSampler> = []
+    const scopes = inScopes(this.#device, () => {
+      made.push(new WebGpuSampler(info, options, this.#device.createSampler(descriptor)))
+    })
+    failures.follow("GPUDevice.createSampler", scopes, () => [])
+    const [sampler] = made
+    if (sampler === undefined) return Exit.fail(noSampler())
+    samplers.add(sampler)
+    driverObjects.add("sampler")
+    return Exit.succeed(sampler)
+  }
+
+  readonly destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
+    if (this.#opened.samplers.delete(sampler as WebGpuSampler)) {
+      sampler.destroyed = true
+      this.#opened.driverObjects.remove("sampler")
+    }
+    return Exit.void
+  }
+
+  /** In error scopes as buffers are: a texture that did not get its memory is an object that looks like any other. */
+  #request(
+    shape: ImageShape,
+    format: ImageFormat.ImageFormat,
+    texture: GPUTextureFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ): Effect.Effect<WebGpuImage, GpuError> {
+    return Effect.suspend(() => {
+      if (this.#opened.status.error !== undefined) return this.#opened.status.error
+      let image: WebGpuImage | undefined
+      const abandon = (): void => {
+        if (image !== undefined) this.#destroy(image)
+      }
+      const start = async () => {
+        const failures = await inScopes(this.#device, () => {
+          image = this.#create(shape, format, texture, usage, label)
+        })
+        if (failures.length === 0 && image !== undefined) return Exit.succeed(image)
+        abandon()
+        return Exit.fail(
+          isOutOfMemory(failures)
+            ? outOfMemory(ImageFormat.imageBytes(format, shape))
+            : driverError("GPUDevice.createTexture", failures, [])
+        )
+      }
+      return awaitDevice<WebGpuImage>({ status: this.#opened.status, call: "GPUDevice.createTexture", start, abandon })
+    })
+  }
+
+  #create(
+    shape: ImageShape,
+    format: ImageFormat.ImageFormat,
+    texture: GPUTextureFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ): WebGpuImage {
+    const gpu = this.#device.createTexture({
+      size: gpuExtent(Shape.extent(shape)),
+      dimension: dimensionOf(shape.kind),
+      format: texture,
+      usage: textureUsage(usage),
+      ...(label === undefined ? {} : { label })
+    })
+    const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
+    this.#opened.driverObjects.add("image")
+    this.#opened.images.add(image)
+    this.#liveBytes += ImageFormat.imageBytes(format, shape)
+    return image
+  }
+
+  #destroy(image: WebGpuImage): void {
+    if (image.destroyed) return
+    image.destroyed = true
+    this.#opened.images.delete(image)
+    this.#opened.driverObjects.remove("image")
+    image.gpu.destroy()
+    const bytes = ImageFormat.imageBytes(image.format, image.shape)
+    this.#liveBytes -= bytes
+    this.#destroyed.add(bytes)
+  }
+}
+
+/** An element again and again: 16 bytes are a whole number of any. */
+const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
+  const bytes = new Uint8Array(16)
+  for (let at = 0; at < bytes.length; at += element.length) bytes.set(element, at)
+  const view = new DataView(bytes.buffer)
+  return [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
+}
+
+const unsupported = ({ kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
+  makeError(
+    new Unsupported({
+      operation: "Images.make",
+      backend: "webgpu",
+      feature: kind === "1dArray" ? "an image of the kind 1dArray" : `the image format ${ImageFormat.format(format)}`,
+      hint: kind === "1dArray"
+        ? "WebGPU has no arrays of 1-D textures: make a 2d image, with a row for each layer."
+        : "Images.formats lists what this device has."
+    })
+  )
+
+const tooLarge = (operation: string, requested: number, limit: number): GpuError =>
+  makeError(new LimitExceeded({ operation, requested, limitName: "maxBufferSize", limit }))
+
+const noSampler = (): GpuError =>
+  driverError("GPUDevice.createSampler", [{ codeName: "unknown", message: "the driver made none" }], [])

@@ -1,0 +1,64 @@
+/**
+ * Samplers. WebGPU's objects are given back by the garbage collector alone; they are counted as if they were released.
+ *
+ * @internal
+ */
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import type { Addressing, Resolved } from "../../../domain/images/SamplerOptions.ts"
+import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+
+let samplers = 0
+
+/** @internal */
+export class WebGpuSampler extends DeviceSampler {
+  readonly gpu: GPUSampler
+  /** A number of its own, to look bind groups up by. */
+  readonly id = ++samplers
+
+  constructor(owner: DeviceInfo, options: Resolved, gpu: GPUSampler) {
+    super(owner, options)
+    this.gpu = gpu
+  }
+}
+
+/** Without an addressing of its own a kernel may read anything outside the image, so the edge will do. */
+const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: GPUAddressMode } = {
+  clampToEdge: "clamp-to-edge",
+  none: "clamp-to-edge",
+  repeat: "repeat",
+  mirroredRepeat: "mirror-repeat"
+}
+
+const unsupported = (feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation: "Images.sampler", backend: "webgpu", feature, hint }))
+
+/**
+ * What WebGPU makes a sampler of, or why it cannot.
+ *
+ * @internal
+ */
+export const descriptorOf = (
+  { addressing, filter, normalizedCoordinates }: Resolved
+): GPUSamplerDescriptor | GpuError => {
+  if (addressing === "clampToBorder") {
+    return unsupported(
+      `the addressing "clampToBorder"`,
+      `WebGPU's samplers have no border: pass "clampToEdge", and let the kernel test the coordinates itself.`
+    )
+  }
+  if (normalizedCoordinates === false) {
+    return unsupported(
+      "a sampler without normalised coordinates",
+      "WGSL samples from 0 to 1: divide the coordinates by the image's size, or read elements without a sampler."
+    )
+  }
+  const mode = addressModes[addressing ?? "clampToEdge"]
+  return {
+    addressModeU: mode,
+    addressModeV: mode,
+    addressModeW: mode,
+    magFilter: filter ?? "nearest",
+    minFilter: filter ?? "nearest"
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Reads, writes and copies of rectangles, checked for every backend alike.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
+import * as HostData from "../domain/HostData.ts"
+import * as Rectangle from "../domain/Rectangle.ts"
+import * as BufferLike from "./BufferLike.ts"
+import type { CommandQueue, ElementType } from "./CommandQueue.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { distrustUnproven } from "./memory/UnprovenMemory.ts"
+import type { QueueDriver } from "./QueueDriver.ts"
+
+type Service = CommandQueue["Service"]
+
+/** Why a buffer cannot be used at all for an operation that needs `usage`. */
+type Problem = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
+
+/** A region and where it lies in a buffer, checked; no memory where there are no bytes to move. */
+interface Placed {
+  readonly extent: Rectangle.Extent
+  readonly place: Rectangle.Place
+  readonly memory: DeviceBuffer | undefined
+}
+
+/** @internal */
+export class RectangleCommands {
+  readonly #driver: QueueDriver
+  readonly #problem: Problem
+
+  constructor(driver: QueueDriver, problem: Problem) {
+    this.#driver = driver
+    this.#problem = problem
+  }
+
+  readonly copy: Service["copyRect"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.copyRect"
+      const region = options?.region
+      const from = this.#place(operation, "source", source, BufferUsage.copySrc, region, options?.source)
+      if (isGpuError(from)) return from
+      const to = this.#place(operation, "target", target, BufferUsage.copyDst, region, options?.target)
+      if (isGpuError(to)) return to
+      if (from.memory === undefined || to.memory === undefined) return Exit.void
+      if (from.memory.sharesMemory(to.memory)) {
+        return invalidRequest(
+          operation,
+          from.memory === to.memory
+            ? "source and target are the same buffer"
+            : "source and target are parts of one buffer",
+          "WebGPU forbids a copy within one buffer: go through a second one."
+        )
+      }
+      const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
+      return distrustUnproven(exit, from.memory, to.memory)
+    })
+
+  readonly write: Service["writeRect"] = (target, data, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.writeRect"
+      const to = this.#place(operation, "buffer", target, BufferUsage.copyDst, options?.region, options?.buffer)
+      if (isGpuError(to)) return to
+      const bytes = HostData.bytes(operation, data)
+      if (isGpuError(bytes)) return bytes
+      const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
+      if (isGpuError(from)) return from
+      if (to.memory === undefined) return Exit.void
+      const rows = HostData.allocate(Rectangle.byteLength(to.extent))
+      if (rows === undefined) return outOfMemory(Rectangle.byteLength(to.extent))
+      const own = new Uint8Array(rows)
+      Rectangle.copyBytes(to.extent, bytes, from, own, Rectangle.packed(to.extent))
+      return distrustUnproven(this.#driver.writeRectUnsafe(to.extent, to.memory, to.place, own), to.memory)
+    })
+
+  readonly read: Service["readRect"] = (source, type, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.readRect"
+      const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
+      if (isGpuError(from)) return from
+      const problem = elementsProblem(operation, from.extent, type)
+      return problem ?? Effect.map(this.#rows(from), (rows) => new type(rows))
+    })
+
+  readonly readInto: Service["readRectInto"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "CommandQueue.readRectInto"
+      const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
+      if (isGpuError(from)) return from
+      const { extent } = from
+      const to = hostPlace(operation, target, options?.host, extent)
+      if (isGpuError(to)) return to
+      return Effect.flatMap(this.#rows(from), (rows) => {
+        // The target is the program's, who may have resized or transferred it meanwhile.
+        const still = hostPlace(operation, target, options?.host, extent)
+        if (isGpuError(still)) return still
+        Rectangle.copyBytes(extent, new Uint8Array(rows), Rectangle.packed(extent), still.bytes, still.place)
+        return Exit.void
+      })
+    })
+
+  #rows({ extent, memory, place }: Placed): Effect.Effect<ArrayBuffer, GpuError> {
+    return memory === undefined
+      ? Effect.succeed(new ArrayBuffer(0))
+      : this.#driver.readRect(extent, memory, place)
+  }
+
+  #place(
+    operation: string,
+    name: string,
+    buffer: BufferLike.BufferLike,
+    usage: number,
+    region: Rectangle.Region,
+    placement: Rectangle.Placement | undefined
+  ): Placed | GpuError {
+    const unusable = this.#problem(operation, buffer, usage)
+    if (unusable !== undefined) return unusable
+    const extent = Rectangle.extentOf(operation, region)
+    if (isGpuError(extent)) return extent
+    const place = Rectangle.inBuffer(operation, name, placement, extent, buffer.size)
+    if (isGpuError(place)) return place
+    const memory = Rectangle.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
+    return { extent, place, memory }
+  }
+}
+
+const hostPlace = (
+  operation: string,
+  target: HostData.HostData,
+  placement: Rectangle.Placement | undefined,
+  extent: Rectangle.Extent
+): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } | GpuError => {
+  const bytes = HostData.bytes(operation, target)
+  if (isGpuError(bytes)) return bytes
+  const place = Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)
+  return isGpuError(place) ? place : { bytes, place }
+}
+
+/** Programs without types can pass anything. */
+const elementsProblem = <A extends ArrayBufferView>(
+  operation: string,
+  extent: Rectangle.Extent,
+  type: ElementType<A>
+): GpuError | undefined => {
+  if (typeof type !== "function" || !Number.isInteger(type.BYTES_PER_ELEMENT)) {
+    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
+  }
+  const bytes = Rectangle.byteLength(extent)
+  return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `the region's ${bytes} bytes are no whole number of ${type.name} elements`,
+    "Read a Uint8Array, or a region of whole elements."
+  )
+}

@@ -1,0 +1,550 @@
+/**
+ * The images that programs use: checks every operation, the same way on each backend, and hands it to the driver.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as BufferRange from "../../domain/BufferRange.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import {
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  LimitExceeded,
+  make as makeError,
+  outOfMemory,
+  Unsupported
+} from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import * as ImageArray from "../../domain/images/ImageArray.ts"
+import type * as ImageElement from "../../domain/images/ImageElement.ts"
+import { encode } from "../../domain/images/ImageElement.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import { MappedRanges } from "../../domain/MappedRanges.ts"
+import * as Rectangle from "../../domain/Rectangle.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as StridedShape from "../../domain/StridedShape.ts"
+import * as BufferLike from "../BufferLike.ts"
+import type { CommandQueue, ElementType } from "../CommandQueue.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+import * as BufferAccess from "../mapping/BufferAccess.ts"
+import { ScopedMapping } from "../mapping/ScopedMapping.ts"
+import * as Attachments from "../memory/Attachments.ts"
+import { distrustUnproven } from "../memory/UnprovenMemory.ts"
+import type { MapAccess } from "../QueueDriver.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceSampler } from "./DeviceSampler.ts"
+import type { ImageDriver } from "./ImageDriver.ts"
+import * as ImageLike from "./ImageLike.ts"
+import { ImageMapping } from "./ImageMapping.ts"
+import type { HostLayout, Images, MapOptions } from "./Images.ts"
+import { MappedImage } from "./MappedImage.ts"
+
+type Service = Images["Service"]
+
+/** An image and a part of it that can be used. */
+interface Part {
+  readonly image: DeviceImage
+  readonly region: ImageShape.ImageRegion
+  /** Bytes of the part, packed. */
+  readonly bytes: number
+}
+
+/**
+ * The images of one device. The operations are properties, so that a service can be spread with some of them replaced.
+ *
+ * @internal
+ */
+export class CheckedImages implements Service {
+  readonly info: DeviceInfo
+  readonly driver: ImageDriver
+  readonly #device: DeviceContext["Service"]
+  readonly #queue: CommandQueue["Service"]
+  /** What the driver has answered, by usage and kind: a driver is asked once. */
+  readonly #formats = new Map<string, ReadonlyArray<ImageFormat.ImageFormat>>()
+
+  constructor(options: {
+    readonly driver: ImageDriver
+    readonly device: DeviceContext["Service"]
+    readonly queue: CommandQueue["Service"]
+  }) {
+    this.info = options.device.info
+    this.driver = options.driver
+    this.#device = options.device
+    this.#queue = options.queue
+  }
+
+  readonly make: Service["make"] = (shape, format, options) =>
+    Effect.acquireRelease(
+      this.create("Images.make", shape, format, options),
+      (image) => logged("An image", () => this.destroyUnsafe(image))
+    )
+
+  readonly fromArray: Service["fromArray"] = (data, shape, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.fromArray"
+      const bytes = HostData.bytes(operation, data)
+      if (isGpuError(bytes)) return bytes
+      const format = ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false)
+      if (isGpuError(format)) return format
+      const usage = options?.usage ?? ImageUsage.defaultUsage
+      const problem = this.problem(operation, shape, format, usage) ??
+        (ImageUsage.has(usage, ImageUsage.copyDst) ? undefined : lacks(operation, usage, ImageUsage.copyDst)) ??
+        lengthProblem(operation, bytes.byteLength, ImageFormat.imageBytes(format, shape), ImageShape.format(shape))
+      if (problem !== undefined) return problem
+      return Effect.tap(this.make(shape, format, { ...options, usage }), (image) => this.write(image, data))
+    })
+
+  readonly write: Service["write"] = (target, data, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.write"
+      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      if (isGpuError(part)) return part
+      const bytes = HostData.bytes(operation, data)
+      if (isGpuError(bytes)) return bytes
+      const packed = gathered(operation, part, bytes, options)
+      if (isGpuError(packed)) return packed
+      if (part.bytes === 0) return Exit.void
+      return distrustUnproven(this.driver.writeUnsafe(part.image, part.region, packed), part.image)
+    })
+
+  readonly read: Service["read"] = (
+    source: ImageLike.ImageLike,
+    first?: ElementType<ArrayBufferView> | ImageShape.RegionOptions,
+    second?: ImageShape.RegionOptions
+  ) =>
+    Effect.suspend((): Effect.Effect<never, GpuError> => {
+      const operation = "Images.read"
+      const type = typeof first === "function" ? first : undefined
+      const part = this.#part(operation, source, ImageUsage.copySrc, typeof first === "function" ? second : first)
+      if (isGpuError(part)) return part
+      const problem = type === undefined ? undefined : itemsProblem(operation, type, part.bytes)
+      if (problem !== undefined) return problem
+      return Effect.map(
+        this.#read(part),
+        (memory) => (type === undefined ? ImageArray.over(part.image.format, memory) : new type(memory)) as never
+      )
+    })
+
+  readonly readInto: Service["readInto"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.readInto"
+      const part = this.#part(operation, source, ImageUsage.copySrc, options)
+      if (isGpuError(part)) return part
+      const view = HostData.bytes(operation, target)
+      if (isGpuError(view)) return view
+      // A view of memory that is resized meanwhile has another length then.
+      const { byteLength } = view
+      const place = hostPlace(operation, part, byteLength, options)
+      if (isGpuError(place)) return place
+      return Effect.flatMap(this.#read(part), (memory) => {
+        const bytes = HostData.bytes(operation, target)
+        if (isGpuError(bytes)) return bytes
+        const changed = lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
+        if (changed !== undefined) return changed
+        const extent = rectangle(part)
+        Rectangle.copyBytes(extent, new Uint8Array(memory), Rectangle.packed(extent), bytes, place)
+        return Exit.void
+      })
+    })
+
+  readonly fill: Service["fill"] = (target, values, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.fill"
+      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      if (isGpuError(part)) return part
+      const element = elementOf(operation, part.image.format, values)
+      if (isGpuError(element)) return element
+      if (part.bytes === 0) return Exit.void
+      return distrustUnproven(this.driver.fillUnsafe(part.image, part.region, element), part.image)
+    })
+
+  readonly copy: Service["copy"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.copy"
+      const from = this.#part(operation, source, ImageUsage.copySrc, {
+        origin: options?.sourceOrigin,
+        extent: options?.extent
+      })
+      if (isGpuError(from)) return from
+      const to = this.#part(operation, target, ImageUsage.copyDst, {
+        origin: options?.targetOrigin,
+        extent: from.region.extent
+      })
+      if (isGpuError(to)) return to
+      const problem = copyProblem(operation, from, to)
+      if (problem !== undefined) return problem
+      if (from.bytes === 0) return Exit.void
+      return distrustUnproven(
+        this.driver.copyUnsafe(from.image, to.image, to.region.origin, from.region),
+        from.image,
+        to.image
+      )
+    })
+
+  readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.toBuffer"
+      const part = this.#part(operation, source, ImageUsage.copySrc, options)
+      if (isGpuError(part)) return part
+      const offset = options?.offset ?? 0
+      const problem = this.#bufferProblem(operation, target, BufferUsage.copyDst, offset, part)
+      if (problem !== undefined) return problem
+      const memory = BufferLike.deviceBuffer(target)
+      if (memory === undefined || part.bytes === 0) return Exit.void
+      return distrustUnproven(
+        this.driver.toBufferUnsafe(part.image, part.region, memory, offset),
+        part.image,
+        memory
+      )
+    })
+
+  readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
+    Effect.suspend(() => {
+      const operation = "Images.fromBuffer"
+      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      if (isGpuError(part)) return part
+      const offset = options?.offset ?? 0
+      const problem = this.#bufferProblem(operation, source, BufferUsage.copySrc, offset, part)
+      if (problem !== undefined) return problem
+      const memory = BufferLike.deviceBuffer(source)
+      if (memory === undefined || part.bytes === 0) return Exit.void
+      return distrustUnproven(
+        this.driver.fromBufferUnsafe(memory, offset, part.image, part.region),
+        part.image,
+        memory
+      )
+    })
+
+  readonly map: Service["map"] = (image, options) =>
+    Effect.gen({ self: this }, function*() {
+      const mapping = yield* ScopedMapping.register(yield* Effect.scope)
+      return yield* Effect.onExit(
+        Effect.suspend(() => this.#beginMapping(mapping, image, options)),
+        (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
+      )
+    })
+
+  readonly sampler: Service["sampler"] = (options) => {
+    const acquire = Effect.suspend((): Effect.Effect<DeviceSampler, GpuError> => {
+      const resolved = SamplerOptions.resolve(options)
+      const wrong = SamplerOptions.problem(resolved)
+      if (this.#device.status.error !== undefined) return this.#device.status.error
+      if (wrong === undefined) return this.driver.createSampler(resolved)
+      return invalidRequest("Images.sampler", wrong, "See SamplerOptions for what goes together.")
+    })
+    return Effect.acquireRelease(acquire, (sampler) => logged("A sampler", () => this.#destroySamplerUnsafe(sampler)))
+  }
+
+  readonly formats: Service["formats"] = (usage, kind) =>
+    Effect.suspend(() => {
+      const problem = this.#device.status.error ?? usageProblem("Images.formats", usage) ??
+        kindProblem("Images.formats", kind)
+      return problem ?? Exit.succeed(this.#formatsOf(usage, kind))
+    })
+
+  readonly largest: Service["largest"] = (kind) =>
+    Effect.suspend(() => {
+      const problem = this.#device.status.error ?? kindProblem("Images.largest", kind)
+      return problem ?? Exit.succeed(this.driver.largest(kind))
+    })
+
+  readonly problem: Service["problem"] = (operation, shape, format, usage) => {
+    const wrongShape = ImageShape.problem(shape)
+    if (this.#device.status.error !== undefined) return this.#device.status.error
+    if (wrongShape !== undefined) {
+      return invalidRequest(operation, wrongShape, "Make the shape with ImageShape's constructors.")
+    }
+    const wrongFormat = ImageFormat.problem(format)
+    if (wrongFormat !== undefined) {
+      return invalidRequest(operation, wrongFormat, "See ImageFormat.all for those there are.")
+    }
+    const wrongUsage = usageProblem(operation, usage)
+    if (wrongUsage !== undefined) return wrongUsage
+    const formats = this.#formatsOf(usage, shape.kind)
+    if (!formats.some((supported) => ImageFormat.equals(supported, format))) {
+      return this.#unsupported(operation, shape, format, usage, formats.length > 0)
+    }
+    return limitProblem(operation, shape, this.driver.largest(shape.kind))
+  }
+
+  readonly create: Service["create"] = (operation, shape, format, options) =>
+    Effect.uninterruptible(Effect.suspend(() => {
+      const usage = options?.usage ?? ImageUsage.defaultUsage
+      return this.problem(operation, shape, format, usage) ??
+        this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, options?.label)
+    }))
+
+  readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
+    const ended = Attachments.endAll(image, why)
+    const flushed = this.#queue.driver.flushUnsafe()
+    const destroyed = this.driver.destroyUnsafe(image)
+    if (Exit.isFailure(ended)) return ended
+    // Nothing can be submitted to a lost device, and nothing has to be.
+    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
+  }
+
+  /** Recorded dispatches may name it, and must be submitted before. */
+  readonly #destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
+    const flushed = this.#queue.driver.flushUnsafe()
+    const destroyed = this.driver.destroySamplerUnsafe(sampler)
+    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
+  }
+
+  #formatsOf(usage: ImageUsage.ImageUsage, kind: ImageShape.ImageKind): ReadonlyArray<ImageFormat.ImageFormat> {
+    const key = `${usage} ${kind}`
+    const formats = this.#formats.get(key) ?? this.driver.formats(usage, kind)
+    this.#formats.set(key, formats)
+    return formats
+  }
+
+  #unsupported(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
+    others: boolean
+  ): GpuError {
+    return makeError(
+      new Unsupported({
+        operation,
+        backend: formatDevice(this.info),
+        feature: `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
+        hint: others
+          ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
+          : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
+      })
+    )
+  }
+
+  /** An image that can be used so, and the part of it that the options name; or why not. */
+  #part(
+    operation: string,
+    like: ImageLike.ImageLike,
+    usage: ImageUsage.ImageUsage,
+    options: ImageShape.RegionOptions | undefined
+  ): Part | GpuError {
+    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info)
+    if (problem !== undefined) return problem
+    if (!ImageUsage.has(like.usage, usage)) return lacks(operation, like.usage, usage)
+    const image = ImageLike.deviceImage(like)
+    const region = ImageShape.region(image.shape, options)
+    if (typeof region === "string") {
+      return invalidRequest(operation, region, "Stay within the image, counting elements from 0.")
+    }
+    return { image, region, bytes: ImageShape.count(region) * ImageFormat.elementBytes(image.format) }
+  }
+
+  /** Checks and attaches in one step; then waits for the elements. */
+  #beginMapping(
+    mapping: ScopedMapping,
+    like: ImageLike.ImageLike,
+    options: MapOptions | undefined
+  ): Effect.Effect<MappedImage, GpuError> {
+    const operation = "Images.map"
+    const access = options?.access ?? "readwrite"
+    if (!Object.hasOwn(usageOf, access)) {
+      return invalidRequest(operation, `there is no access ${shown(access)}`, `Pass "read", "write" or "readwrite".`)
+    }
+    const part = this.#part(operation, like, usageOf[access], options)
+    if (isGpuError(part)) return part
+    const ended = mapping.problem(operation)
+    if (ended !== undefined) return ended
+    const { bytes, image, region } = part
+    const driverMapping = new ImageMapping(this.driver, this.#device.status, image, region, access)
+    const range = { from: 0, to: bytes, writes: access !== "read" }
+    // A private copy conflicts with nothing, so nobody asks for its ranges.
+    mapping.begin({ label: like.label, size: bytes }, image, new MappedRanges(), range, driverMapping)
+    const shape = ImageArray.shapeOf(image.format, image.shape.kind, region.extent)
+    return Effect.flatMap(
+      bytes === 0 ? Effect.succeed(new ArrayBuffer(0)) : driverMapping.memory,
+      (memory) => {
+        // The image may have ended while the device was busy.
+        const problem = mapping.problem(operation)
+        if (problem !== undefined) return problem
+        const data = ImageArray.over(image.format, memory)
+        const layout = StridedShape.resolve(operation, { shape }, data.length)
+        return isGpuError(layout) ? layout : Effect.succeed(new MappedImage(data, layout, mapping, region))
+      }
+    )
+  }
+
+  #read({ bytes, image, region }: Part): Effect.Effect<ArrayBuffer, GpuError> {
+    return bytes === 0 ? Effect.succeed(new ArrayBuffer(0)) : this.driver.read(image, region)
+  }
+
+  #bufferProblem(
+    operation: string,
+    buffer: BufferLike.BufferLike,
+    usage: BufferUsage.BufferUsage,
+    offset: number,
+    part: Part
+  ): GpuError | undefined {
+    const problem = BufferLike.problem(operation, buffer, this.info) ?? BufferAccess.problem(operation, buffer, usage)
+    if (problem !== undefined) return problem
+    const elementBytes = ImageFormat.elementBytes(part.image.format)
+    return BufferRange.problem(operation, buffer.size, offset, part.bytes) ??
+      (offset % elementBytes === 0 ? undefined : invalidRequest(
+        operation,
+        `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,
+        "Start the elements where one of them could lie."
+      ))
+  }
+}
+
+/** A driver error while giving back fails nobody's work: it is logged. */
+const logged = (what: string, give: () => Exit.Exit<void, GpuError>): Effect.Effect<void> =>
+  Effect.catch(
+    Effect.suspend(give),
+    (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)
+  )
+
+/** The shape's own fields alone: drivers compare and keep them. */
+const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({
+  kind,
+  width,
+  height,
+  depth,
+  layers
+})
+
+const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
+  invalidRequest(
+    operation,
+    `the image's usage ${ImageUsage.format(usage)} lacks ${ImageUsage.format(needed & ~usage)}`,
+    "Name that flag in the usage when you make the image."
+  )
+
+const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
+  const problem = ImageUsage.problem(usage)
+  return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
+}
+
+const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
+  ImageShape.kinds.includes(kind) ? undefined : invalidRequest(
+    operation,
+    `there is no image kind ${shown(kind)}`,
+    `Pass one of ${ImageShape.kinds.join(", ")}.`
+  )
+
+const limitProblem = (
+  operation: string,
+  shape: ImageShape.ImageShape,
+  largest: Omit<ImageShape.ImageShape, "kind">
+): GpuError | undefined => {
+  const beyond = ImageShape.beyond(shape, largest)
+  if (beyond === undefined) return undefined
+  const limitName = `the largest ${beyond.dimension} of a ${shape.kind} image`
+  return makeError(new LimitExceeded({ operation, requested: beyond.length, limitName, limit: beyond.most }))
+}
+
+const lengthProblem = (operation: string, bytes: number, expected: number, what: string): GpuError | undefined =>
+  bytes === expected ? undefined : invalidRequest(
+    operation,
+    `the data has ${bytes} bytes, but ${what} has ${expected}`,
+    "Pass exactly the elements of the region, or say how far apart rows and slices are."
+  )
+
+const itemsProblem = (
+  operation: string,
+  type: ElementType<ArrayBufferView>,
+  bytes: number
+): GpuError | undefined => {
+  if (!Number.isInteger(type.BYTES_PER_ELEMENT)) {
+    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
+  }
+  return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
+    "Leave the type out for an array that fits the format."
+  )
+}
+
+const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
+  if (!ImageFormat.equals(from.image.format, to.image.format)) {
+    return invalidRequest(
+      operation,
+      `the source's format ${ImageFormat.format(from.image.format)} is not the target's ${
+        ImageFormat.format(to.image.format)
+      }`,
+      "Copy between images of one format; a kernel converts."
+    )
+  }
+  const overlap = from.image === to.image && from.bytes > 0 && ImageShape.overlap(from.region, to.region.origin)
+  return overlap
+    ? invalidRequest(
+      operation,
+      `the parts at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,
+      "Copy through a second image, or parts that share no element."
+    )
+    : undefined
+}
+
+const elementOf = (
+  operation: string,
+  format: ImageFormat.ImageFormat,
+  values: number | ImageElement.ChannelValues
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const count = ImageFormat.channelCount(format)
+  const list = typeof values === "number" ? Array.from({ length: count }, () => values) : values
+  if (!Array.isArray(list) || list.length !== count || list.some((value) => typeof value !== "number")) {
+    return invalidRequest(
+      operation,
+      `the colour is no list of ${count} numbers, as ${ImageFormat.format(format)} has`,
+      "Pass one number per channel in the format's order, or one for all."
+    )
+  }
+  return encode(format, list)
+}
+
+/** A part as a rectangle of bytes. */
+const rectangle = ({ image, region: { extent } }: Part): Rectangle.Extent => [
+  extent[0] * ImageFormat.elementBytes(image.format),
+  extent[1],
+  extent[2]
+]
+
+/** Where the rows of a part lie in host data of that many bytes. */
+const hostPlace = (
+  operation: string,
+  part: Part,
+  bytes: number,
+  layout: HostLayout | undefined
+): Rectangle.Place | GpuError => {
+  const { rowPitch, slicePitch } = layout ?? {}
+  if (rowPitch === undefined && slicePitch === undefined) {
+    const extent = part.region.extent.join(" x ")
+    const problem = lengthProblem(operation, bytes, part.bytes, `a region of ${extent} elements`)
+    if (problem !== undefined) return problem
+  }
+  return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
+}
+
+/** The bytes of a part, without the gaps that host data may have. */
+const gathered = (
+  operation: string,
+  part: Part,
+  data: Uint8Array<ArrayBuffer>,
+  layout: HostLayout | undefined
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const place = hostPlace(operation, part, data.byteLength, layout)
+  if (isGpuError(place)) return place
+  if (data.byteLength === part.bytes) return data
+  const memory = HostData.allocate(part.bytes)
+  if (memory === undefined) return outOfMemory(part.bytes)
+  const packed = new Uint8Array(memory)
+  const extent = rectangle(part)
+  Rectangle.copyBytes(extent, data, place, packed, Rectangle.packed(extent))
+  return packed
+}
+
+const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {
+  read: ImageUsage.copySrc,
+  write: ImageUsage.copyDst,
+  readwrite: ImageUsage.copySrc | ImageUsage.copyDst
+}

@@ -1,0 +1,67 @@
+/**
+ * One image on a device, opaque outside the backend that made it.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import type { Attachments } from "../memory/Attachments.ts"
+
+/**
+ * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
+ * and hold leases (`PooledImage`) of an `ImagePool`. An image equals (`Equal.equals`) itself alone.
+ *
+ * **Example** (A map keyed by image)
+ *
+ * ```ts
+ * import { MutableHashMap } from "effect"
+ * import type { DeviceImage } from "effect-gpu-pool"
+ *
+ * const titles = MutableHashMap.empty<DeviceImage.DeviceImage, string>()
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class DeviceImage implements Equal.Equal {
+  /** The open device that made it, compared by identity. */
+  readonly owner: DeviceInfo
+  readonly shape: ImageShape
+  readonly format: ImageFormat
+  readonly usage: ImageUsage
+  /** What errors call it. */
+  label: string | undefined
+  /** Set by the backend when it gives the memory back. */
+  destroyed = false
+  /** False once a command on it failed: its memory may not exist, so no pool leases it again. */
+  recyclable = true
+
+  /** Mappings, which end before the image goes back. @internal */
+  attached: Attachments | undefined = undefined
+
+  constructor(
+    owner: DeviceInfo,
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) {
+    this.owner = owner
+    this.shape = shape
+    this.format = format
+    this.usage = usage
+    this.label = label
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return this === that
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this)
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * One sampler on a device, opaque outside the backend that made it.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { Resolved } from "../../domain/images/SamplerOptions.ts"
+
+/**
+ * A sampler as the driver gave it: around a GPUSampler, a cl_sampler, or the options alone. Programs get it from
+ * `Images.sampler`. A sampler equals (`Equal.equals`) itself alone.
+ *
+ * **Example** (What a sampler does)
+ *
+ * ```ts
+ * import type { DeviceSampler } from "effect-gpu-pool"
+ *
+ * const isSmooth = (sampler: DeviceSampler.DeviceSampler) => sampler.options.filter === "linear"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class DeviceSampler implements Equal.Equal {
+  /** The open device that made it, compared by identity. */
+  readonly owner: DeviceInfo
+  readonly options: Resolved
+  destroyed = false
+
+  constructor(owner: DeviceInfo, options: Resolved) {
+    this.owner = owner
+    this.options = options
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return this === that
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this)
+  }
+}

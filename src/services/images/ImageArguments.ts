@@ -1,0 +1,168 @@
+/**
+ * The images and samplers of one dispatch, checked as its buffers are.
+ *
+ * @internal
+ */
+import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import {
+  BufferReleased,
+  ForeignBuffer,
+  type GpuError,
+  invalidRequest,
+  make as makeError
+} from "../../domain/GpuError.ts"
+import * as ImageChannel from "../../domain/images/ImageChannel.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import type { ImageArg, SamplerArg } from "../../domain/KernelArgument.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import { DeviceSampler } from "./DeviceSampler.ts"
+import * as ImageLike from "./ImageLike.ts"
+
+/**
+ * In the kernel's order, each kind for itself.
+ *
+ * @internal
+ */
+export interface BoundImages {
+  readonly images: ReadonlyArray<DeviceImage>
+  readonly samplers: ReadonlyArray<DeviceSampler>
+}
+
+/**
+ * What a dispatch without images and samplers has.
+ *
+ * @internal
+ */
+export const none: BoundImages = { images: [], samplers: [] }
+
+const operation = "CommandQueue.dispatch"
+
+/**
+ * Checks images and samplers. `lost` is why the device is gone, where it is.
+ *
+ * @internal
+ */
+export const bind = (
+  kernel: Kernel,
+  args: Readonly<Record<string, unknown>>,
+  info: DeviceInfo,
+  lost: GpuError | undefined
+): BoundImages | GpuError => {
+  if (lost !== undefined) return lost
+  const images: Array<DeviceImage> = []
+  const samplers: Array<DeviceSampler> = []
+  const declared: Array<ImageArg> = []
+  for (const argument of kernel.args) {
+    const value = args[argument.name]
+    if (argument._tag === "ImageArg") {
+      const problem = imageProblem(argument, value, info)
+      if (problem !== undefined) return problem
+      declared.push(argument)
+      images.push(ImageLike.deviceImage(value as ImageLike.ImageLike))
+    } else if (argument._tag === "SamplerArg") {
+      const problem = samplerProblem(argument, value, info)
+      if (problem !== undefined) return problem
+      samplers.push(value as DeviceSampler)
+    }
+  }
+  return aliasProblem(declared, images) ?? { images, samplers }
+}
+
+const imageProblem = (argument: ImageArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
+  if (!ImageLike.isImageLike(value)) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is ${shown(value)}, no image`,
+      "Pass a lease of ImagePool.allocate, or an image of Images.make."
+    )
+  }
+  return ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value)
+}
+
+const usageProblem = ({ access, name }: ImageArg, { usage }: ImageLike.ImageLike): GpuError | undefined => {
+  const needed = access === "read" ? ImageUsage.sampled : ImageUsage.storage
+  return ImageUsage.has(usage, needed) ? undefined : invalidRequest(
+    operation,
+    `argument "${name}" has access "${access}", but the image's usage ${ImageUsage.format(usage)} lacks ` +
+      ImageUsage.format(needed),
+    "Name that flag in the usage when you make the image."
+  )
+}
+
+/** What a kernel declares of an image is compiled into it. */
+const shapeProblem = (argument: ImageArg, { format, shape }: ImageLike.ImageLike): GpuError | undefined => {
+  const { channel, format: declared, kind, name } = argument
+  if (shape.kind !== kind) {
+    return invalidRequest(
+      operation,
+      `argument "${name}" is declared as a ${kind} image, and the image is ${shape.kind}`,
+      "Declare the kind of the images that the kernel takes."
+    )
+  }
+  if (ImageChannel.of(format) !== channel) {
+    return invalidRequest(
+      operation,
+      `argument "${name}" has the channel "${channel}", but images of ${ImageFormat.format(format)} have ` +
+        `"${ImageChannel.of(format)}"`,
+      "Declare the channel, or make the image in another format."
+    )
+  }
+  return declared === undefined || ImageFormat.equals(declared, format) ? undefined : invalidRequest(
+    operation,
+    `argument "${name}" is declared as ${ImageFormat.format(declared)}, and the image is ${ImageFormat.format(format)}`,
+    "Make the image in the format that the kernel declares."
+  )
+}
+
+const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
+  if (!(value instanceof DeviceSampler)) {
+    return invalidRequest(
+      operation,
+      `argument "${name}" is ${shown(value)}, no sampler`,
+      "Pass a sampler of Images.sampler."
+    )
+  }
+  if (value.owner !== info) {
+    const [owner, expected] = [formatDevice(value.owner), formatDevice(info)]
+    return makeError(
+      new ForeignBuffer({
+        operation: `${operation}, argument "${name}"`,
+        label: undefined,
+        owner,
+        expected: owner === expected ? `another opening of ${expected}` : expected,
+        what: "sampler"
+      })
+    )
+  }
+  return value.destroyed
+    ? makeError(
+      new BufferReleased({
+        operation: `${operation}, argument "${name}"`,
+        label: undefined,
+        size: 0,
+        why: "released",
+        what: "sampler"
+      })
+    )
+    : undefined
+}
+
+/** No device lets a kernel read what it writes of an image, and WebGPU lets none write it under two names. */
+const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
+  for (let i = 1; i < images.length; i++) {
+    for (let j = 0; j < i; j++) {
+      if (images[j] !== images[i]) continue
+      const [first, second] = [declared[j]!, declared[i]!]
+      if (first.access === "read" && second.access === "read") continue
+      return invalidRequest(
+        operation,
+        `the arguments "${first.name}" and "${second.name}" are the same image and one of them is written`,
+        "Give the kernel two different images."
+      )
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,76 @@
+/**
+ * What a backend gives so that `Images.fromDriver` can build the service that programs use. Everything that arrives here
+ * is checked: right device, not released, right usage, in bounds.
+ *
+ * The calls ending in `Unsafe` take effect when called, in queue order with the commands of the device's `QueueDriver`.
+ * Data is packed: element after element, row after row, slice after slice, without gaps.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
+import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import type { Resolved } from "../../domain/images/SamplerOptions.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceSampler } from "./DeviceSampler.ts"
+
+/**
+ * The backend's side of images.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageDriver {
+  /** The largest dimensions of a kind, in elements. */
+  readonly largest: (kind: ImageKind) => Omit<ImageShape, "kind">
+  /** The formats that an image of that usage and kind can have. */
+  readonly formats: (usage: ImageUsage, kind: ImageKind) => ReadonlyArray<ImageFormat>
+  readonly create: (
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) => Effect.Effect<DeviceImage, GpuError>
+  /** Recorded commands that name it have been submitted: `Images` sees to that. A second call does nothing. */
+  readonly destroyUnsafe: (image: DeviceImage) => Exit.Exit<void, GpuError>
+  /** Copies `data` before it returns. */
+  readonly writeUnsafe: (
+    target: DeviceImage,
+    region: ImageRegion,
+    data: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
+  /** In queue order, into memory of its own. Fails also with errors of recorded work. */
+  readonly read: (source: DeviceImage, region: ImageRegion) => Effect.Effect<ArrayBuffer, GpuError>
+  /** Every element of the region becomes `element`, the bytes of one element. */
+  readonly fillUnsafe: (
+    target: DeviceImage,
+    region: ImageRegion,
+    element: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
+  /** Two images of one format; regions of one image do not overlap. */
+  readonly copyUnsafe: (
+    source: DeviceImage,
+    target: DeviceImage,
+    targetOrigin: ImageOrigin,
+    region: ImageRegion
+  ) => Exit.Exit<void, GpuError>
+  /** Packed into the buffer from `offset` on, which is a multiple of 4 and of an element's bytes. */
+  readonly toBufferUnsafe: (
+    source: DeviceImage,
+    region: ImageRegion,
+    target: DeviceBuffer,
+    offset: number
+  ) => Exit.Exit<void, GpuError>
+  readonly fromBufferUnsafe: (
+    source: DeviceBuffer,
+    offset: number,
+    target: DeviceImage,
+    region: ImageRegion
+  ) => Exit.Exit<void, GpuError>
+  readonly createSampler: (options: Resolved) => Exit.Exit<DeviceSampler, GpuError>
+  readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
+}

@@ -1,0 +1,107 @@
+/**
+ * What an operation on images takes: a lease, or a device image of its own.
+ *
+ * @since 0.1.0
+ */
+import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import {
+  BufferReleased,
+  ForeignBuffer,
+  type GpuError,
+  invalidRequest,
+  make as makeError
+} from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import { DeviceImage } from "./DeviceImage.ts"
+import { PooledImage, releasedError } from "./PooledImage.ts"
+
+/**
+ * A lease or a device image.
+ *
+ * **Example** (A step that works with and without a pool)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const pixels = (image: ImageLike.ImageLike) => Images.read(image)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageLike = PooledImage | DeviceImage
+
+/** @internal */
+export const isImageLike = (value: unknown): value is ImageLike =>
+  value instanceof PooledImage || value instanceof DeviceImage
+
+/**
+ * Why `image` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
+ *
+ * **Example** (The raw handles of a backend of your own)
+ *
+ * ```ts
+ * import { Effect, Exit } from "effect"
+ * import { GpuError, ImageLike } from "effect-gpu-pool"
+ * import type { DeviceImage, DeviceInfo } from "effect-gpu-pool"
+ *
+ * const rawImage = (image: ImageLike.ImageLike, info: DeviceInfo.DeviceInfo) =>
+ *   Effect.suspend((): Exit.Exit<DeviceImage.DeviceImage, GpuError.GpuError> => {
+ *     const problem = ImageLike.problem("MyBackend.image", image, info)
+ *     return problem === undefined ? Exit.succeed(ImageLike.deviceImage(image)) : Exit.fail(problem)
+ *   })
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const problem = (operation: string, image: ImageLike, owner: DeviceInfo): GpuError | undefined => {
+  if (image instanceof DeviceImage) {
+    if (image.owner !== owner) return foreign(operation, image, image.owner, owner)
+    const { destroyed, format, label, shape } = image
+    const size = ImageFormat.imageBytes(format, shape)
+    return destroyed
+      ? makeError(new BufferReleased({ operation, label, size, why: "released", what: "image" }))
+      : undefined
+  }
+  if (!(image instanceof PooledImage)) return noImage(operation, image)
+  if (image.list === undefined) return releasedError(operation, image)
+  const { info } = image.list.pool
+  return info === owner ? undefined : foreign(operation, image, info, owner)
+}
+
+/** Programs without types can pass anything. */
+const noImage = (operation: string, value: unknown): GpuError =>
+  invalidRequest(
+    operation,
+    `${value === null ? "null" : `a value of type ${typeof value}`} was given for an image`,
+    "Pass a lease of ImagePool.allocate, or an image of Images.make."
+  )
+
+const foreign = (operation: string, { label }: ImageLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
+  makeError(
+    new ForeignBuffer({
+      operation,
+      label,
+      owner: formatDevice(owner),
+      expected: owner.name === expected.name ? `another opening of ${formatDevice(expected)}` : formatDevice(expected),
+      what: "image"
+    })
+  )
+
+/**
+ * The device image of one that has no {@link problem}.
+ *
+ * **Example** (The usage that the image itself has)
+ *
+ * ```ts
+ * import { ImageLike } from "effect-gpu-pool"
+ *
+ * const usage = (image: ImageLike.ImageLike) => ImageLike.deviceImage(image).usage
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const deviceImage = (image: ImageLike): DeviceImage => image instanceof DeviceImage ? image : image.block!.value

@@ -1,0 +1,600 @@
+/**
+ * Images on one device: memory that kernels read by coordinates, in formats that they convert from and to.
+ *
+ * Every rule is checked once for all backends, before a driver sees anything: the right device, live images, usage,
+ * bounds, formats, overlaps, alignment. Commands run in queue order with those of `CommandQueue`; the failures of
+ * recorded ones are told by the next read or `CommandQueue.finish`. Every operation takes a lease of an `ImagePool` as
+ * well as an image of {@link make}, and a lease of a `BufferPool` wherever it takes a buffer.
+ *
+ * Data on the host is packed unless its pitches say otherwise: element after element, row after row, slice after slice.
+ * A slice is the z of a volume and the layer of an array.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type * as HostData from "../../domain/HostData.ts"
+import type { ImageArray } from "../../domain/images/ImageArray.ts"
+import type { ChannelValues } from "../../domain/images/ImageElement.ts"
+import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
+import type { ImageKind, ImageShape, RegionOptions } from "../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
+import type * as BufferLike from "../BufferLike.ts"
+import type { CommandQueue, ElementType } from "../CommandQueue.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+import type { MapAccess } from "../QueueDriver.ts"
+import { CheckedImages } from "./CheckedImages.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceSampler } from "./DeviceSampler.ts"
+import type { ImageDriver } from "./ImageDriver.ts"
+import type * as ImageLike from "./ImageLike.ts"
+import type { MappedImage } from "./MappedImage.ts"
+
+/**
+ * What a new image may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageOptions {
+  /** `ImageUsage.defaultUsage` (sampled, copySrc, copyDst) without it. */
+  readonly usage?: ImageUsage | undefined
+  /** Shows in errors. */
+  readonly label?: string | undefined
+}
+
+/**
+ * What an image made from an array may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromArrayOptions extends ImageOptions {
+  /** Items of the array per element: 1, 2 or 4; 1 without it. */
+  readonly channels?: number | undefined
+  /** Whether 8-bit and 16-bit integers stand for numbers from 0 or -1 to 1; `false` without it. */
+  readonly normalized?: boolean | undefined
+}
+
+/**
+ * How far apart rows and slices lie in data of the host, in bytes. Without them there are no gaps.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostLayout {
+  /** From a row to the next, at least the bytes of a row. */
+  readonly rowPitch?: number | undefined
+  /** From a slice to the next, whole rows. */
+  readonly slicePitch?: number | undefined
+}
+
+/**
+ * The parts of two images between which `copy` copies. Missing numbers of an origin are 0 and those of the extent 1;
+ * without an extent the part goes to the source's end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyOptions {
+  readonly sourceOrigin?: RegionOptions["origin"]
+  readonly targetOrigin?: RegionOptions["origin"]
+  readonly extent?: RegionOptions["extent"]
+}
+
+/**
+ * The part of an image that is copied to or from a buffer, and where it starts there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferOptions extends RegionOptions {
+  /** In bytes, a multiple of 4 and of an element's bytes; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * The part of an image that is mapped, and what for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MapOptions extends RegionOptions {
+  /** `"readwrite"` without it. What is mapped for `"write"` alone starts with zeros, and all of it is written back. */
+  readonly access?: MapAccess | undefined
+}
+
+/**
+ * The service: images on one device. Each backend's layer provides it.
+ *
+ * **Example** (Looking the service up once for many commands)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const clearAll = Effect.fnUntraced(function*(all: ReadonlyArray<ImageLike.ImageLike>) {
+ *   const images = yield* Images.Images
+ *   for (const image of all) yield* images.fill(image, 0)
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Images extends Context.Service<Images, {
+  /** See {@link make}. */
+  readonly make: (
+    shape: ImageShape,
+    format: ImageFormat,
+    options?: ImageOptions
+  ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
+  /** See {@link fromArray}. */
+  readonly fromArray: (
+    data: ImageArray,
+    shape: ImageShape,
+    options?: FromArrayOptions
+  ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
+  /** See {@link write}. */
+  readonly write: (
+    target: ImageLike.ImageLike,
+    data: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link read}. */
+  readonly read: {
+    (source: ImageLike.ImageLike, options?: RegionOptions): Effect.Effect<ImageArray, GpuError>
+    <A extends ArrayBufferView>(
+      source: ImageLike.ImageLike,
+      type: ElementType<A>,
+      options?: RegionOptions
+    ): Effect.Effect<A, GpuError>
+  }
+  /** See {@link readInto}. */
+  readonly readInto: (
+    source: ImageLike.ImageLike,
+    target: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link fill}. */
+  readonly fill: (
+    target: ImageLike.ImageLike,
+    values: number | ChannelValues,
+    options?: RegionOptions
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link copy}. */
+  readonly copy: (
+    source: ImageLike.ImageLike,
+    target: ImageLike.ImageLike,
+    options?: CopyOptions
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link toBuffer}. */
+  readonly toBuffer: (
+    source: ImageLike.ImageLike,
+    target: BufferLike.BufferLike,
+    options?: BufferOptions
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link fromBuffer}. */
+  readonly fromBuffer: (
+    source: BufferLike.BufferLike,
+    target: ImageLike.ImageLike,
+    options?: BufferOptions
+  ) => Effect.Effect<void, GpuError>
+  /** See {@link map}. */
+  readonly map: (
+    image: ImageLike.ImageLike,
+    options?: MapOptions
+  ) => Effect.Effect<MappedImage, GpuError, Scope.Scope>
+  /** See {@link sampler}. */
+  readonly sampler: (options?: SamplerOptions) => Effect.Effect<DeviceSampler, GpuError, Scope.Scope>
+  /** See {@link formats}. */
+  readonly formats: (usage: ImageUsage, kind: ImageKind) => Effect.Effect<ReadonlyArray<ImageFormat>, GpuError>
+  /** See {@link largest}. */
+  readonly largest: (kind: ImageKind) => Effect.Effect<Omit<ImageShape, "kind">, GpuError>
+  /**
+   * What is wrong with a new image of that shape, format and usage, or `undefined`: InvalidRequest, Unsupported,
+   * LimitExceeded or DeviceLost. For pools, which ask before they look for memory.
+   */
+  readonly problem: (
+    operation: string,
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage
+  ) => GpuError | undefined
+  /** An image without a scope, checked; uninterruptible: whoever asked sees to its `destroyUnsafe`. For pools. */
+  readonly create: (
+    operation: string,
+    shape: ImageShape,
+    format: ImageFormat,
+    options?: ImageOptions
+  ) => Effect.Effect<DeviceImage, GpuError>
+  /**
+   * Gives an image back when called, in queue order: its mappings are written back and what was recorded with it is
+   * submitted first.
+   */
+  readonly destroyUnsafe: (image: DeviceImage, why?: BufferReleased["why"]) => Exit.Exit<void, GpuError>
+  /** The device that the images are on. */
+  readonly info: DeviceInfo
+  /** The backend's side, for pools and other services over images. */
+  readonly driver: ImageDriver
+}>()("effect-gpu-pool/Images") {}
+
+/**
+ * Builds the service that programs use from a backend's driver.
+ *
+ * **Example** (The images of a backend of your own)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { CommandQueue, DeviceContext, ImageDriver } from "effect-gpu-pool"
+ *
+ * const imagesOf = (
+ *   driver: ImageDriver.ImageDriver,
+ *   device: DeviceContext.DeviceContext["Service"],
+ *   queue: CommandQueue.CommandQueue["Service"]
+ * ) => Images.fromDriver({ driver, device, queue })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromDriver = (options: {
+  readonly driver: ImageDriver
+  readonly device: DeviceContext["Service"]
+  readonly queue: CommandQueue["Service"]
+}): Images["Service"] => Images.of(new CheckedImages(options))
+
+/**
+ * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
+ * with OutOfMemory where the device has no memory for it now, with LimitExceeded beyond {@link largest}, and with
+ * Unsupported for a format that {@link formats} does not list.
+ *
+ * **Example** (A picture of one colour)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const image = yield* Images.make(ImageShape.image2d(2, 1), ImageFormat.rgba8)
+ *   yield* Images.fill(image, [1, 0.5, 0, 1])
+ *   return Array.from(yield* Images.read(image))
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [255, 128, 0, 255, 255, 128, 0, 255]
+ * ```
+ *
+ * @see pyopencl.Image
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  shape: ImageShape,
+  format: ImageFormat,
+  options?: ImageOptions
+): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
+  Images.use((images) => images.make(shape, format, options))
+
+/**
+ * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
+ * from how many items an element has, and from whether integers are normalised.
+ *
+ * **Example** (Two elements of two normalised bytes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Images.fromArray(Uint8Array.of(1, 2, 3, 4), ImageShape.image1d(2), { channels: 2, normalized: true })
+ *   .pipe(
+ *     Effect.map((image) => ImageFormat.format(image.format)),
+ *     Effect.scoped,
+ *     Effect.provide(Host.layer())
+ *   )
+ *
+ * await Effect.runPromise(program) // => "rg unorm8"
+ * ```
+ *
+ * @see pyopencl.image_from_array
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromArray = (
+  data: ImageArray,
+  shape: ImageShape,
+  options?: FromArrayOptions
+): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
+  Images.use((images) => images.fromArray(data, shape, options))
+
+/**
+ * Puts host data into an image or a part of it. The data is copied before the effect completes.
+ *
+ * **Example** (One column of a picture)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const writeColumn = (image: ImageLike.ImageLike, x: number, column: Uint8Array<ArrayBuffer>) =>
+ *   Images.write(image, column, { origin: [x], extent: [1, image.shape.height] })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const write = (
+  target: ImageLike.ImageLike,
+  data: HostData.HostData,
+  options?: RegionOptions & HostLayout
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.write(target, data, options))
+
+/**
+ * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
+ * format, or of the one that is named.
+ *
+ * **Example** (Reading the last of three elements)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3), ImageShape.image1d(3))
+ *   return yield* Images.read(image, Float32Array, { origin: [2] })
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ *
+ * Array.from(await Effect.runPromise(program)) // => [3]
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const read: {
+  (source: ImageLike.ImageLike, options?: RegionOptions): Effect.Effect<ImageArray, GpuError, Images>
+  <A extends ArrayBufferView>(
+    source: ImageLike.ImageLike,
+    type: ElementType<A>,
+    options?: RegionOptions
+  ): Effect.Effect<A, GpuError, Images>
+} = <A extends ArrayBufferView>(
+  source: ImageLike.ImageLike,
+  typeOrOptions?: ElementType<A> | RegionOptions,
+  options?: RegionOptions
+): Effect.Effect<never, GpuError, Images> =>
+  Images.use((images): Effect.Effect<never, GpuError> =>
+    images.read(source, typeOrOptions as ElementType<never>, options)
+  )
+
+/**
+ * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
+ * The target is only touched at the end, in one step, so an interrupted read leaves it as it was.
+ *
+ * **Example** (Into the middle of a larger picture)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const atlas = new Uint8Array(4096 * 4096 * 4)
+ * const place = (tile: ImageLike.ImageLike, x: number, y: number) =>
+ *   Images.readInto(tile, atlas.subarray((y * 4096 + x) * 4), { rowPitch: 4096 * 4 })
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readInto = (
+  source: ImageLike.ImageLike,
+  target: HostData.HostData,
+  options?: RegionOptions & HostLayout
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.readInto(source, target, options))
+
+/**
+ * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
+ * all. Normalised channels take 0 or -1 to 1, `srgb` ones linear values; what a channel cannot hold becomes the nearest
+ * that it can.
+ *
+ * **Example** (Clearing the upper half)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const clearUpper = (image: ImageLike.ImageLike) =>
+ *   Images.fill(image, 0, { extent: [image.shape.width, Math.floor(image.shape.height / 2)] })
+ * ```
+ *
+ * @see pyopencl.enqueue_fill_image
+ * @category accessors
+ * @since 0.1.0
+ */
+export const fill = (
+  target: ImageLike.ImageLike,
+  values: number | ChannelValues,
+  options?: RegionOptions
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fill(target, values, options))
+
+/**
+ * Copies elements between two images of one format, or between two parts of one image that share no element. The images
+ * may be of different kinds: a slice of a volume can be copied to a picture.
+ *
+ * **Example** (One layer of an array)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const layer = (frames: ImageLike.ImageLike, index: number, picture: ImageLike.ImageLike) =>
+ *   Images.copy(frames, picture, {
+ *     sourceOrigin: [0, 0, index],
+ *     extent: [frames.shape.width, frames.shape.height]
+ *   })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const copy = (
+  source: ImageLike.ImageLike,
+  target: ImageLike.ImageLike,
+  options?: CopyOptions
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.copy(source, target, options))
+
+/**
+ * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
+ *
+ * **Example** (Elements for a kernel that takes vectors)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, ImageFormat, Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const elements = Effect.fnUntraced(function*(image: ImageLike.ImageLike) {
+ *   const buffer = yield* BufferPool.allocate(ImageFormat.imageBytes(image.format, image.shape))
+ *   yield* Images.toBuffer(image, buffer)
+ *   return buffer
+ * })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const toBuffer = (
+  source: ImageLike.ImageLike,
+  target: BufferLike.BufferLike,
+  options?: BufferOptions
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.toBuffer(source, target, options))
+
+/**
+ * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
+ *
+ * **Example** (What a kernel has computed, as a picture)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import type { BufferLike } from "effect-gpu-pool"
+ *
+ * const picture = Effect.fnUntraced(function*(pixels: BufferLike.BufferLike, width: number, height: number) {
+ *   const image = yield* Images.make(ImageShape.image2d(width, height), ImageFormat.rgba8)
+ *   yield* Images.fromBuffer(pixels, image)
+ *   return image
+ * })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const fromBuffer = (
+  source: BufferLike.BufferLike,
+  target: ImageLike.ImageLike,
+  options?: BufferOptions
+): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fromBuffer(source, target, options))
+
+/**
+ * An image or a part of it as a typed array, for as long as the scope is open. When the scope closes, also by an
+ * interruption, it is written back, and the array has length 0 from then on. A release of the image ends it first.
+ *
+ * **Example** (Setting one element)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
+ *   yield* Effect.scoped(Effect.map(Images.map(image), (rows) => rows.set(-1, 1, 0)))
+ *   return Array.from(yield* Images.read(image))
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [1, 2, -1, 4]
+ * ```
+ *
+ * @see pyopencl.enqueue_map_image
+ * @category accessors
+ * @since 0.1.0
+ */
+export const map = (
+  image: ImageLike.ImageLike,
+  options?: MapOptions
+): Effect.Effect<MappedImage, GpuError, Images | Scope.Scope> => Images.use((images) => images.map(image, options))
+
+/**
+ * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.
+ *
+ * **Example** (Smooth, and repeated beyond the edges)
+ *
+ * ```ts
+ * import { Images } from "effect-gpu-pool"
+ *
+ * const tiles = Images.sampler({ addressing: "repeat", filter: "linear" })
+ * ```
+ *
+ * @see pyopencl.Sampler
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sampler = (
+  options?: SamplerOptions
+): Effect.Effect<DeviceSampler, GpuError, Images | Scope.Scope> => Images.use((images) => images.sampler(options))
+
+/**
+ * The formats that an image of that usage and kind can have on this device; none where there are no such images.
+ *
+ * **Example** (Whether kernels can write bytes from 0 to 1)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageUsage } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Images.formats(ImageUsage.storage, "2d").pipe(
+ *   Effect.map((formats) => formats.some((format) => ImageFormat.equals(format, ImageFormat.rgba8))),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => true
+ * ```
+ *
+ * @see pyopencl.get_supported_image_formats
+ * @category getters
+ * @since 0.1.0
+ */
+export const formats = (
+  usage: ImageUsage,
+  kind: ImageKind
+): Effect.Effect<ReadonlyArray<ImageFormat>, GpuError, Images> => Images.use((images) => images.formats(usage, kind))
+
+/**
+ * The largest dimensions that an image of a kind can have on this device, in elements; memory may end before.
+ *
+ * **Example** (Fitting a picture)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ *
+ * const fits = (width: number, height: number) =>
+ *   Effect.map(Images.largest("2d"), (largest) => width <= largest.width && height <= largest.height)
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const largest = (kind: ImageKind): Effect.Effect<Omit<ImageShape, "kind">, GpuError, Images> =>
+  Images.use((images) => images.largest(kind))

@@ -1,0 +1,252 @@
+/**
+ * Device memory as typed arrays of the host, for as long as a scope is open.
+ *
+ * **Details**
+ *
+ * On OpenCL the array is the driver's own mapping of the buffer, without a copy on devices that share the host's memory.
+ * Elsewhere it is a private copy, read when it is mapped and written back when it ends: WebGPU cannot map a buffer that
+ * kernels use.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as BufferRange from "../../domain/BufferRange.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as StridedShape from "../../domain/StridedShape.ts"
+import * as BufferLike from "../BufferLike.ts"
+import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { DeviceContext } from "../DeviceContext.ts"
+import { distrustUnproven } from "../memory/UnprovenMemory.ts"
+import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
+import * as BufferAccess from "./BufferAccess.ts"
+import { type Elements, MappedArray } from "./MappedArray.ts"
+import { ensureRanges } from "./MappedMemory.ts"
+import { PrivateMapping } from "./PrivateMapping.ts"
+import { type MappedPart, ScopedMapping } from "./ScopedMapping.ts"
+
+export type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
+export type { MapAccess } from "../QueueDriver.ts"
+export { type Elements, MappedArray } from "./MappedArray.ts"
+
+/**
+ * What of a buffer is mapped, and how its elements are seen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MapOptions extends StridedShape.ShapeOptions {
+  /**
+   * What the program does: `"readwrite"` without it. What is mapped for `"write"` alone is not read first: its contents are
+   * unspecified (zeros, or what was there), and all of it is written, unless strides leave elements out, which then keep
+   * their values.
+   */
+  readonly access?: MapAccess | undefined
+  /** Where to start, in bytes: a multiple of 4 and of an element's bytes; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
+ * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
+ * length is 0.
+ *
+ * What is stored into an array that was mapped for `"read"` may or may not reach the buffer, and must not be relied on.
+ *
+ * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from;
+ * the same part cannot be mapped twice where one of the two may write.
+ *
+ * Fails with BufferReleased, ForeignBuffer, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
+ * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
+ * DriverError, also for the failures of recorded work.
+ *
+ * **Example** (Changing one element in place)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   yield* Effect.scoped(Effect.gen(function*() {
+ *     const square = yield* Mapping.map(x, Float32Array, { shape: [2, 2] })
+ *     square.set(10 * square.get(1, 0), 1, 0)
+ *   }))
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [1, 2, 30, 4]
+ * ```
+ *
+ * @see pyopencl.enqueue_map_buffer
+ * @category constructors
+ * @since 0.1.0
+ */
+export const map = <A extends Elements>(
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options?: MapOptions
+): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+  Effect.gen(function*() {
+    const device = yield* DeviceContext
+    const { driver } = yield* CommandQueue
+    const mapping = yield* ScopedMapping.register(yield* Effect.scope)
+    return yield* Effect.onExit(
+      Effect.suspend(() => begin(mapping, device, driver, buffer, type, options ?? {})),
+      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
+    )
+  })
+
+/**
+ * Ends a mapping before its scope closes. A second call fails with BufferReleased; a driver that refuses, with DriverError.
+ *
+ * **Example** (Mapping one after the other in one scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Mapping } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clearFirst = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ *   for (const lease of leases) {
+ *     const mapped = yield* Mapping.map(lease, Uint32Array)
+ *     mapped.data[0] = 0
+ *     yield* Mapping.unmap(mapped)
+ *   }
+ * })
+ * ```
+ *
+ * @see pyopencl.MemoryMap.release
+ * @category resource management
+ * @since 0.1.0
+ */
+export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() => {
+    if (!(mapped instanceof MappedArray)) return noMapping(mapped)
+    return mapped.mapping.problem("Mapping.unmap") ?? mapped.mapping.endUnsafe("released")
+  })
+
+/** Programs without types can pass anything. */
+const noMapping = (value: unknown): GpuError =>
+  invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
+
+const operation = "Mapping.map"
+
+/** What was asked for, checked. */
+interface Request {
+  readonly layout: StridedShape.StridedShape
+  readonly offset: number
+  readonly bytes: number
+  readonly access: MapAccess
+}
+
+/** Checks, maps and attaches in one step; then waits for the memory. */
+const begin = <A extends Elements>(
+  mapping: ScopedMapping,
+  device: DeviceContext["Service"],
+  driver: QueueDriver,
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions
+): Effect.Effect<MappedArray<A>, GpuError> => {
+  const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+    requestOf(buffer, type, options)
+  if (isGpuError(request)) return request
+  const part: MappedPart = { label: buffer.label, size: request.bytes }
+  const ended = mapping.problem(operation)
+  if (ended !== undefined) return ended
+  const memory = BufferLike.deviceBuffer(buffer)
+  if (memory === undefined || request.bytes === 0) {
+    return Effect.succeed(new MappedArray(new type(new ArrayBuffer(0)), request.layout, mapping))
+  }
+  const { access, bytes, offset } = request
+  const ranges = ensureRanges(memory)
+  const from = memory.origin + offset
+  const range = { from, to: from + bytes, writes: access !== "read" }
+  const conflict = ranges.conflict(range)
+  if (conflict !== undefined) {
+    return invalidRequest(
+      operation,
+      `bytes ${offset} to ${offset + bytes} are mapped already, and one of the two mappings may write`,
+      "End the other mapping first: close its scope, or unmap it."
+    )
+  }
+  const mapped = driverMapping(driver, device, memory, request)
+  if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
+  mapping.begin(part, buffer, ranges, range, mapped.value)
+  return Effect.flatMap(mapped.value.memory, (contents) =>
+    // The lease may have ended while the device was busy.
+    mapping.problem(operation) ?? Effect.succeed(new MappedArray(new type(contents), request.layout, mapping)))
+}
+
+const driverMapping = (
+  driver: QueueDriver,
+  { status }: DeviceContext["Service"],
+  memory: DeviceBuffer,
+  { access, bytes, offset }: Request
+): Exit.Exit<DriverMapping, GpuError> =>
+  driver.mapUnsafe === undefined
+    ? Exit.succeed(new PrivateMapping(driver, status, { buffer: memory, offset, bytes }, access))
+    : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
+
+const requestOf = <A extends Elements>(
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions
+): Request | GpuError => {
+  const access = options.access ?? "readwrite"
+  const offset = options.offset ?? 0
+  const problem = accessProblem(access) ?? typeProblem(type) ??
+    BufferRange.offsetProblem(operation, buffer.size, offset) ?? elementProblem(offset, type)
+  if (problem !== undefined) return problem
+  const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
+  if (options.shape === undefined && !Number.isInteger(rest)) {
+    return invalidRequest(
+      operation,
+      `the ${buffer.size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass a shape, or map a Uint8Array."
+    )
+  }
+  const layout = StridedShape.resolve(operation, options, Math.floor(rest))
+  if (isGpuError(layout)) return layout
+  // Elements between those of the array are not the program's to write.
+  const needed = access === "write" && !layout.packed ? "readwrite" : access
+  const bytes = layout.span * type.BYTES_PER_ELEMENT
+  return BufferAccess.usageProblem(operation, buffer, usageOf[needed]) ??
+    BufferRange.lengthProblem(operation, buffer.size, offset, bytes) ??
+    { layout, offset, bytes, access: needed }
+}
+
+const usageOf: Readonly<Record<MapAccess, number>> = {
+  read: BufferUsage.copySrc,
+  write: BufferUsage.copyDst,
+  readwrite: BufferUsage.copySrc | BufferUsage.copyDst
+}
+
+/** Programs without types can pass anything. */
+const accessProblem = (access: MapAccess): GpuError | undefined =>
+  Object.hasOwn(usageOf, access) ? undefined : invalidRequest(
+    operation,
+    `access ${shown(access)} is none`,
+    `Pass "read", "write" or "readwrite".`
+  )
+
+const typeProblem = <A extends Elements>(type: ElementType<A>): GpuError | undefined =>
+  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? undefined : invalidRequest(
+    operation,
+    "the element type is no typed array class",
+    "Pass a class such as Float32Array."
+  )
+
+const elementProblem = <A extends Elements>(offset: number, type: ElementType<A>): GpuError | undefined =>
+  offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of a ${type.name} element`,
+    "Start at a whole number of elements."
+  )

@@ -1,0 +1,93 @@
+/**
+ * One mapping while it lasts: it ends with its scope, with the lease or buffer that is mapped, or when it is asked to,
+ * whichever comes first.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import type { MappedRange, MappedRanges } from "../../domain/MappedRanges.ts"
+import * as Attachments from "../memory/Attachments.ts"
+import type { DriverMapping } from "../QueueDriver.ts"
+
+/**
+ * What is mapped, for the errors of a late use.
+ *
+ * @internal
+ */
+export interface MappedPart {
+  readonly label: string | undefined
+  /** Bytes. */
+  readonly size: number
+}
+
+/** @internal */
+export class ScopedMapping implements Attachments.Attachment {
+  readonly #scope: Scope.Closeable
+  #part: MappedPart = { label: undefined, size: 0 }
+  /** How the mapping is undone; nothing before it begins, nor for one of no bytes. */
+  #undo: (() => Exit.Exit<void, GpuError>) | undefined = undefined
+  #ended: BufferReleased["why"] | undefined = undefined
+
+  private constructor(scope: Scope.Closeable) {
+    this.#scope = scope
+  }
+
+  /**
+   * Registers a mapping that has not begun in a scope of its own within `parent`, so that no interruption can come between
+   * its beginning and its end; it has ended already where `parent` is closed.
+   */
+  static readonly register = (parent: Scope.Scope): Effect.Effect<ScopedMapping> =>
+    Effect.suspend(() => {
+      const scope = Scope.forkUnsafe(parent)
+      const mapping = new ScopedMapping(scope)
+      return Effect.as(Scope.addFinalizerExit(scope, () => mapping.#close("scopeClosed")), mapping)
+    })
+
+  /** Begins, in the step in which the driver has mapped the range of `owner`'s memory. */
+  begin(
+    part: MappedPart,
+    owner: Attachments.Attachable,
+    ranges: MappedRanges,
+    range: MappedRange,
+    { unmapUnsafe }: DriverMapping
+  ): void {
+    this.#part = part
+    ranges.add(range)
+    Attachments.attach(owner, this)
+    this.#undo = () => {
+      ranges.remove(range)
+      Attachments.detach(owner, this)
+      return unmapUnsafe()
+    }
+  }
+
+  /** Why the mapping cannot be used, or `undefined` while it can. */
+  problem(operation: string): GpuError | undefined {
+    const why = this.#ended
+    return why === undefined
+      ? undefined
+      : makeError(new BufferReleased({ operation, ...this.#part, why, what: "mapping" }))
+  }
+
+  /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
+  readonly endUnsafe = (why: BufferReleased["why"]): Exit.Exit<void, GpuError> => {
+    if (this.#ended !== undefined) return Exit.void
+    this.#ended = why
+    const undo = this.#undo
+    this.#undo = undefined
+    // Its only finalizer is this mapping's own, which has nothing left to do.
+    Scope.closeUnsafe(this.#scope, Exit.void)
+    return undo === undefined ? Exit.void : undo()
+  }
+
+  /** A finalizer cannot fail, so a failure is logged. */
+  #close(why: BufferReleased["why"]): Effect.Effect<void> {
+    return Effect.catch(
+      this.endUnsafe(why),
+      (error) => Effect.logWarning(`Mapped memory could not be given back: ${error.message}`)
+    )
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Giving a device buffer back to its device, in queue order.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+import type { QueueDriver } from "../QueueDriver.ts"
+import * as Attachments from "./Attachments.ts"
+
+/**
+ * Ends what stands on the buffer, submits what was recorded with it, and destroys it; all in this step.
+ *
+ * @internal
+ */
+export const giveBackUnsafe = (
+  device: DeviceContext["Service"],
+  driver: QueueDriver,
+  buffer: DeviceBuffer,
+  why: BufferReleased["why"] = "released"
+): Exit.Exit<void, GpuError> => {
+  const ended = Attachments.endAll(buffer, why)
+  const flushed = driver.flushUnsafe()
+  const destroyed = device.destroyBufferUnsafe(buffer)
+  if (Exit.isFailure(ended)) return ended
+  // Nothing can be submitted to a lost device, and nothing has to be.
+  return Exit.isFailure(flushed) && device.status.error === undefined ? flushed : destroyed
+}
+
+/**
+ * What a scope's finalizer does with the outcome: a driver error while giving back fails nobody's work, it is logged.
+ *
+ * @internal
+ */
+export const logged = (given: () => Exit.Exit<void, GpuError>): Effect.Effect<void> =>
+  Effect.catch(
+    Effect.suspend(given),
+    (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
+  )

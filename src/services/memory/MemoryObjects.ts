@@ -1,0 +1,277 @@
+/**
+ * Buffers made from the program's own data, and where the memory of buffers is.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as BufferLike from "../BufferLike.ts"
+import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { DeviceContext, type HostMode } from "../DeviceContext.ts"
+import * as BufferAccess from "../mapping/BufferAccess.ts"
+import * as Mapping from "../mapping/Mapping.ts"
+import { giveBackUnsafe, logged } from "./GivingBack.ts"
+
+/**
+ * How a buffer is made of data.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromHostOptions {
+  /**
+   * `"copy"` without it: the data is copied once. `"use"` makes the data itself the buffer's memory, without a copy where
+   * the device can reach it.
+   */
+  readonly mode?: HostMode | undefined
+  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it; none is needed for what the buffer begins with. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A buffer without a pool that begins with the bytes of `data`, until the scope closes.
+ *
+ * **Details**
+ *
+ * With mode "use" (OpenCL and the host) the buffer keeps the data's ArrayBuffer for as long as it and its sub-regions
+ * live and until the commands on it have ended. What a kernel writes is there after {@link hostArray}, and what the
+ * program writes reaches the device through `Mapping.map`; at other times a device with memory of its own has another
+ * copy. The data must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer.
+ *
+ * **Gotchas**
+ *
+ * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
+ * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
+ *
+ * Fails with InvalidRequest for data without bytes, shared, detached or, in use, resizable; with LimitExceeded above
+ * `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its own; and with OutOfMemory,
+ * DeviceLost or DriverError.
+ *
+ * **Example** (A table that kernels read)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const table = yield* MemoryObjects.fromHost(Float32Array.of(0.25, 0.5, 0.25), { label: "weights" })
+ *   return [...(yield* CommandQueue.read(table, Float32Array))]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [0.25, 0.5, 0.25]
+ * ```
+ *
+ * @see pyopencl.Buffer, with COPY_HOST_PTR or USE_HOST_PTR
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromHost = (
+  data: HostData.HostData,
+  options?: FromHostOptions
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+  Effect.flatMap(DeviceContext, (device) =>
+    Effect.flatMap(CommandQueue, ({ driver }) =>
+      Effect.acquireRelease(
+        Effect.suspend(() => create(device, data, options ?? {})),
+        (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
+      )))
+
+/**
+ * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
+ * has written visible. A view of the data, not a copy.
+ *
+ * Fails with InvalidRequest for a buffer that is not made so, is mapped to be written or lacks the usage `copySrc`, or
+ * whose bytes are no whole number of elements; and as `Mapping.map`.
+ *
+ * **Example** (Letting kernels work on memory of the program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const data = new Float32Array(4)
+ * const program = Effect.gen(function*() {
+ *   const x = yield* MemoryObjects.fromHost(data, { mode: "use" })
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   const seen = yield* MemoryObjects.hostArray(x, Float32Array)
+ *   return [seen.buffer === data.buffer, ...data]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [true, 1, 2, 3, 4]
+ * ```
+ *
+ * @see pyopencl.MemoryObject.get_host_array
+ * @category accessors
+ * @since 0.1.0
+ */
+export const hostArray = <A extends Mapping.Elements>(
+  buffer: BufferLike.BufferLike,
+  type: ViewType<A>
+): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
+  Effect.flatMap(DeviceContext, (device) =>
+    Effect.suspend(() => {
+      const operation = "MemoryObjects.hostArray"
+      const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+      if (problem !== undefined) return problem
+      const view = viewOf(operation, buffer, type)
+      // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+      return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
+    }))
+
+/**
+ * A typed array class, as {@link hostArray} takes it: one that can begin anywhere in an ArrayBuffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ViewType<A extends ArrayBufferView> extends ElementType<A> {
+  new(buffer: ArrayBuffer, byteOffset?: number, length?: number): A
+}
+
+/**
+ * Where buffers are to be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MigrateOptions {
+  /** `"device"` without it. */
+  readonly to?: "device" | "host" | undefined
+  /** The contents are not needed any more, and need not move: they are unspecified afterwards. */
+  readonly contentUndefined?: boolean | undefined
+}
+
+/**
+ * Brings the memory of buffers to the device, or to the host, ahead of their use, in queue order. It changes nothing but
+ * when the data travels. On the host backend, where both are one, it does nothing.
+ *
+ * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest for
+ * a buffer that is mapped, or lacks `copyDst` while its contents may go; and with BufferReleased, ForeignBuffer,
+ * DeviceLost, OutOfMemory or DriverError.
+ *
+ * **Example** (Having the inputs there when the kernel starts)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { MemoryObjects } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const warm = (inputs: ReadonlyArray<PooledBuffer.PooledBuffer>) =>
+ *   MemoryObjects.migrate(inputs).pipe(
+ *     Effect.catchReason("GpuError", "Unsupported", () => Effect.void)
+ *   )
+ * ```
+ *
+ * @see pyopencl.enqueue_migrate_mem_objects
+ * @category accessors
+ * @since 0.1.0
+ */
+export const migrate = (
+  buffers: ReadonlyArray<BufferLike.BufferLike>,
+  options?: MigrateOptions
+): Effect.Effect<void, GpuError, DeviceContext | CommandQueue> =>
+  Effect.flatMap(
+    DeviceContext,
+    ({ info, status }) =>
+      Effect.flatMap(CommandQueue, ({ driver }) =>
+        Effect.suspend(() => {
+          const operation = "MemoryObjects.migrate"
+          const { contentUndefined = false, to = "device" } = options ?? {}
+          if (status.error !== undefined) return status.error
+          const problem = placeProblem(operation, to)
+          if (problem !== undefined) return problem
+          const memory: Array<DeviceBuffer> = []
+          for (const buffer of buffers) {
+            const problem = BufferLike.problem(operation, buffer, info) ??
+              BufferAccess.problem(operation, buffer, contentUndefined ? BufferUsage.copyDst : 0)
+            if (problem !== undefined) return problem
+            const own = BufferLike.deviceBuffer(buffer)
+            if (own !== undefined) memory.push(own)
+          }
+          if (driver.migrateUnsafe === undefined) return noMigration(operation, info)
+          return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
+        }))
+  )
+
+const create = (
+  device: DeviceContext["Service"],
+  data: HostData.HostData,
+  options: FromHostOptions
+): Effect.Effect<DeviceBuffer, GpuError> => {
+  const operation = "MemoryObjects.fromHost"
+  const { label, mode = "copy", usage = BufferUsage.defaultUsage } = options
+  if (device.status.error !== undefined) return device.status.error
+  const bytes = HostData.bytes(operation, data)
+  if (isGpuError(bytes)) return bytes
+  const problem = modeProblem(operation, mode, bytes) ??
+    BufferRequest.emptyProblem(operation, bytes.byteLength) ??
+    BufferRequest.usageProblem(operation, usage) ??
+    BufferRequest.limitProblem(operation, bytes.byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
+  return problem ?? device.createFromHost(bytes, mode, usage, label)
+}
+
+/** Programs without types can pass anything. */
+const modeProblem = (operation: string, mode: HostMode, data: Uint8Array<ArrayBuffer>): GpuError | undefined => {
+  if (mode === "copy") return undefined
+  if (mode !== "use") {
+    return invalidRequest(operation, `the mode ${shown(mode)} is none`, `Pass "copy" or "use".`)
+  }
+  return HostData.pinProblem(operation, data.buffer) ?? (data.byteOffset % 8 === 0 ? undefined : invalidRequest(
+    operation,
+    `the data begins at byte ${data.byteOffset} of its ArrayBuffer`,
+    "Memory of a device holds elements of 8 bytes too: begin at a multiple of 8, or let it be copied."
+  ))
+}
+
+const viewOf = <A extends ArrayBufferView>(
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  type: ViewType<A>
+): A | GpuError => {
+  const memory = BufferLike.deviceBuffer(buffer)
+  const data = memory?.root.pinned
+  if (memory === undefined || data === undefined) {
+    return invalidRequest(
+      operation,
+      "the buffer has no memory of the program",
+      `Make it by MemoryObjects.fromHost with mode "use", or read it by CommandQueue.read.`
+    )
+  }
+  const itemSize: unknown = type?.BYTES_PER_ELEMENT
+  if (typeof itemSize === "number" && memory.size % itemSize === 0 && memory.origin % itemSize === 0) {
+    return new type(data.buffer, data.byteOffset + memory.origin, memory.size / itemSize)
+  }
+  return invalidRequest(
+    operation,
+    `the ${memory.size} bytes are no whole number of elements of ${
+      typeof type === "function" ? type.name : shown(type)
+    }`,
+    "Pass a typed array class that fits, such as Uint8Array."
+  )
+}
+
+/** Programs without types can pass anything. */
+const placeProblem = (operation: string, to: string): GpuError | undefined =>
+  to === "device" || to === "host"
+    ? undefined
+    : invalidRequest(operation, `${shown(to)} is no place`, `Pass "device" or "host".`)
+
+const noMigration = (operation: string, { backend }: DeviceInfo): GpuError =>
+  makeError(
+    new Unsupported({
+      operation,
+      backend,
+      feature: "moving memory ahead of its use",
+      hint: "The driver moves it when it is used: leave the call out."
+    })
+  )

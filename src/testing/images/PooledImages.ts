@@ -1,0 +1,153 @@
+/**
+ * Pooled images on a device: what a pool promises about images depends on the driver's queue order and its memory.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import * as CommandQueue from "../../services/CommandQueue.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as ImageLike from "../../services/images/ImageLike.ts"
+import * as ImagePool from "../../services/images/ImagePool.ts"
+import * as Images from "../../services/images/Images.ts"
+import * as PooledImage from "../../services/images/PooledImage.ts"
+import { type ConformanceTest, expectInvariants, inGroup, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { expectNoFailure, interruptedAt } from "../Interruption.ts"
+
+const test = inGroup("image pool")
+
+const shape = ImageShape.image2d(8, 4)
+const bytes = 8 * 4 * 4
+const usage = ImageUsage.copySrc | ImageUsage.copyDst
+
+const lease = (pool: ImagePool.Pool) => pool.allocate(shape, ImageFormat.rgba8, { usage })
+
+/** A pool that is closed before the counters of the device are looked at. */
+const onPool = (
+  options: ImagePool.ImagePoolOptions,
+  body: (pool: ImagePool.Pool) => Effect.Effect<void, unknown, TestServices>
+): Effect.Effect<void, unknown, TestServices> =>
+  Effect.gen(function*() {
+    const { driverObjects } = yield* DeviceContext
+    const before = driverObjects.liveByKind["image"] ?? 0
+    yield* Effect.scoped(Effect.gen(function*() {
+      const pool = yield* ImagePool.make(options)
+      yield* Effect.scoped(body(pool))
+      const stats = yield* pool.stats
+      expectInvariants(stats)
+      Expect.equal("leases after the test", stats.activeBlocks, 0)
+      Expect.equal("failed releases", stats.releaseFailures, 0)
+      Expect.equal("images alive", (driverObjects.liveByKind["image"] ?? 0) - before, stats.managedBlocks)
+    }))
+    Expect.equal("images after the pool", driverObjects.liveByKind["image"] ?? 0, before)
+  })
+
+const all = (byte: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes).fill(byte)
+
+/** The first owner's copy is recorded, and perhaps no more, when the second one writes. */
+const recycledInOrder = onPool({}, (pool) =>
+  Effect.gen(function*() {
+    const out = yield* BufferPool.allocate(bytes)
+    for (let turn = 1; turn <= 20; turn++) {
+      yield* Effect.scoped(Effect.gen(function*() {
+        const image = yield* lease(pool)
+        yield* Images.write(image, all(turn))
+        yield* Images.toBuffer(image, out)
+      }))
+      yield* pool.use(shape, ImageFormat.rgba8, (image) => Images.fill(image, 1), { usage })
+      Expect.numbers(`turn ${turn}`, yield* CommandQueue.read(out, Uint8Array), all(turn))
+    }
+    const { hits, misses } = yield* pool.stats
+    Expect.same("hits and misses", [hits, misses], [39, 1])
+  }))
+
+const cleared = onPool({ clear: "acquire" }, (pool) =>
+  Effect.gen(function*() {
+    const contents = Effect.scoped(Effect.gen(function*() {
+      const image = yield* lease(pool)
+      const found = yield* Images.read(image, Uint8Array)
+      yield* Images.fill(image, 1)
+      return found
+    }))
+    for (const when of ["a fresh one", "a recycled one", "once more"]) Expect.numbers(when, yield* contents, all(0))
+  }))
+
+const separate = onPool({}, (pool) =>
+  Effect.gen(function*() {
+    yield* Effect.scoped(lease(pool))
+    yield* pool.allocate(ImageShape.image2d(4, 8), ImageFormat.rgba8, { usage })
+    yield* pool.allocate(shape, ImageFormat.make("rgba", "uint8"), { usage })
+    yield* pool.allocate(shape, ImageFormat.rgba8, { usage: usage | ImageUsage.sampled })
+    Expect.equal("hits of other kinds", (yield* pool.stats).hits, 0)
+    yield* lease(pool)
+    Expect.equal("hits of the same", (yield* pool.stats).hits, 1)
+  }))
+
+const released = onPool({}, (pool) =>
+  Effect.gen(function*() {
+    const image = yield* lease(pool)
+    yield* Images.fill(image, 1)
+    yield* PooledImage.release(image)
+    const next = yield* lease(pool)
+    const uses: ReadonlyArray<Effect.Effect<unknown, GpuError, Images.Images | Scope.Scope>> = [
+      Images.fill(image, 0),
+      Images.read(image),
+      Images.map(image),
+      Images.copy(image, next),
+      PooledImage.release(image)
+    ]
+    for (const use of uses) yield* Expect.failsWith("a use of a lease that has ended", use, "BufferReleased")
+    const foreign = Effect.scoped(Effect.flatMap(ImagePool.make({ maxBytes: bytes - 1 }), lease))
+    yield* Expect.failsWith("an image over the limit", foreign, "LimitExceeded")
+  }))
+
+const givenBack = onPool({}, (pool) =>
+  Effect.gen(function*() {
+    const out = yield* BufferPool.allocate(bytes)
+    yield* Effect.scoped(Effect.gen(function*() {
+      const image = yield* lease(pool)
+      yield* Images.fill(image, 1)
+      yield* Images.toBuffer(image, out)
+    }))
+    yield* pool.freeHeld
+    Expect.equal("images of the pool", (yield* pool.stats).managedBlocks, 0)
+    yield* CommandQueue.finish
+  }))
+
+const underLimit = onPool({ maxBytes: 3 * bytes }, (pool) =>
+  Effect.gen(function*() {
+    yield* Effect.scoped(Effect.all([lease(pool), lease(pool)]))
+    const wide = yield* pool.allocate(ImageShape.image2d(16, 4), ImageFormat.rgba8, { usage })
+    Expect.equal("images that went for it", (yield* pool.stats).driverFrees, 1)
+    yield* Images.fill(wide, 1)
+    yield* lease(pool)
+    yield* Expect.failsWith("one more", lease(pool), "OutOfMemory")
+    Expect.equal("its usage", ImageLike.deviceImage(wide).usage, usage)
+  }))
+
+const interrupted = onPool({ clear: "acquire" }, (pool) =>
+  Effect.gen(function*() {
+    const life = Effect.scoped(Effect.flatMap(lease(pool), (image) => Images.read(image)))
+    for (let at = 0; at < 60; at++) {
+      expectNoFailure(`a life, interrupted at step ${at}`, yield* interruptedAt(life, at))
+      if (at % 2 === 0) yield* pool.freeHeld
+    }
+    yield* life
+  }))
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("an image is recycled after what its last owner recorded", recycledInOrder),
+  test("a pool that clears hands out zeros", cleared),
+  test("only images of one shape, format and usage stand for each other", separate, { counting: true }),
+  test("a lease that has ended is of no use, and harms no other", released, { counting: true }),
+  test("what is given back may still be in use by the device", givenBack, { counting: true }),
+  test("a limit costs held images, then the request", underLimit, { counting: true }),
+  test("nothing is lost wherever a life is interrupted", interrupted, { counting: true, interrupts: true })
+]

@@ -1,0 +1,61 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { describeWith } from "../support/required.ts"
+
+/** Those whose programs allocate; what needs no memory of a pool's own is the same on any. */
+const groups = [
+  "transfers",
+  "copies and fills",
+  "kernels",
+  "queue order",
+  "random commands",
+  "pool",
+  "ownership",
+  "waiting",
+  "pressure",
+  "tenants",
+  "interruption",
+  "arrays"
+]
+
+const onSvm = (options: Svm.AllocatorOptions) => (test: Conformance.ConformanceTest): Conformance.ConformanceTest => ({
+  ...test,
+  run: Effect.flatMap(Effect.serviceOption(OpenCl.OpenCl), (cl) =>
+    Effect.provideService(
+      test.run,
+      Conformance.allocator,
+      Layer.provide(Svm.allocatorLayer(options), Layer.succeed(OpenCl.OpenCl, Option.getOrThrow(cl)))
+    ))
+})
+
+const suite = Conformance.tests.filter(({ group }) => groups.includes(group))
+
+let allocations = 0
+
+// a small cache, so that filling it does not take hundreds of compilations
+const layer = Layer.unwrap(Effect.map(OpenCl.load(), (api) =>
+  OpenCl.layerFrom({
+    ...api,
+    clSVMAlloc: (...args) => {
+      allocations += 1
+      return api.clSVMAlloc(...args)
+    }
+  }, { kernelCacheCapacity: 4 })))
+
+describeWith(["opencl"], "Shared virtual memory conforms", () => {
+  afterAll(() => {
+    assert.isAbove(allocations, 2 * suite.length, "the tests did not run on it")
+  })
+
+  describe("of coarse grain", () => {
+    Conformance.register({ describe, it, afterAll }, layer, suite.map(onSvm({})), { workScale: 0.2 })
+  })
+
+  describe("of fine grain", () => {
+    Conformance.register({ describe, it, afterAll }, layer, suite.map(onSvm({ grain: "fine" })), { workScale: 0.2 })
+  })
+})

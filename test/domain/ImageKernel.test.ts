@@ -1,0 +1,144 @@
+/** Definitions of kernels that take images and samplers. */
+import { assert, describe, it } from "@effect/vitest"
+import type { DeviceInfo, ImageLimits } from "../../src/domain/DeviceInfo.ts"
+import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ImageArg, type KernelArgument, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as KernelSupport from "../../src/domain/KernelSupport.ts"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
+
+const kernel = (...args: ReadonlyArray<KernelArgument>): Kernel.Kernel => Kernel.make({ name: "k", args, body: {} })
+
+const refusal = (bad: Kernel.Kernel): string => {
+  const error = Kernel.check(bad)
+  assert.strictEqual(error?.reason._tag, "InvalidRequest")
+  return error?.message ?? ""
+}
+
+/** A good argument with one thing changed to what the types forbid. */
+const changed = (change: object): ImageArg => ({ ...ImageArg("x"), ...change })
+
+const device = (images: ImageLimits | undefined): DeviceInfo => ({
+  backend: "opencl",
+  name: "a device",
+  vendor: "",
+  driver: "",
+  limits: {
+    maxBufferSize: 1024,
+    maxBindingSize: 1024,
+    granularity: 1,
+    regionAlignment: 4,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 64,
+    maxVectorArguments: 2,
+    images
+  },
+  dtypes: new Set(["f32"])
+})
+
+describe("KernelArgument.ImageArg", () => {
+  it("is a two-dimensional image of floats to read, unless it says otherwise", () => {
+    assert.deepStrictEqual(ImageArg("x"), {
+      _tag: "ImageArg",
+      name: "x",
+      access: "read",
+      kind: "2d",
+      channel: "float",
+      format: undefined
+    })
+  })
+
+  it("has the channel of its format", () => {
+    for (const format of ImageFormat.all) {
+      const argument = ImageArg("x", { access: "write", format })
+      assert.strictEqual(argument.channel, ImageChannel.of(format))
+      assert.isUndefined(Kernel.check(kernel(argument)))
+    }
+  })
+
+  it("throws for nothing that a program without types may pass", () => {
+    for (const format of [null, 3, "rgba8", {}, { order: "rgba" }, { order: "toString", type: "constructor" }]) {
+      assert.include(refusal(kernel(ImageArg("x", { format: format as never }))), "there is no format")
+    }
+  })
+})
+
+describe("Kernel.check of images", () => {
+  it("takes every kind, channel and access", () => {
+    for (const kind of ["1d", "1dArray", "2d", "2dArray", "3d"] as const) {
+      for (const channel of ["float", "int", "uint"] as const) {
+        assert.isUndefined(Kernel.check(kernel(ImageArg("x", { kind, channel }), SamplerArg("s"))))
+      }
+    }
+  })
+
+  it.each([
+    ["an unknown access", { access: "readwrite" }, `the access "readwrite" of image "x"`],
+    ["an unknown kind", { kind: "cube" }, `the kind "cube"`],
+    ["an unknown channel", { channel: "double" }, `the channel "double"`],
+    ["no kind", { kind: undefined }, "the kind undefined"],
+    ["writing without a format", { access: "write" }, `the format of image "x" in kernel "k" is missing`],
+    ["an order that goes with no such type", { format: { order: "rgb", type: "float32" } }, "does not go with"],
+    ["a channel that the format has not", { channel: "int", format: ImageFormat.rgba8 }, `say "float"`]
+  ])("refuses %s", (_, change, message) => {
+    assert.include(refusal(kernel(changed(change))), message)
+  })
+
+  it("refuses a name twice, and names that a language needs", () => {
+    assert.include(refusal(kernel(ImageArg("x"), SamplerArg("x"))), `the name "x" is taken`)
+    assert.include(refusal(kernel(VectorArg("f32", "x"), ImageArg("x_length"))), "x_length")
+    for (const name of ["sampler", "texture_2d", "rgba8unorm", "write", "image2d_t", "sampler_t", "a__b", "i"]) {
+      assert.include(refusal(kernel(SamplerArg(name))), `"${name}"`)
+      assert.include(refusal(kernel(ImageArg(name))), `"${name}"`)
+    }
+  })
+
+  it("is no element type, itemwise vector or scalar of work", () => {
+    assert.include(refusal({ ...kernel(ImageArg("x")), itemwise: ["x"] }), "itemwise")
+    assert.include(refusal({ ...kernel(ImageArg("x")), workPerItem: "x" }), "workPerItem")
+  })
+})
+
+describe("KernelSupport.problem of images", () => {
+  const limits: ImageLimits = { maxReadImages: 2, maxWriteImages: 1, maxSamplers: 1 }
+  const reads = [ImageArg("a"), ImageArg("b")]
+  const write = ImageArg("y", { access: "write", format: ImageFormat.rgba8 })
+
+  it("is none within the limits", () => {
+    const full = kernel(...reads, write, SamplerArg("s"), ScalarArg("f32", "c"))
+    assert.isUndefined(KernelSupport.problem(full, device(limits)))
+    assert.isUndefined(KernelSupport.problem(kernel(ScalarArg("f32", "c")), device(undefined)))
+  })
+
+  it.each([
+    ["maxReadImages", kernel(...reads, ImageArg("c"))],
+    ["maxWriteImages", kernel(write, { ...write, name: "z" })],
+    ["maxSamplers", kernel(SamplerArg("s"), SamplerArg("t"))]
+  ])("is LimitExceeded over %s", (limitName, over) => {
+    const problem = KernelSupport.problem(over, device(limits))
+    assert.strictEqual(problem?.reason._tag, "LimitExceeded")
+    assert.include(problem?.message, limitName)
+  })
+
+  it("is Unsupported where there are no images", () => {
+    for (const argument of [ImageArg("x"), SamplerArg("s")]) {
+      const problem = KernelSupport.problem(kernel(argument), device(undefined))
+      assert.strictEqual(problem?.reason._tag, "Unsupported")
+      assert.include(problem?.message, "images in kernels on a device")
+    }
+  })
+})
+
+describe("kernels made of expressions", () => {
+  it("refuse images and samplers, which no expression can name", () => {
+    const args = [VectorArg("f32", "y", { access: "read" }), ImageArg("x") as never]
+    const elementwise = ElementwiseKernel.make({ name: "k", args, outputs: () => ({}) })
+    assert.include(refusal(elementwise), `argument "x" is an image or a sampler`)
+    const options = { name: "k", args, map: () => Expr.constant("f32", 1), combine: Expr.add, neutral: 0 } as const
+    for (const { problem } of [ReductionKernel.make(options), ScanKernel.make(options)]) {
+      assert.include(problem?.message, `argument "x" is an image or a sampler`)
+    }
+  })
+})

@@ -1,0 +1,112 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as fc from "fast-check"
+import * as ImageArray from "../../src/domain/images/ImageArray.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+
+const length = fc.integer({ min: 1, max: 5 })
+
+const anyShape = fc.tuple(fc.constantFrom(...ImageShape.kinds), length, length, length).map(([kind, x, y, z]) => {
+  switch (kind) {
+    case "1d":
+      return ImageShape.image1d(x)
+    case "1dArray":
+      return ImageShape.image1dArray(x, z)
+    case "2d":
+      return ImageShape.image2d(x, y)
+    case "2dArray":
+      return ImageShape.image2dArray(x, y, z)
+    case "3d":
+      return ImageShape.image3d(x, y, z)
+  }
+})
+
+const triple = fc.tuple(
+  fc.integer({ min: -1, max: 6 }),
+  fc.integer({ min: -1, max: 6 }),
+  fc.integer({ min: -1, max: 6 })
+)
+
+/** The elements of a region, by their places. */
+const places = ({ extent, origin }: ImageShape.ImageRegion): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (let z = 0; z < extent[2]; z++) {
+    for (let y = 0; y < extent[1]; y++) {
+      for (let x = 0; x < extent[0]; x++) found.add(`${origin[0] + x} ${origin[1] + y} ${origin[2] + z}`)
+    }
+  }
+  return found
+}
+
+describe("ImageShape", () => {
+  it("has no fault in what its constructors make", () =>
+    fc.assert(fc.property(anyShape, (shape) => {
+      strictEqual(ImageShape.problem(shape), undefined)
+      strictEqual(places(ImageShape.whole(shape)).size, ImageShape.elements(shape))
+    })))
+
+  it("finds fault with lengths that are none, and with dimensions that a kind lacks", () => {
+    for (const width of [0, -1, 1.5, NaN, Infinity, 2 ** 53]) {
+      assert.include(ImageShape.problem(ImageShape.image1d(width)), "width")
+    }
+    assert.include(ImageShape.problem({ ...ImageShape.image1d(4), height: 2 }), "height 2")
+    assert.include(ImageShape.problem({ ...ImageShape.image2d(4, 2), layers: 2 }), "layers 2")
+    assert.include(ImageShape.problem({ ...ImageShape.image2dArray(4, 2, 2), depth: 3 }), "depth 3")
+    assert.include(ImageShape.problem({ ...ImageShape.image3d(4, 2, 2), layers: 3 }), "layers 3")
+    assert.include(ImageShape.problem({ ...ImageShape.image1d(4), kind: "4d" as "3d" }), "4d")
+    assert.isString(ImageShape.problem(undefined as unknown as ImageShape.ImageShape))
+    assert.isString(ImageShape.problem(ImageShape.image3d(2 ** 20, 2 ** 20, 2 ** 20)))
+  })
+
+  it("accepts exactly the parts within an image", () =>
+    fc.assert(
+      fc.property(anyShape, triple, triple, (shape, origin, extent) => {
+        const region = ImageShape.region(shape, { origin, extent })
+        const most = ImageShape.extent(shape)
+        const within = origin.every((start, axis) => start >= 0 && start + extent[axis]! <= most[axis]!) &&
+          extent.every((count) => count >= 0)
+        strictEqual(typeof region !== "string", within, String(JSON.stringify(region)))
+        if (typeof region !== "string") deepStrictEqual(region, { origin, extent })
+      }),
+      { numRuns: 2000 }
+    ))
+
+  it("takes whatever a program without types passes", () => {
+    const shape = ImageShape.image2d(4, 3)
+    deepStrictEqual(ImageShape.region(shape, JSON.parse(`{"origin":null,"extent":null}`)), ImageShape.whole(shape))
+    for (const origin of [5, {}, "12", [5n], [Symbol("x")], [Object.create(null)], ["1", "1"]] as Array<never>) {
+      assert.isString(ImageShape.region(shape, { origin }))
+      assert.isString(ImageShape.region(shape, { extent: origin }))
+    }
+    assert.isString(ImageShape.region(shape, { extent: JSON.parse("[]") }))
+  })
+
+  it("fills up what options leave out", () => {
+    const shape = ImageShape.image3d(4, 5, 6)
+    deepStrictEqual(ImageShape.region(shape, undefined), ImageShape.whole(shape))
+    deepStrictEqual(ImageShape.region(shape, { origin: [1, 2] }), { origin: [1, 2, 0], extent: [3, 3, 6] })
+    deepStrictEqual(ImageShape.region(shape, { extent: [2] }), { origin: [0, 0, 0], extent: [2, 1, 1] })
+    deepStrictEqual(ImageShape.region(shape, { origin: [4, 5, 6] }), { origin: [4, 5, 6], extent: [0, 0, 0] })
+  })
+
+  it("tells parts that share an element from those that do not", () =>
+    fc.assert(fc.property(triple, triple, triple, (extent, one, other) => {
+      const lengths = extent.map((count) => Math.max(1, count)) as [number, number, number]
+      const shared = [...places({ origin: one, extent: lengths })].some((place) =>
+        places({ origin: other, extent: lengths }).has(place)
+      )
+      strictEqual(ImageShape.overlap({ origin: one, extent: lengths }, other), shared)
+    })))
+})
+
+describe("ImageArray", () => {
+  it("has as many items as an image, in the shape of its kind", () =>
+    fc.assert(fc.property(anyShape, fc.constantFrom(...ImageFormat.all), (shape, format) => {
+      const bytes = ImageFormat.imageBytes(format, shape)
+      const array = ImageArray.over(format, new ArrayBuffer(bytes))
+      strictEqual(array.length, ImageShape.elements(shape) * ImageFormat.itemCount(format))
+      const lengths = ImageArray.shapeOf(format, shape.kind, ImageShape.extent(shape))
+      strictEqual(lengths.reduce((product, each) => product * each, 1), array.length)
+    })))
+})

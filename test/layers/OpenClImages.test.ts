@@ -1,0 +1,217 @@
+/** Images through the functions of OpenCL: what is called, what is given back, and what becomes of refusals. */
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import { OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
+import { onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { answering } from "../support/watchedOpenCl.ts"
+
+const CL_DEVICE_TYPE = 0x1000
+const CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010
+const CL_DEVICE_IMAGE_SUPPORT = 0x1016
+const CL_DEVICE_VERSION = 0x102f
+
+const picture = (usage?: ImageUsage.ImageUsage) =>
+  Images.make(ImageShape.image2d(3, 2), ImageFormat.rgba8, { label: "picture", usage })
+
+describeWith(["opencl"], "OpenCL images", () => {
+  it.effect("are what the driver says they are", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const image = yield* Images.make(ImageShape.image2dArray(3, 2, 4), ImageFormat.make("bgra", "unorm8"))
+        const { rowPitch = 0, slicePitch = 0, ...info } = yield* OpenClImageInfo.info(image)
+        deepStrictEqual(info, {
+          format: { order: "bgra", type: "unorm8" },
+          elementSize: 4,
+          width: 3,
+          height: 2,
+          depth: 0,
+          arraySize: 4,
+          buffer: 0n,
+          mipLevels: 0,
+          samples: 0
+        })
+        assert.isAtLeast(rowPitch, 12)
+        assert.isAtLeast(slicePitch, 24)
+        const memory = yield* OpenClMemory.info(image)
+        strictEqual(memory.type, "CL_MEM_OBJECT_IMAGE2D_ARRAY")
+        strictEqual(typeof (yield* OpenClImageInfo.handle(image)), "bigint")
+      })
+    ))
+
+  it.effect("have samplers that are what the driver says they are", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const sampler = yield* Images.sampler({ addressing: "mirroredRepeat", filter: "linear" })
+        const { context: _, referenceCount, ...info } = yield* OpenClImageInfo.samplerInfo(sampler)
+        deepStrictEqual(info, { addressing: "mirroredRepeat", filter: "linear", normalizedCoordinates: true })
+        strictEqual(referenceCount, 1)
+        strictEqual(typeof (yield* OpenClImageInfo.samplerHandle(sampler)), "bigint")
+        strictEqual(watched.count("clCreateSamplerWithProperties"), 1)
+        const ended = yield* Effect.scoped(Images.sampler())
+        strictEqual(yield* reasonOf(OpenClImageInfo.samplerHandle(ended)), "BufferReleased")
+        for (const none of [null, {}, 5] as Array<never>) {
+          strictEqual(yield* reasonOf(OpenClImageInfo.samplerInfo(none)), "InvalidRequest")
+        }
+      })
+    ))
+
+  it.effect("have samplers of the older function on OpenCL 1.2", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          for (const addressing of ["clampToEdge", "clampToBorder", "repeat", "none"] as const) {
+            yield* Images.sampler({ addressing })
+          }
+          strictEqual(watched.count("clCreateSampler"), 4)
+          strictEqual(watched.count("clCreateSamplerWithProperties"), 0)
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.2 test") })
+    ))
+
+  it.effect("are unsupported by name on a device without them", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          deepStrictEqual(yield* Images.formats(ImageUsage.sampled, "2d"), [])
+          const error = yield* Effect.flip(picture())
+          strictEqual(error.reason._tag, "Unsupported")
+          assert.include(error.message, "buffer")
+          strictEqual(yield* reasonOf(Images.sampler()), "Unsupported")
+          strictEqual(watched.count("clCreateImage"), 0)
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_IMAGE_SUPPORT, 0) })
+    ))
+
+  it.effect("are unsupported on OpenCL 1.1, whose functions for them are others", () =>
+    onDevice(
+      () => Effect.map(reasonOf(picture()), (reason) => strictEqual(reason, "Unsupported")),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 test") })
+    ))
+
+  it.effect.each([-4, -5, -6, -40, -61])("are OutOfMemory when the driver answers %i", (code) =>
+    onDevice(
+      () => Effect.map(reasonOf(picture()), (reason) => strictEqual(reason, "OutOfMemory")),
+      () => ({ clCreateImage: (_context, _flags, _format, _description, _host, out) => setCode(out, code) })
+    ))
+
+  it.effect("are LimitExceeded when the driver says that they are more than a buffer can have", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(picture())
+          strictEqual(error.reason._tag, "LimitExceeded")
+          assert.include(error.message, "maxBufferSize = 8")
+        }),
+      (api) => ({
+        clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8n),
+        clCreateImage: (_context, _flags, _format, _description, _host, out) => setCode(out, -61)
+      })
+    ))
+
+  it.effect("are a DriverError, with the call, when the driver refuses for another reason", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(picture())
+          strictEqual(error.reason._tag, "DriverError")
+          assert.include(error.message, "clCreateImage")
+        }),
+      () => ({ clCreateImage: (_context, _flags, _format, _description, _host, out) => setCode(out, -30) })
+    ))
+
+  it.effect("are taken at once: told so on a processor, touched elsewhere", () =>
+    Effect.gen(function*() {
+      yield* onDevice((watched) =>
+        Effect.gen(function*() {
+          yield* picture()
+          strictEqual(watched.count("clEnqueueMigrateMemObjects"), 0)
+        })
+      )
+      yield* onDevice(
+        (watched) =>
+          Effect.gen(function*() {
+            yield* picture()
+            strictEqual(watched.count("clEnqueueMigrateMemObjects"), 1)
+          }),
+        (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_TYPE, 4n) })
+      )
+    }))
+
+  it.effect("leave nothing behind when the touch is refused", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          const { driverObjects } = yield* DeviceContext
+          strictEqual(yield* reasonOf(picture()), "OutOfMemory")
+          strictEqual(driverObjects.liveByKind.image ?? 0, 0)
+          strictEqual(watched.count("clReleaseMemObject"), 1)
+        }),
+      (api) => ({
+        clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_TYPE, 4n),
+        clEnqueueMigrateMemObjects: () => -4
+      })
+    ))
+
+  it.effect("are not trusted again after a command that was refused for want of memory", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const image = yield* picture()
+          strictEqual(yield* reasonOf(Images.write(image, new Uint8Array(24))), "OutOfMemory")
+          assert.isFalse(image.recyclable)
+        }),
+      () => ({ clEnqueueWriteImage: () => -4 })
+    ))
+
+  it.effect("are given back with the layer when their scope is longer", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const images = yield* Images.Images
+        const made = yield* images.create("a test", ImageShape.image2d(3, 2), ImageFormat.rgba8)
+        assert.isFalse(made.destroyed)
+        yield* images.fill(made, 1)
+        const sampler = images.driver.createSampler({
+          addressing: "repeat",
+          filter: "nearest",
+          normalizedCoordinates: true
+        })
+        assert.isTrue(Exit.isSuccess(sampler))
+      })
+    ))
+
+  it.effect("are filled by the driver, rounded although PoCL cuts off", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const image = yield* picture()
+        yield* Images.fill(image, [0.25, 0.5, 0.75, 1])
+        deepStrictEqual(Array.from(yield* Images.read(image)).slice(0, 4), [64, 128, 191, 255])
+        strictEqual(watched.count("clEnqueueFillImage"), 1)
+        strictEqual(watched.count("clEnqueueWriteImage"), 0)
+      })
+    ))
+
+  it.effect("of PoCL with one half per element are not for its kernels, which read other numbers", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const half = ImageFormat.make("r", "float16")
+        const has = (usage: ImageUsage.ImageUsage) =>
+          Effect.map(
+            Images.formats(usage, "2d"),
+            (formats) => formats.some((format) => ImageFormat.equals(format, half))
+          )
+        deepStrictEqual(
+          [yield* has(ImageUsage.sampled), yield* has(ImageUsage.storage), yield* has(ImageUsage.copySrc)],
+          [false, false, true]
+        )
+        yield* CommandQueue.finish
+      }), (api) => ({ clGetPlatformInfo: answering(api.clGetPlatformInfo, 0x0902, "Portable Computing Language") })))
+})

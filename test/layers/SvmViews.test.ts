@@ -1,0 +1,276 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import * as Scope from "effect/Scope"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import * as KernelArgument from "../../src/domain/KernelArgument.ts"
+import { Svm } from "../../src/opencl.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Mapping from "../../src/services/mapping/Mapping.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { reasonOf } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { onSvm, ownQueue, type SvmServices } from "../support/svmDevice.ts"
+import type { Watched } from "../support/watchedOpenCl.ts"
+
+const fine = { grain: "fine" } as const
+
+const scale = Kernel.make({
+  name: "scale",
+  args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+  body: { opencl: "x[i] = a * x[i];" }
+})
+
+const numbers = (buffer: PooledBuffer.PooledBuffer) =>
+  Effect.map(CommandQueue.read(buffer, Uint32Array), (array) => [...array])
+
+/** Where in a run the k-th step is put off, so that an interruption can come there. */
+class YieldAt extends Scheduler.MixedScheduler {
+  constructor(k: number) {
+    super()
+    this.shouldYield = () => k-- === 0
+  }
+}
+
+const isOver = (mapped: Mapping.MappedArray<Float32Array>) => {
+  strictEqual(mapped.data.length, 0)
+  strictEqual(mapped.data.buffer.byteLength, 0)
+  strictEqual(mapped.data[0], undefined)
+  assert.throws(() => mapped.data.fill(1), TypeError)
+  assert.throws(() => mapped.get(0), /MappedArray.get: the mapping of \d+ bytes/)
+  assert.throws(() => mapped.set(1, 0), /MappedArray.set/)
+}
+
+describeWith(["opencl"], "Views of shared virtual memory", () => {
+  describe("a view", () => {
+    it.live("shows what a kernel made of what the host stored", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(4096)
+          const view = yield* Svm.view(x, Float32Array)
+          view.data.fill(3)
+          yield* CommandQueue.dispatch(scale, { x, a: 2 }, 1024)
+          yield* CommandQueue.finish
+          deepStrictEqual([view.data.length, view.data[0], view.data[1023]], [1024, 6, 6])
+        }), fine))
+
+    it.live("waits for what the last owner of the block has recorded", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          yield* BufferPool.use(1 << 20, (x) => CommandQueue.fill(x, 1))
+          const x = yield* BufferPool.allocate(1 << 20)
+          const { data } = yield* Svm.view(x, Uint32Array)
+          data.fill(2)
+          yield* CommandQueue.finish
+          assert.isTrue(data.every((value) => value === 2))
+        }), fine))
+
+    it.live("has a shape, and a part of the buffer", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(32)
+          const whole = yield* Svm.view(x, Float32Array, { shape: [2, 4] })
+          const column = yield* Svm.view(x, Float32Array, { offset: 4, shape: [2], strides: [4] })
+          const bytes = yield* Svm.view(x, Uint8Array, { offset: 5, shape: [3] })
+          whole.set(7, 1, 1)
+          deepStrictEqual([column.get(1), column.shape, column.strides, whole.dtype], [7, [2], [4], "f32"])
+          strictEqual(bytes.data.length, 3)
+          strictEqual((yield* Svm.view(yield* BufferPool.allocate(0), Float32Array)).data.length, 0)
+        }), fine))
+
+    it.live("ends with its scope, with the lease, or when it is asked to", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(64)
+          const scoped = yield* Effect.scoped(Svm.view(x, Float32Array))
+          isOver(scoped)
+          const asked = yield* Svm.view(x, Float32Array)
+          yield* Mapping.unmap(asked)
+          isOver(asked)
+          strictEqual(yield* reasonOf(Mapping.unmap(asked)), "BufferReleased")
+          const [one, two] = [yield* Svm.view(x, Float32Array), yield* Svm.view(x, Float32Array)]
+          yield* PooledBuffer.release(x)
+          isOver(one)
+          isOver(two)
+          strictEqual(yield* reasonOf(Svm.view(x, Float32Array)), "BufferReleased")
+          const again = yield* BufferPool.allocate(64)
+          two.data[0] = 9
+          yield* CommandQueue.fill(again, 1)
+          strictEqual((yield* numbers(again))[0], 1)
+        }), fine))
+
+    it.live("ends with the pool", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const scope = yield* Scope.make()
+          const pool = yield* Scope.provide(BufferPool.make(), scope)
+          const lease = yield* pool.allocate(64)
+          const view = yield* Svm.view(lease, Float32Array)
+          yield* Scope.close(scope, Exit.void)
+          isOver(view)
+        }), fine))
+
+    it.live("ends with a buffer without a pool, also one that is destroyed under it", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const allocator = yield* Allocator.Allocator
+          const given = yield* allocator.allocate(64)
+          const view = yield* Svm.view(given, Float32Array)
+          yield* allocator.freeUnsafe(given)
+          isOver(view)
+          const destroyed = yield* allocator.allocate(64)
+          const left = yield* Svm.view(destroyed, Float32Array)
+          yield* (yield* DeviceContext).destroyBufferUnsafe(destroyed)
+          strictEqual(left.data.length, 0)
+        }), fine))
+
+    it.live("cannot take the memory with it", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const { data } = yield* Svm.view(yield* BufferPool.allocate(64), Float32Array)
+          const { buffer } = data as Float32Array & { readonly buffer: { readonly transfer: () => ArrayBuffer } }
+          assert.throws(() => buffer.transfer(), /cannot be transferred/)
+          assert.throws(() => structuredClone(data, { transfer: [data.buffer] }))
+          strictEqual(structuredClone(data).length, 16)
+          strictEqual(data.length, 16)
+        }), fine))
+
+    it.live("leaves nothing behind wherever its fiber is interrupted", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(64)
+          for (let k = 0; k < 40; k++) {
+            yield* CommandQueue.fill(x, k)
+            const seen: Array<Mapping.MappedArray<Float32Array>> = []
+            const context = yield* Effect.context<SvmServices>()
+            const fiber = Effect.runForkWith(context)(
+              Effect.scoped(Effect.tap(Svm.view(x, Float32Array), (view) => Effect.sync(() => seen.push(view)))).pipe(
+                Effect.provideService(Scheduler.Scheduler, new YieldAt(k))
+              )
+            )
+            yield* Fiber.interrupt(fiber)
+            for (const view of seen) isOver(view)
+            strictEqual(x.attached?.size ?? 0, 0)
+          }
+        }), fine))
+
+    it.live("of coarse grain is Unsupported", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(Svm.view(yield* BufferPool.allocate(64), Float32Array))
+          strictEqual(error.reason._tag, "Unsupported")
+          assert.include(error.message, "Use Svm.map")
+        })
+      ))
+
+    it.live("of what is none is refused", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(30)
+          const noReads = yield* BufferPool.allocate(32, { usage: BufferUsage.storage | BufferUsage.copyDst })
+          const refused = [
+            Svm.view(x, Float32Array),
+            Svm.view(x, Float32Array, { offset: 2, shape: [1] }),
+            Svm.view(x, Float32Array, { offset: 32, shape: [0] }),
+            Svm.view(x, Float32Array, { shape: [8] }),
+            Svm.view(x, Float32Array, { offset: NaN }),
+            Svm.view(x, DataView as never),
+            Svm.view(noReads, Float32Array)
+          ]
+          for (const view of refused) strictEqual(yield* reasonOf(view), "InvalidRequest")
+        }), fine))
+  })
+
+  describe("a mapping", () => {
+    it.live("is of the memory itself, of both grains, and unmapped by its scope", () =>
+      Effect.forEach([undefined, fine], (options) =>
+        onSvm(({ count }) =>
+          Effect.gen(function*() {
+            const x = yield* BufferPool.allocate(64)
+            yield* CommandQueue.fill(x, 7)
+            const over = yield* Effect.scoped(Effect.gen(function*() {
+              const mapped = yield* Svm.map(x, Float32Array, { shape: [4, 4] })
+              mapped.set(2, 3, 3)
+              strictEqual(yield* reasonOf(CommandQueue.fill(x, 0)), "InvalidRequest")
+              strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(0))), "InvalidRequest")
+              strictEqual(yield* reasonOf(Svm.map(x, Float32Array)), "InvalidRequest")
+              return mapped
+            }))
+            isOver(over)
+            const array = yield* CommandQueue.read(x, Uint32Array)
+            deepStrictEqual([array[0], array[15]], [7, 0x40000000])
+            yield* Effect.scoped(Mapping.map(x, Uint32Array))
+            const called = ["clEnqueueSVMMap", "clEnqueueSVMUnmap", "clEnqueueMapBuffer"].map(count)
+            deepStrictEqual(called, [2, 2, 0])
+          }), options), { discard: true }))
+
+    it.live("ends with the lease, and what was stored is there for the next owner", () =>
+      onSvm(({ count }) =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(64)
+          const mapped = yield* Svm.map(x, Float32Array)
+          mapped.data.fill(1)
+          yield* PooledBuffer.release(x)
+          isOver(mapped)
+          strictEqual(count("clEnqueueSVMUnmap"), 1)
+          const again = yield* BufferPool.allocate(64)
+          strictEqual((yield* numbers(again))[3], 0x3f800000)
+        })
+      ))
+
+    it.live("is undone wherever its fiber is interrupted", () =>
+      onSvm(({ count }) =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(64)
+          for (let k = 0; k < 40; k++) {
+            const context = yield* Effect.context<SvmServices>()
+            const fiber = Effect.runForkWith(context)(
+              Effect.provideService(Effect.scoped(Svm.map(x, Float32Array)), Scheduler.Scheduler, new YieldAt(k))
+            )
+            yield* Fiber.interrupt(fiber)
+            strictEqual(count("clEnqueueSVMUnmap"), count("clEnqueueSVMMap"))
+            yield* CommandQueue.fill(x, k)
+          }
+          assert.isAbove(count("clEnqueueSVMMap"), 0)
+        })
+      ))
+  })
+
+  describe("a lost device", () => {
+    it.live("ends views, and its memory goes back at the close", () =>
+      Effect.suspend(() => {
+        let fails = false
+        let watched: Watched | undefined
+        return Effect.tap(
+          onSvm(
+            (opened) =>
+              Effect.gen(function*() {
+                watched = opened
+                const x = yield* BufferPool.allocate(64)
+                const queue = yield* ownQueue()
+                yield* Svm.bindToQueue(x, queue)
+                const view = yield* Svm.view(x, Float32Array)
+                fails = true
+                strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "DeviceLost")
+                strictEqual(yield* reasonOf(Svm.pointer(x)), "DeviceLost")
+                yield* PooledBuffer.release(x)
+                isOver(view)
+                strictEqual(opened.count("clSVMFree"), 0)
+              }),
+            fine,
+            ({ clEnqueueSVMMemFill }) => ({
+              clEnqueueSVMMemFill: (...args) => fails ? -2 : clEnqueueSVMMemFill(...args)
+            })
+          ),
+          () => Effect.sync(() => strictEqual(watched!.count("clSVMFree"), 1))
+        )
+      }))
+  })
+})

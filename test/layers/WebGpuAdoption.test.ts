@@ -1,0 +1,125 @@
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
+import * as SubRegion from "../../src/services/memory/SubRegion.ts"
+import { WebGpu } from "../../src/webgpu.ts"
+import { reasonOf } from "../support/hostPool.ts"
+import { describeWith } from "../support/required.ts"
+
+type Services = WebGpu.Services | BufferPool.BufferPool | Scope.Scope
+
+const pooled = BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer()))
+
+const onGpu = <A, E>(test: Effect.Effect<A, E, Services>) =>
+  Effect.gen(function*() {
+    const used = Effect.flatMap(DeviceContext, (device) => Effect.as(Effect.scoped(test), device))
+    const { driverObjects } = yield* Effect.provide(used, pooled)
+    deepStrictEqual(driverObjects.liveByKind, {})
+  })
+
+const storage = 0x80
+const copySrc = 0x4
+const copyDst = 0x8
+const mapRead = 0x1
+
+/** As the program would make it on the raw device. */
+const theirs = (size: number, usage = storage | copySrc | copyDst, mappedAtCreation = false) =>
+  Effect.map(WebGpu.WebGpu, ({ device }) => device.createBuffer({ size, usage, mappedAtCreation, label: "theirs" }))
+
+const bytesOf = (gpu: GPUBuffer) =>
+  Effect.scoped(Effect.flatMap(WebGpu.adopt(gpu), (buffer) => CommandQueue.read(buffer, Uint8Array)))
+
+describeWith(["webgpu"], "WebGpu.adopt", () => {
+  it.live("works on a GPUBuffer of the program's, which stays the program's", () =>
+    onGpu(Effect.gen(function*() {
+      const { driverObjects } = yield* DeviceContext
+      const gpu = yield* theirs(64)
+      const before = driverObjects.live
+      const buffer = yield* Effect.scoped(Effect.gen(function*() {
+        const buffer = yield* WebGpu.adopt(gpu)
+        deepStrictEqual([buffer.size, buffer.usage, buffer.label], [64, BufferUsage.defaultUsage, "theirs"])
+        yield* CommandQueue.fill(buffer, 0x02020202)
+        strictEqual(driverObjects.liveByKind["buffer"], undefined)
+        return buffer
+      }))
+      strictEqual((yield* reasonOf(CommandQueue.fill(buffer, 0)))._tag, "BufferReleased")
+      assert.isAtMost(driverObjects.live, before + 1)
+      deepStrictEqual([...(yield* bytesOf(gpu))], Array.from({ length: 64 }, () => 2))
+      gpu.destroy()
+    })))
+
+  it.live("takes it over when asked to, and keeps it for its regions", () =>
+    onGpu(Effect.gen(function*() {
+      const { driverObjects, info } = yield* DeviceContext
+      const gpu = yield* theirs(2 * info.limits.regionAlignment)
+      yield* Effect.scoped(Effect.gen(function*() {
+        const region = yield* Effect.flatMap(Effect.scope, (outer) =>
+          Effect.scoped(Effect.flatMap(
+            WebGpu.adopt(gpu, { destroy: true, label: "ours" }),
+            (buffer) => Scope.provide(SubRegion.make(buffer, { size: 8 }), outer)
+          )))
+        yield* CommandQueue.fill(region, 0x03030303)
+        deepStrictEqual([...(yield* CommandQueue.read(region, Uint8Array))], Array.from({ length: 8 }, () => 3))
+        deepStrictEqual([driverObjects.liveByKind["buffer"], driverObjects.liveByKind["region"]], [1, 1])
+      }))
+      deepStrictEqual([driverObjects.liveByKind["buffer"], driverObjects.liveByKind["region"]], [undefined, undefined])
+    })))
+
+  it.live("is equal to the buffer whose handle it was, and counts as one with it", () =>
+    onGpu(Effect.gen(function*() {
+      const [lease, other] = [yield* BufferPool.allocate(64), yield* BufferPool.allocate(64)]
+      const [first, second] = [
+        yield* WebGpu.adopt(yield* WebGpu.handle(lease)),
+        yield* WebGpu.adopt(yield* WebGpu.handle(lease))
+      ]
+      assert.isTrue(Equal.equals(first, second))
+      assert.isFalse(Equal.equals(first, yield* WebGpu.adopt(yield* WebGpu.handle(other))))
+      strictEqual((yield* reasonOf(CommandQueue.copy(lease, first)))._tag, "InvalidRequest")
+    })))
+
+  it.live("refuses what cannot be used", () =>
+    onGpu(Effect.gen(function*() {
+      const small = yield* theirs(2)
+      const mapped = yield* theirs(16, copySrc, true)
+      const onlyMapped = yield* theirs(16, mapRead)
+      const readable = yield* theirs(16, copySrc)
+      const refused = [
+        WebGpu.adopt(small),
+        WebGpu.adopt(mapped),
+        WebGpu.adopt(onlyMapped),
+        WebGpu.adopt(readable, { usage: BufferUsage.storage }),
+        WebGpu.adopt({} as GPUBuffer),
+        WebGpu.adopt(null as never)
+      ]
+      for (const attempt of refused) strictEqual((yield* reasonOf(attempt))._tag, "InvalidRequest")
+      for (const gpu of [small, mapped, onlyMapped, readable]) gpu.destroy()
+    })))
+})
+
+describeWith(["webgpu"], "WebGPU memory objects", () => {
+  it.live("says what it has no concept of", () =>
+    onGpu(Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(16)
+      strictEqual((yield* reasonOf(MemoryObjects.migrate([lease])))._tag, "Unsupported")
+      strictEqual((yield* reasonOf(MemoryObjects.fromHost(new Uint8Array(8), { mode: "use" })))._tag, "Unsupported")
+      strictEqual((yield* reasonOf(MemoryObjects.hostArray(lease, Uint8Array)))._tag, "InvalidRequest")
+    })))
+
+  it.live("binds a region at its origin for shaders of the program's own", () =>
+    onGpu(Effect.gen(function*() {
+      const { limits } = (yield* DeviceContext).info
+      const lease = yield* BufferPool.allocate(4 * limits.regionAlignment)
+      const region = yield* SubRegion.make(lease, { offset: limits.regionAlignment, size: 6 * 4 })
+      const binding = yield* WebGpu.binding(region)
+      deepStrictEqual([binding.offset, binding.size], [limits.regionAlignment, 24])
+      strictEqual(binding.buffer, yield* WebGpu.handle(lease))
+    })))
+})
