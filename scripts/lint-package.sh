@@ -39,15 +39,17 @@ cat >tsconfig.json <<'JSON'
   "files": ["main.ts"]
 }
 JSON
-for entry in "" /webgpu /opencl /host /testing; do
-  echo "export * as entry${entry#/} from \"effect-gpu-pool$entry\""
+entries=("" /webgpu /opencl /host /devices /testing /testing/properties)
+for entry in "${entries[@]}"; do
+  echo "export * as entry${entry//\//_} from \"effect-gpu-pool$entry\""
 done >main.ts
 errors=$(tsc | grep -E '^(main\.ts|node_modules/effect-gpu-pool)' || true)
 if [ -n "$errors" ]; then
   printf 'a program that uses the package does not compile:\n%s\n' "$errors" >&2
   exit 1
 fi
-for entry in "" /webgpu /opencl /host /testing; do
+for entry in "${entries[@]}"; do
   node --input-type=module -e "await import('effect-gpu-pool$entry')"
 done
+node node_modules/effect-gpu-pool/dist/cli/main.js devices --select host >/dev/null
 echo "package: an installed copy compiles and loads"

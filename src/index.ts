@@ -109,6 +109,22 @@ export * as TransferSpeed from "./services/TransferSpeed.ts"
 export * as DeviceInfo from "./domain/DeviceInfo.ts"
 
 /**
+ * Which devices a program wants, in one grammar.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceSelector from "./domain/selection/DeviceSelector.ts"
+
+/**
+ * A device of this machine as a listing tells it.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as ListedDevice from "./domain/selection/ListedDevice.ts"
+
+/**
  * Whether a device is alive or lost.
  *
  * @category devices

@@ -11,3 +11,11 @@
  * @since 0.1.0
  */
 export * as Conformance from "./testing/Conformance.ts"
+
+/**
+ * Tests that run once on every selected device.
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export * as DeviceTests from "./testing/DeviceTests.ts"

@@ -41,6 +41,16 @@ describe("WebGpu bundles", () => {
       assert.isTrue(inputs.includes("src/layers/WebGpu/NodeGpu.ts"))
     }))
 
+  it("with the test kit for a page, without Node modules, drivers and fast-check", () =>
+    inFolder(async (folder) => {
+      const { metafile } = await bundle(`export * from "./src/testing.ts"`, "browser", join(folder, "bundle.js"))
+      strictEqual(Object.values(metafile.outputs).flatMap((output) => output.imports).length, 0)
+      const inputs = Object.keys(metafile.inputs)
+      assert.isTrue(inputs.includes("src/testing/DeviceTests.ts"))
+      const unwanted = ["node_modules/fast-check/", "node_modules/koffi/", "src/devices/", "src/testing/properties/"]
+      for (const part of unwanted) assert.isFalse(inputs.some((file) => file.includes(part)), part)
+    }))
+
   it("for Node, and says so where npm webgpu is not installed", () =>
     inFolder(async (folder) => {
       const program = `

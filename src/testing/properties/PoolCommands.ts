@@ -1,23 +1,24 @@
 /**
  * Commands that a model of the pool and a real pool carry out side by side, and what both must agree on afterwards.
+ *
+ * @since 0.1.0
  */
-import { assert } from "@effect/vitest"
-import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as BufferUsage from "../../src/domain/BufferUsage.ts"
-import type { GpuError } from "../../src/domain/GpuError.ts"
-import type { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as LeaseHolder from "../../src/services/LeaseHolder.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
-import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
-import type { PoolModel } from "./poolModel.ts"
-import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending } from "./poolModel.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DriverObjects } from "../../domain/DriverObjects.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { PoolStats } from "../../domain/PoolStats.ts"
+import type { Faults } from "../../layers/Host/Faults.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import * as LeaseHolder from "../../services/LeaseHolder.ts"
+import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import { fail, sameData } from "./ExpectData.ts"
+import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
 
 // Two usages whose sizes never make blocks of one size: of two such blocks, which is evicted first is the core's affair.
 
@@ -36,17 +37,37 @@ const requests: fc.Arbitrary<Request> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ family: fc.constant(0), size: fc.constantFrom(0, 2000, 3500) }) }
 )
 
-// The real pool and what the test holds of it; scopes, leases and waiting requests stand in the order of the model's.
-
-export interface Real extends OpenPool {
-  readonly run: (command: Effect.Effect<void, GpuError, Services>) => Promise<void>
-  readonly usedBytes: Effect.Effect<number>
+/**
+ * The real pool and what the run holds of it; scopes, leases and waiting requests stand in the order of the model's.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RealPool {
+  readonly pool: BufferPool.BufferPool["Service"]
+  readonly driverObjects: DriverObjects
+  /** Buffers of the device that are not the pool's. */
+  readonly otherBuffers: number
+  readonly closePool: Effect.Effect<void>
+  /** Runs a command with the pool as its service. */
+  readonly run: (command: Effect.Effect<void, GpuError, BufferPool.BufferPool>) => Promise<void>
   readonly scopes: Array<Scope.Closeable>
   readonly leases: Array<PooledBuffer.PooledBuffer>
   readonly pending: Array<{ readonly model: Pending; readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError> }>
+  /** What only a host device has. */
+  readonly host: HostHandles | undefined
 }
 
-type Services = BufferPool.BufferPool | Host.Host
+/**
+ * What a host device shows beyond other devices.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostHandles {
+  readonly faults: Faults
+  readonly usedBytes: Effect.Effect<number>
+}
 
 const failureOf = (error: GpuError): Failure => {
   const { reason } = error
@@ -71,42 +92,83 @@ const failureOf = (error: GpuError): Failure => {
 
 const failsAs = (exit: Exit.Exit<unknown, GpuError>, expected: Failure | undefined): void => {
   const actual = Effect.runSync(Effect.match(exit, { onFailure: failureOf, onSuccess: () => undefined }))
-  deepStrictEqual(actual, expected)
+  sameData("the failure", actual, expected)
 }
 
-const leaseIs = (exit: Exit.Exit<PooledBuffer.PooledBuffer, GpuError>, expected: Outcome, real: Real): void => {
+const leaseIs = (exit: Exit.Exit<PooledBuffer.PooledBuffer, GpuError>, expected: Outcome, real: RealPool): void => {
   if ("failure" in expected) return failsAs(exit, expected.failure)
-  assert(Exit.isSuccess(exit), String(exit))
-  strictEqual(BigInt(exit.value.size), expected.lease.size)
+  if (Exit.isFailure(exit)) return fail(`the model grants what the pool refuses: ${String(exit)}`)
+  sameData("the lease's size", BigInt(exit.value.size), expected.lease.size)
   real.leases.push(exit.value)
 }
 
-const agrees = Effect.fnUntraced(function*(model: PoolModel, real: Real) {
+const agrees = Effect.fnUntraced(function*(model: PoolModel, real: RealPool) {
   const stats = yield* real.pool.stats
   const bytes = Object.fromEntries(Object.entries(stats).map(([name, value]) => [name, BigInt(value)]))
-  deepStrictEqual(bytes, { ...model.stats })
-  isConsistent(stats, real.driverObjects)
-  deepStrictEqual([real.faults.allocations, real.faults.frees], [model.allocations.count, model.frees.count])
-  strictEqual(BigInt(yield* real.usedBytes), model.used)
-  deepStrictEqual(
+  sameData("the counters", bytes, { ...model.stats })
+  isConsistent(stats, real)
+  if (real.host !== undefined) {
+    const { faults, usedBytes } = real.host
+    sameData("the driver's calls", [faults.allocations, faults.frees], [model.allocations.count, model.frees.count])
+    sameData("bytes of the device in use", BigInt(yield* usedBytes), model.used)
+  }
+  sameData(
+    "the leases",
     real.leases.map((lease) => [lease.ended, lease.block === undefined ? 0n : BigInt(lease.capacity)]),
     model.leases.map((lease) => [lease.ended, lease.block?.capacity ?? 0n])
   )
 })
 
-// Commands
+/** What holds at all times, whatever happened. */
+const isConsistent = (stats: PoolStats, { driverObjects, otherBuffers }: RealPool): void => {
+  sameData("managed = held + active blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
+  sameData("managed = allocated - freed", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
+  sameData("buffers of the driver", (driverObjects.liveByKind["buffer"] ?? 0) - otherBuffers, stats.managedBlocks)
+  if (stats.managedBytes < stats.heldBytes + stats.activeBytes) fail("more bytes are held and active than managed")
+}
 
-type Command = fc.AsyncCommand<PoolModel, Real>
+/** Lets everything that is ready run. */
+const nextTurn = Effect.callback<void>((resume) => {
+  const handle = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(handle))
+})
+
+/**
+ * One step of a run, on the model and on the pool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Command = fc.AsyncCommand<PoolModel, RealPool>
 
 const command = (
   name: string,
   check: (model: Readonly<PoolModel>) => boolean,
-  run: (model: PoolModel, real: Real) => Effect.Effect<void, GpuError, Services>
+  run: (model: PoolModel, real: RealPool) => Effect.Effect<void, GpuError, BufferPool.BufferPool>
 ): Command => ({
   check,
   toString: () => name,
   run: (model, real) => real.run(Effect.andThen(run(model, real), agrees(model, real)))
 })
+
+/** A command that needs a host device. */
+const hostCommand = (
+  name: string,
+  check: (model: Readonly<PoolModel>) => boolean,
+  run: (
+    model: PoolModel,
+    real: RealPool,
+    faults: Faults
+  ) => Effect.Effect<void, GpuError, BufferPool.BufferPool>
+): Command =>
+  command(
+    name,
+    check,
+    (model, real) =>
+      Effect.suspend(() =>
+        real.host === undefined ? fail(`${name} needs a host device`) : run(model, real, real.host.faults)
+      )
+  )
 
 /** An index among all, or mostly among the good ones: of scopes the open ones, of leases the live ones. */
 const indexOf = <A>(all: ReadonlyArray<A>, n: number, isGood: (element: A) => boolean): number => {
@@ -163,7 +225,7 @@ const use = ({ family, size }: Request, to: number | undefined) =>
       let moved: Failure | undefined
       const body = (lease: PooledBuffer.PooledBuffer) =>
         Effect.gen(function*() {
-          assert("lease" in expected)
+          if ("failure" in expected) return fail("the pool grants what the model refuses")
           real.leases.push(lease)
           yield* agrees(model, real)
           if (to === undefined) return
@@ -256,9 +318,9 @@ const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape:
   )
 
 const start = (n: number | undefined, { family, size }: Request) =>
-  command(`start(${n}, ${size} of ${family})`, always, (model, real) =>
+  hostCommand(`start(${n}, ${size} of ${family})`, always, (model, real, faults) =>
     Effect.gen(function*() {
-      real.faults.delay({ allocations: "1 second" })
+      faults.delay({ allocations: "1 second" })
       const index = n === undefined ? undefined : scopeOf(model, n)
       const expected = model.start(size, family, index === undefined ? undefined : model.scopes[index]!)
       const options = { usage: usages[family]! }
@@ -267,9 +329,9 @@ const start = (n: number | undefined, { family, size }: Request) =>
         : Scope.provide(real.pool.allocate(size, options), real.scopes[index]!)
       const fiber = yield* Effect.forkDetach(lease, { startImmediately: true })
       yield* nextTurn
-      real.faults.delay({})
+      faults.delay({})
       if ("asked" in expected) {
-        strictEqual(fiber.pollUnsafe(), undefined)
+        sameData("the end of a request that waits", fiber.pollUnsafe(), undefined)
         real.pending.push({ model: expected, fiber })
       } else {
         leaseIs(yield* Fiber.await(fiber), expected, real)
@@ -282,16 +344,16 @@ const hasPending = (model: Readonly<PoolModel>) => model.pending.some((pending) 
 const interrupt = (index: number) =>
   command(`interrupt(${index})`, hasPending, (_model, real) =>
     Effect.gen(function*() {
-      const [{ fiber, model }] = real.pending.splice(index % real.pending.length, 1) as [Real["pending"][number]]
+      const [{ fiber, model }] = real.pending.splice(index % real.pending.length, 1) as [RealPool["pending"][number]]
       model.abandoned = true
       yield* Fiber.interrupt(fiber)
     }))
 
 /** What became of the requests that waited; in the order of their start, as the model grants. */
-const settle = Effect.fnUntraced(function*(real: Real) {
+const settle = Effect.fnUntraced(function*(real: RealPool) {
   for (const pending of real.pending.splice(0)) {
     const { outcome } = pending.model
-    assert(outcome !== undefined, "the model still waits")
+    if (outcome === undefined) return fail("the model still waits")
     const exit = yield* Fiber.await(pending.fiber)
     leaseIs(exit, outcome, real)
   }
@@ -322,10 +384,10 @@ const stopHolding = command("stopHolding", always, (model) =>
     failsAs(yield* Effect.exit(BufferPool.stopHolding), expected)
   }))
 
-const lose = command("lose", (model) => !model.lost, (model, real) =>
+const lose = hostCommand("lose", (model) => !model.lost, (model, real, faults) =>
   Effect.gen(function*() {
     model.lose()
-    real.faults.lose()
+    faults.lose()
     yield* settle(real)
   }))
 
@@ -337,17 +399,17 @@ const closePool = command("closePool", (model) => !model.closed, (model, real) =
   }))
 
 const failAllocations = (nth: number, times: number, error: "OutOfMemory" | "DriverError") =>
-  command(`failAllocations(${nth}, ${times}, ${error})`, always, (model, real) =>
+  hostCommand(`failAllocations(${nth}, ${times}, ${error})`, always, (model, _, faults) =>
     Effect.sync(() => {
       model.allocations.fail(nth, times, error)
-      real.faults.failAllocations({ nth, times, error })
+      faults.failAllocations({ nth, times, error })
     }))
 
 const failFrees = (nth: number, times: number) =>
-  command(`failFrees(${nth}, ${times})`, always, (model, real) =>
+  hostCommand(`failFrees(${nth}, ${times})`, always, (model, _, faults) =>
     Effect.sync(() => {
       model.frees.fail(nth, times, true)
-      real.faults.failFrees({ nth, times })
+      faults.failFrees({ nth, times })
     }))
 
 const n = fc.nat(40)
@@ -359,12 +421,28 @@ const maybe = fc.option(n, { nil: undefined })
 const requested = (weight: number, make: (n: number, request: Request) => Command) =>
   Array.from({ length: weight }, () => fc.tuple(n, requests).map(([n, request]) => make(n, request)))
 
-export const commands = [
+type Commands = ReadonlyArray<fc.Arbitrary<Command>>
+
+/**
+ * What can be done to a pool on any device: requests in scopes and as loans, nested scopes, early ends, moved and kept
+ * leases, `freeHeld`, and, seldom, `stopHolding` and the end of the pool.
+ *
+ * **Example** (Commands to run beside others)
+ *
+ * ```ts
+ * import { PoolCommands } from "effect-gpu-pool/testing/properties"
+ * import * as fc from "fast-check"
+ *
+ * const steps = fc.commands([...PoolCommands.portable], { maxCommands: 20 })
+ * ```
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const portable: Commands = [
   ...requested(6, allocate),
-  ...requested(2, start),
   ...requested(2, (to, request) => use(request, to)),
   requests.map((request) => use(request, undefined)),
-  requests.map((request) => start(undefined, request)),
   fc.constant(openScope),
   n.map(openChild),
   n.map(closeScope),
@@ -375,13 +453,34 @@ export const commands = [
   fc.tuple(n, n).map(([lease, to]) => transfer(lease, to)),
   fc.tuple(n, fc.array(requests, { maxLength: 4 }), fc.nat(4), fc.constantFrom(...Object.keys(shapes)), n)
     .map((parts) => extract(...parts)),
+  maybe.map((chance) => rarely(chance ?? 0, freeHeld)),
+  n.map((chance) => rarely(chance, stopHolding)),
+  n.map((chance) => rarely(chance, closePool))
+]
+
+/**
+ * What can be done besides to a pool on the host: requests that wait for the driver and are interrupted, allocations and
+ * frees that fail, and, seldom, a device that is lost.
+ *
+ * **Example** (Everything that a host device can go through)
+ *
+ * ```ts
+ * import { PoolCommands } from "effect-gpu-pool/testing/properties"
+ * import * as fc from "fast-check"
+ *
+ * const steps = fc.commands([...PoolCommands.portable, ...PoolCommands.onHost], { maxCommands: 80 })
+ * ```
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const onHost: Commands = [
+  ...requested(2, start),
+  requests.map((request) => start(undefined, request)),
   n.map(interrupt),
   fc.constant(answer),
   fc.constant(answer),
-  maybe.map((chance) => rarely(chance ?? 0, freeHeld)),
-  n.map((chance) => rarely(chance, stopHolding)),
   n.map((chance) => rarely(chance, lose)),
-  n.map((chance) => rarely(chance, closePool)),
   fc.tuple(small, small, fc.constantFrom("OutOfMemory" as const, "DriverError" as const))
     .map((parts) => failAllocations(...parts)),
   fc.tuple(small, small).map((parts) => failFrees(...parts))

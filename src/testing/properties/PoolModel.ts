@@ -1,16 +1,31 @@
 /**
- * What a buffer pool on the host should do, said as plainly as possible: arrays, linear scans and BigInt bytes. It knows
- * nothing of effects, fibers or lists; a driver that has to be awaited is a generator that stops there.
+ * What a buffer pool should do, said as plainly as possible: arrays, linear scans and BigInt bytes. It knows nothing of
+ * effects, fibers or lists; a driver that has to be awaited is a generator that stops there.
+ *
+ * @since 0.1.0
  */
-import type { BufferReleased, Rung } from "../../src/domain/GpuError.ts"
-import type { PoolStats } from "../../src/domain/PoolStats.ts"
+import type { BufferReleased, Rung } from "../../domain/GpuError.ts"
+import type { PoolStats } from "../../domain/PoolStats.ts"
 
+/**
+ * A size policy in plain arithmetic: what a `SizePolicy` computes, said again without its code.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ModelPolicy {
   readonly blockSize: (request: bigint) => bigint
   /** How far a request borrows, in halves of its block. */
   readonly borrowHalves: bigint
 }
 
+/**
+ * What the pool and its device are like, in bytes. A device whose memory cannot be counted has a capacity that no run
+ * comes near.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ModelOptions {
   readonly policy: ModelPolicy
   readonly granularity: bigint
@@ -20,13 +35,31 @@ export interface ModelOptions {
   readonly lateFree: boolean
 }
 
+/**
+ * How a lease ended; `undefined` while it has not.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Ended = BufferReleased["why"] | undefined
 
+/**
+ * A scope as the model has it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class ModelScope {
   open = true
   readonly children: Array<ModelScope> = []
 }
 
+/**
+ * A block of device memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ModelBlock {
   readonly family: number
   readonly capacity: bigint
@@ -34,6 +67,12 @@ export interface ModelBlock {
   active: boolean
 }
 
+/**
+ * A lease, of `size` bytes as asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ModelLease {
   readonly size: bigint
   block: ModelBlock | undefined
@@ -42,11 +81,23 @@ export interface ModelLease {
   ended: Ended
 }
 
+/**
+ * How a request fails, as far as the model tells it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Failure =
   | { readonly tag: "OutOfMemory"; readonly evidence: Readonly<Record<string, unknown>> }
   | { readonly tag: "BufferReleased"; readonly why: Ended }
   | { readonly tag: "LimitExceeded" | "DriverError" | "DeviceLost" }
 
+/**
+ * What became of a request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Outcome = { readonly lease: ModelLease } | { readonly failure: Failure }
 
 interface Request {
@@ -55,7 +106,12 @@ interface Request {
   readonly scope: ModelScope | undefined
 }
 
-/** A request that waits for the driver. */
+/**
+ * A request that waits for the driver.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Pending {
   readonly steps: Generator<void, Outcome>
   readonly asked: { readonly capacity: bigint; readonly exact: boolean; readonly family: number }
@@ -64,7 +120,23 @@ export interface Pending {
   outcome: Outcome | undefined
 }
 
-/** Calls of one kind, and which of them are to fail. */
+/**
+ * Calls of one kind, and which of them are to fail.
+ *
+ * **Example** (The second call from now)
+ *
+ * ```ts
+ * import { PoolModel } from "effect-gpu-pool/testing/properties"
+ *
+ * const frees = new PoolModel.Plan<"refused">()
+ * frees.fail(2, 1, "refused")
+ * const calls = [frees.next(), frees.next(), frees.next()]
+ * console.log(calls) // => [undefined, "refused", undefined]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Plan<A> {
   count = 0
   readonly #windows: Array<{ readonly first: number; readonly last: number; readonly fault: A }> = []
@@ -83,6 +155,33 @@ const sum = (blocks: ReadonlyArray<ModelBlock>): bigint => blocks.reduce((total,
 const isOpen = (scope: ModelScope | undefined): boolean => scope === undefined || scope.open
 const max = (a: bigint, b: bigint): bigint => a > b ? a : b
 
+/**
+ * A pool: what it holds, grants and refuses, and every counter.
+ *
+ * **Example** (A block that is served again)
+ *
+ * ```ts
+ * import { PoolModel } from "effect-gpu-pool/testing/properties"
+ *
+ * const model = new PoolModel.PoolModel({
+ *   policy: { blockSize: (request) => request, borrowHalves: 0n },
+ *   granularity: 4n,
+ *   maxBufferSize: 1024n,
+ *   maxBytes: undefined,
+ *   capacityBytes: 4096n,
+ *   lateFree: false
+ * })
+ * const scope = new PoolModel.ModelScope()
+ * model.allocate(61, 0, scope)
+ * model.closeScope(scope)
+ * model.allocate(64, 0, new PoolModel.ModelScope())
+ * const { activeBytes, hits, managedBytes } = model.stats
+ * console.log([activeBytes, hits, managedBytes]) // => [64n, 1n, 64n]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class PoolModel {
   /** The managed ones. */
   blocks: Array<ModelBlock> = []

@@ -1,0 +1,46 @@
+/**
+ * `effect-gpu-pool devices`: the devices of this machine, or those of a selection, as a table or as JSON.
+ *
+ * @internal
+ */
+import * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Devices from "../devices/Devices.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as DeviceReport from "./DeviceReport.ts"
+
+const flags = {
+  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table")),
+  select: Flag.String("select").pipe(
+    Flag.optional,
+    Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
+  )
+}
+
+const forUser = (error: GpuError): CliError.UserError =>
+  new CliError.UserError({ cause: error, userMessage: error.message })
+
+/** @internal */
+export const devicesCommand = Command.make(
+  "devices",
+  flags,
+  Effect.fnUntraced(function*({ json, select }) {
+    const devices = yield* Effect.mapError(
+      Option.match(select, {
+        onNone: (): Effect.Effect<ReadonlyArray<DeviceReport.Device>, GpuError> => Devices.list,
+        onSome: Devices.select
+      }),
+      forUser
+    )
+    // A wrong selection in the environment hides no device: it is told after the list.
+    const choice = yield* Effect.result(Devices.choice())
+    const chosen = choice._tag === "Success" ? choice.success : undefined
+    const report = DeviceReport.make(devices, chosen)
+    yield* Console.log(json ? JSON.stringify(report, undefined, 2) : DeviceReport.table(report))
+    if (choice._tag === "Failure") return yield* forUser(choice.failure)
+  })
+).pipe(Command.withDescription("List the devices of this machine, on every backend, and what selects each of them"))

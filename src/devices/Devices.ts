@@ -1,0 +1,389 @@
+/**
+ * The devices of this machine, on every backend, and layers that open the one that the user wants. For Node: npm
+ * `webgpu` and `koffi` are loaded when devices are listed or opened, and a backend that lacks its package is listed with
+ * that reason.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
+import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
+import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
+import { DeviceBackends, type OpenOptions } from "./DeviceBackend.ts"
+import type { Services } from "./DeviceServices.ts"
+import {
+  type Choice,
+  firstOf,
+  forPrograms,
+  forTests as placesForTests,
+  type SourceOptions
+} from "./SelectionSources.ts"
+import type { TestDevices } from "./TestDevices.ts"
+
+export type { OpenOptions } from "./DeviceBackend.ts"
+export type { Services } from "./DeviceServices.ts"
+export type { Choice, SourceOptions } from "./SelectionSources.ts"
+export type { TestDevice, TestDevices } from "./TestDevices.ts"
+
+/**
+ * Every device that a driver of this machine names, in the order of the backends WebGPU, OpenCL, host, and of their own
+ * indices. Never fails: a backend that cannot be loaded, a platform without devices and a device that cannot be used
+ * are entries whose `unusable` says why.
+ *
+ * **Details**
+ *
+ * Nothing is opened. The first call in a process loads every driver, which can take a second; whatever asks for a
+ * selection loads only the drivers of the backends in it. WebGPU tells no list: its
+ * entries are the adapters that it gives for high performance, for low power and as a fallback, each once.
+ *
+ * **Example** (What can be opened here)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceSelector } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const usable = Effect.map(Devices.list, (listed) =>
+ *   listed.filter(({ unusable }) => unusable === undefined).map((device) =>
+ *     DeviceSelector.format(DeviceSelector.of(device))
+ *   ))
+ * const selectors = await Effect.runPromise(usable)
+ * selectors.at(-1) // => "host:0:0"
+ * ```
+ *
+ * @see pyopencl.get_platforms, pyopencl.Platform.get_devices
+ * @category listing
+ * @since 0.1.0
+ */
+export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.suspend(() => listOf(backends))
+
+/** The devices of some backends: the drivers of the others are not loaded. */
+const listOf = (names: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<ListedDevice>> =>
+  Effect.flatMap(DeviceBackends, (all) =>
+    Effect.map(
+      Effect.forEach(all.filter(({ name }) => names.includes(name)), (backend) =>
+        Effect.catch(backend.list, (error) => Effect.succeed([notLoaded(backend.name, error)]))),
+      (listed) =>
+        listed.flat()
+    ))
+
+const listFor = (selector: DeviceSelector.DeviceSelector): Effect.Effect<ReadonlyArray<ListedDevice>> =>
+  listOf(selector.map(({ backend }) => backend))
+
+const notLoaded = (backend: Backend, error: GpuError): ListedDevice => ({
+  backend,
+  platform: undefined,
+  device: undefined,
+  type: undefined,
+  driver: "",
+  memoryBytes: undefined,
+  unusable: whyOf(error)
+})
+
+/** Without the advice, and of several things that were tried the one that came first. */
+const whyOf = ({ message, reason }: GpuError): string => {
+  if (reason._tag !== "DeviceUnavailable" || reason.tried[0] === undefined) return message
+  const [{ device, why }] = reason.tried
+  return why.includes(device) ? why : `${device}: ${why}`
+}
+
+/**
+ * All usable devices that a selection fits, each once, in its order. Fails with InvalidRequest for a text that is no
+ * selection, and with DeviceUnavailable when any part of the selection fits no usable device; it says what there is
+ * instead.
+ *
+ * **Example** (All devices of a vendor)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const names = Effect.map(
+ *   Devices.select("opencl:nvidia"),
+ *   (devices) => devices.map(({ device }) => device?.name)
+ * )
+ * ```
+ *
+ * @category listing
+ * @since 0.1.0
+ */
+export const select = (
+  selector: string | DeviceSelector.DeviceSelector
+): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
+  Effect.suspend(() => {
+    const wanted = DeviceSelector.from(selector, "Devices.select")
+    if (isGpuError(wanted)) return wanted
+    return Effect.flatMap(listFor(wanted), (listed) => {
+      const { devices, misses } = DeviceSelector.select(wanted, listed)
+      return misses.length === 0 ? Effect.succeed(devices) : unavailable(misses.map(triedOf), lookUp)
+    })
+  })
+
+const lookUp = "Run `npx effect-gpu-pool devices` to see what there is."
+
+const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): TriedDevice => ({
+  backend,
+  device: selector === backend ? "any device" : selector.slice(backend.length + 1),
+  why
+})
+
+const unavailable = (tried: ReadonlyArray<TriedDevice>, hint: string): GpuError =>
+  make(new DeviceUnavailable({ tried, hint }))
+
+/**
+ * Opens the first device of a selection that can be opened: see {@link DeviceSelector} for the order. The layer fails
+ * with InvalidRequest for a text that is no selection, and with DeviceUnavailable when nothing of it can be opened; that
+ * lists everything that was tried, and why it failed.
+ *
+ * **Example** (A pool on a GPU if there is one, else on the host)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const gpu = BufferPool.layer().pipe(Layer.provideMerge(Devices.layer("opencl:nvidia;opencl:amd;host")))
+ * const program = BufferPool.use(64, (buffer) => Effect.succeed(buffer.size))
+ * await Effect.runPromise(Effect.provide(program, gpu)) // => 64
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  selector: string | DeviceSelector.DeviceSelector,
+  options?: OpenOptions
+): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.suspend(() => {
+    const wanted = DeviceSelector.from(selector, "Devices.layer")
+    return isGpuError(wanted)
+      ? wanted
+      : openChosen(wanted, `The selection was ${given(wanted, "code")}.`, options ?? {})
+  }))
+
+/**
+ * Which device {@link layerDefault} opens.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DefaultOptions extends OpenOptions, SourceOptions {
+  /** What code selects; it goes before everything else. */
+  readonly selector?: string | DeviceSelector.DeviceSelector | undefined
+}
+
+/**
+ * Opens the device that the user wants, and where nobody says anything the best that there is. The first of these
+ * places that names something decides:
+ *
+ * 1. `selector`, from code
+ * 2. the variable GPU_POOL_DEVICE
+ * 3. the first line of `~/.gpu-pool-device`
+ * 4. the first device of PYOPENCL_TEST
+ * 5. PYOPENCL_CTX
+ * 6. CUDA_DEVICE, `~/.cuda-device`, `~/.cuda_device`: a number on OpenCL's platform of NVIDIA, where there is one
+ * 7. otherwise the first that can be opened of: WebGPU on hardware, OpenCL on GPUs, other OpenCL devices, WebGPU in
+ *    software. The host is taken only where one of the others names it.
+ *
+ * **Details**
+ *
+ * An empty value says nothing. Variables are read through Effect's `Config`, so a `ConfigProvider` can replace the
+ * environment; files through the `FileSystem` that is provided, else from the disk.
+ *
+ * Fails with InvalidRequest for a selection that cannot be read, under the name of its variable or file and with the
+ * place; and with DeviceUnavailable when nothing could be opened, which lists all that was tried, why each failed, and
+ * where the selection comes from.
+ *
+ * **Example** (A program that runs wherever its user wants)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { BufferPool, DeviceContext } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const gpu = BufferPool.layer().pipe(Layer.provideMerge(Devices.layerDefault()))
+ * const program = Effect.map(DeviceContext.info, ({ backend }) => backend).pipe(Effect.provide(gpu))
+ *
+ * const environment = ConfigProvider.fromUnknown({ GPU_POOL_DEVICE: "host" })
+ * await Effect.runPromise(Effect.provide(program, ConfigProvider.layer(environment))) // => "host"
+ * ```
+ *
+ * @see pyopencl.create_some_context, pycuda.tools.make_default_context, pycuda.autoinit
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.flatMap(choice(options), ({ selector, source }) =>
+    selector === undefined
+      ? openAny(options ?? {})
+      : openChosen(selector, `The selection was ${given(selector, source)}.`, options ?? {})))
+
+const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
+  `${JSON.stringify(DeviceSelector.format(selector))}, from ${source}`
+
+/**
+ * Who chooses the device of {@link layerDefault}, and what. Nothing is opened. Fails with InvalidRequest for a selection
+ * that cannot be read.
+ *
+ * **Example** (Asking before opening)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect } from "effect"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const environment = ConfigProvider.fromUnknown({ PYOPENCL_CTX: "portable:0" })
+ * const choice = Effect.map(Devices.choice({ home: "/nowhere" }), ({ source, text }) => [source, text])
+ * await Effect.runPromise(Effect.provide(choice, ConfigProvider.layer(environment))) // => ["PYOPENCL_CTX", "portable:0"]
+ * ```
+ *
+ * @category listing
+ * @since 0.1.0
+ */
+export const choice = (
+  options?: SourceOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
+): Effect.Effect<Choice, GpuError> =>
+  Effect.suspend(() => {
+    const inCode = options?.selector
+    if (inCode === undefined) return firstOf(forPrograms, hasNvidia, options ?? {})
+    const selector = DeviceSelector.from(inCode, "Devices.layerDefault")
+    if (isGpuError(selector)) return selector
+    return Effect.succeed({ source: "code", text: DeviceSelector.format(selector), selector })
+  })
+
+const hasNvidia = Effect.map(listOf(["opencl"]), (listed) => {
+  const nvidia = [{ backend: "opencl", platform: DeviceSelector.nvidia, devices: [undefined] }] as const
+  // A device that is there and cannot be used is one that the user may mean.
+  const { devices } = DeviceSelector.select(nvidia, listed.map((device) => ({ ...device, unusable: undefined })))
+  return devices.length > 0
+})
+
+const openChosen = Effect.fnUntraced(function*(
+  selector: DeviceSelector.DeviceSelector,
+  origin: string,
+  options: OpenOptions
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const { devices, misses } = DeviceSelector.select(selector, yield* listFor(selector))
+  return yield* openFirst(devices, misses.map(triedOf), `${origin} ${lookUp}`, options)
+})
+
+const isHardware = ({ type }: ListedDevice): boolean => type !== "cpu"
+
+/** The order in which devices are tried when nobody chose. */
+const preference: ReadonlyArray<(device: ListedDevice) => boolean> = [
+  (device) => device.backend === "webgpu" && isHardware(device),
+  (device) => device.backend === "opencl" && device.type === "gpu",
+  (device) => device.backend === "opencl" && device.type !== "gpu",
+  (device) => device.backend === "webgpu" && !isHardware(device)
+]
+
+const openAny = Effect.fnUntraced(function*(
+  options: OpenOptions
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const listed = yield* list
+  const candidates = preference.flatMap((isNext) => listed.filter(isNext))
+  const [usable, others] = [
+    candidates.filter(({ unusable }) => unusable === undefined),
+    candidates.filter(({ unusable }) => unusable !== undefined)
+  ]
+  const leftOut = others.map((entry) => ({
+    backend: entry.backend,
+    device: entry.device?.name ?? entry.platform?.name ?? "backend",
+    why: entry.unusable ?? ""
+  }))
+  const hint =
+    "No selection was made: GPU_POOL_DEVICE=host takes process memory, which is taken only when it is named. " +
+    lookUp
+  return yield* openFirst(usable, leftOut, hint, options)
+})
+
+/** What fails to open leaves nothing behind. */
+const openFirst = Effect.fnUntraced(function*(
+  devices: ReadonlyArray<ListedDevice>,
+  leftOut: ReadonlyArray<TriedDevice>,
+  hint: string,
+  options: OpenOptions
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const scope = yield* Scope.Scope
+  const failed: Array<TriedDevice> = []
+  for (const device of devices) {
+    const own = yield* Scope.fork(scope)
+    const opened = yield* Effect.result(Layer.buildWithScope(yield* layerOf(device, options), own))
+    if (opened._tag === "Success") return opened.success
+    yield* Scope.close(own, Exit.void)
+    failed.push({
+      backend: device.backend,
+      device: nameOf(device).slice(device.backend.length + 1),
+      why: whyOf(opened.failure)
+    })
+  }
+  return yield* unavailable([...failed, ...leftOut], hint)
+})
+
+const layerOf = (device: ListedDevice, options: OpenOptions): Effect.Effect<Layer.Layer<Services, GpuError>> =>
+  Effect.map(DeviceBackends, (backends) => {
+    const backend = backends.find(({ name }) => name === device.backend)
+    return backend === undefined
+      ? Layer.effectContext(unavailable([], `There is no backend ${device.backend} in this process.`))
+      : backend.open(device, options)
+  })
+
+/** As `opencl:0:1 Intel(R) Arc(TM)`. */
+const nameOf = (device: ListedDevice): string =>
+  `${DeviceSelector.format(DeviceSelector.of(device))} ${device.device?.name ?? ""}`.trim()
+
+/**
+ * The devices on which tests run: those of `selector`, else of the variable GPU_POOL_TEST, else of PYOPENCL_TEST, else
+ * all usable ones, the host among them. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
+ *
+ * Never fails: `problem` says what is wrong with the selection, and the tests are to fail with it.
+ *
+ * **Example** (A suite on every selected device)
+ *
+ * ```ts no-run
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ * import { DeviceTests } from "effect-gpu-pool/testing"
+ * import { afterAll, describe, it } from "vitest"
+ *
+ * const devices = await Effect.runPromise(Devices.forTests())
+ * const { itDevices } = DeviceTests.make({ describe, it, afterAll }, devices, { over: BufferPool.layer() })
+ *
+ * itDevices("fills", BufferPool.use(64, (buffer) => CommandQueue.fill(buffer, 0)))
+ * ```
+ *
+ * @see pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST), pycuda.tools.mark_cuda_test
+ * @category testing
+ * @since 0.1.0
+ */
+export const forTests = (
+  options?: OpenOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
+): Effect.Effect<TestDevices> =>
+  Effect.gen(function*() {
+    const { selector, source } = yield* testChoice(options?.selector)
+    const listed = yield* selector === undefined ? list : listFor(selector)
+    const { devices, misses } = selector === undefined
+      ? { devices: listed.filter(({ unusable }) => unusable === undefined), misses: [] }
+      : DeviceSelector.select(selector, listed)
+    const problem = misses.length > 0
+      ? unavailable(misses.map(triedOf), `The selection was ${given(selector!, source)}. ${lookUp}`).message
+      : undefined
+    return { source, devices: yield* Effect.forEach(devices, (device) => testDevice(device, options ?? {})), problem }
+  }).pipe(
+    Effect.catch(({ message }) => Effect.succeed({ source: "none", devices: [], problem: message }))
+  )
+
+const testChoice = (
+  inCode: string | DeviceSelector.DeviceSelector | undefined
+): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
+  if (inCode === undefined) return firstOf(placesForTests, Effect.succeed(true), {})
+  const selector = DeviceSelector.from(inCode, "Devices.forTests")
+  return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
+}
+
+const testDevice = (device: ListedDevice, options: OpenOptions) =>
+  Effect.map(layerOf(device, options), (layer) => ({ name: nameOf(device), layer }))

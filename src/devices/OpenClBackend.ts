@@ -1,0 +1,38 @@
+/**
+ * OpenCL's platforms and devices in the list of devices.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import * as OpenCl from "../layers/OpenCl/OpenCl.ts"
+import type { DeviceBackend } from "./DeviceBackend.ts"
+import { sameDevice } from "./SameDevice.ts"
+
+/** @internal */
+export const openClBackend: DeviceBackend = {
+  name: "opencl",
+  list: Effect.map(Effect.suspend(() => OpenCl.devices), (platforms) => platforms.flatMap(listedOf)),
+  open: (device, { kernelCacheCapacity }) =>
+    sameDevice(
+      device,
+      OpenCl.layer({ platform: device.platform?.index, device: device.device?.index, kernelCacheCapacity })
+    )
+}
+
+const listedOf = (platform: OpenCl.OpenClPlatform): ReadonlyArray<ListedDevice> => {
+  const { index, name, vendor } = platform
+  const common = { backend: "opencl" as const, platform: { index, name, vendor } }
+  if (platform.devices.length === 0) {
+    const unusable = "the platform has no device"
+    return [{ ...common, device: undefined, type: undefined, driver: "", memoryBytes: undefined, unusable }]
+  }
+  return platform.devices.map((device) => ({
+    ...common,
+    device: { index: device.index, name: device.name, vendor: device.vendor },
+    type: device.type,
+    driver: `${device.version}, driver ${device.driverVersion}`,
+    memoryBytes: device.globalMemoryBytes,
+    unusable: device.unusable
+  }))
+}

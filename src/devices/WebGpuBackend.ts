@@ -1,0 +1,96 @@
+/**
+ * Dawn's adapters in the list of devices. WebGPU does not list adapters, it answers requests: so this asks for the fast
+ * one, the frugal one and the one in software, and leaves out what it has seen.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import { nodeGpu } from "../layers/WebGpu/NodeGpu.ts"
+import * as WebGpu from "../layers/WebGpu/WebGpu.ts"
+import type { DeviceBackend } from "./DeviceBackend.ts"
+import { sameDevice } from "./SameDevice.ts"
+
+type Request = Pick<WebGpu.DeviceOptions, "powerPreference" | "forceFallbackAdapter">
+
+const requests: ReadonlyArray<Request> = [
+  { powerPreference: "high-performance" },
+  { powerPreference: "low-power" },
+  { forceFallbackAdapter: true }
+]
+
+/** The request that an entry of the list answered. */
+const requestOf = new WeakMap<ListedDevice, Request>()
+
+const platform = { index: 0, name: "Dawn", vendor: "" }
+
+/** @internal */
+export const webGpuBackend: DeviceBackend = {
+  name: "webgpu",
+  list: Effect.flatMap(nodeGpu([]), (gpu) =>
+    Effect.map(
+      Effect.forEach(requests, (request) => Effect.map(adapterFor(gpu, request), (info) => ({ request, info }))),
+      (answers) => {
+        const listed = distinct(answers).map(({ info, request }, index) => listedOf(info, index, request))
+        return listed.length === 0 ? [noAdapter(answers)] : listed
+      }
+    )),
+  open: (device, { kernelCacheCapacity }) =>
+    sameDevice(device, WebGpu.layer({ ...requestOf.get(device), kernelCacheCapacity }))
+}
+
+interface Answer {
+  readonly request: Request
+  /** A text says why there is none. */
+  readonly info: GPUAdapterInfo | string
+}
+
+interface Found extends Answer {
+  readonly info: GPUAdapterInfo
+}
+
+const adapterFor = (gpu: GPU, request: Request): Effect.Effect<GPUAdapterInfo | string> =>
+  Effect.promise(() =>
+    gpu.requestAdapter(request as GPURequestAdapterOptions).then(
+      (adapter) => adapter?.info ?? "requestAdapter found none that fits",
+      (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+    )
+  )
+
+const isFound = (answer: Answer): answer is Found => typeof answer.info !== "string"
+
+const distinct = (answers: ReadonlyArray<Answer>): ReadonlyArray<Found> => {
+  const found = answers.filter(isFound)
+  return found.filter(({ info }, at) => found.findIndex((other) => identity(other.info) === identity(info)) === at)
+}
+
+const identity = ({ architecture, description, device, isFallbackAdapter, vendor }: GPUAdapterInfo): string =>
+  JSON.stringify([vendor, architecture, device, description, isFallbackAdapter])
+
+/** As an open device is named. */
+const nameOf = ({ architecture, description, device }: GPUAdapterInfo): string =>
+  [description, device, architecture].find((name) => name !== "") ?? "unnamed adapter"
+
+const listedOf = (info: GPUAdapterInfo, index: number, request: Request): ListedDevice => {
+  const listed: ListedDevice = {
+    backend: "webgpu",
+    platform,
+    device: { index, name: nameOf(info), vendor: info.vendor },
+    type: info.isFallbackAdapter ? "cpu" : "gpu",
+    driver: info.description,
+    memoryBytes: undefined,
+    unusable: undefined
+  }
+  requestOf.set(listed, request)
+  return listed
+}
+
+const noAdapter = (answers: ReadonlyArray<Answer>): ListedDevice => ({
+  backend: "webgpu",
+  platform,
+  device: undefined,
+  type: undefined,
+  driver: "",
+  memoryBytes: undefined,
+  unusable: [...new Set(answers.map(({ info }) => String(info)))].join("; ")
+})

@@ -1,0 +1,361 @@
+/**
+ * Which devices a program wants, in words: one grammar for code, the environment, files and the command line.
+ *
+ * **Details**
+ *
+ * ```text
+ * selection := entry (";" entry)*
+ * entry     := backend [":" platform [":" device ("," device)*]]
+ * backend   := "webgpu" | "opencl" | "host"      in any case
+ * platform  := part
+ * device    := part
+ * part      := "" | "*"                          any
+ *            | ["-"] digits                      the place in the list, from 0; -1 is the last
+ *            | text                              a part of the name or of the vendor, in any case
+ *            | '"' text '"'                      the same, for a text with : ; , " or of digits alone, or `*`;
+ *                                                \" is a quote and \\ a backslash
+ * ```
+ *
+ * White space around parts does not count. A part that is left out is any. A number is always an index, never a part of
+ * a name, and a name never an index: what does not fit selects nothing.
+ *
+ * Where one device is wanted, the entries are tried in their order, and within an entry its devices, each name standing
+ * for all that have it in the order of the list; the first that can be opened is taken. Where all are wanted, as for
+ * tests, every device that fits is, once.
+ *
+ * @see pyopencl.create_some_context (PYOPENCL_CTX), pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST)
+ * @since 0.1.0
+ */
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { shown } from "../ShownValue.ts"
+import { type Backend, backends, type ListedDevice } from "./ListedDevice.ts"
+import * as SelectorMatch from "./SelectorMatch.ts"
+import * as SelectorSyntax from "./SelectorSyntax.ts"
+
+/**
+ * An index from 0, a negative one from the end, a part of a name or vendor in any case, or `undefined` for any.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Part = number | string | undefined
+
+/**
+ * The devices of one backend: those that one of `devices` fits, on the platforms that `platform` fits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Entry {
+  readonly backend: Backend
+  readonly platform: Part
+  readonly devices: readonly [Part, ...Array<Part>]
+}
+
+/**
+ * A selection: entries, in the order of preference.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DeviceSelector = readonly [Entry, ...Array<Entry>]
+
+const own: SelectorSyntax.Dialect = {
+  form: "backend:platform:device,device;...",
+  backend: undefined,
+  colons: ":",
+  entries: true,
+  quotes: true
+}
+
+const pyOpenClTest: SelectorSyntax.Dialect = {
+  form: "platform:device,device;...",
+  backend: "opencl",
+  colons: ":=",
+  entries: true,
+  quotes: false
+}
+
+const pyOpenClContext: SelectorSyntax.Dialect = {
+  form: "platform:device,device",
+  backend: "opencl",
+  colons: ":",
+  entries: false,
+  quotes: false
+}
+
+/**
+ * Reads a selection in the grammar of this module. What is wrong with it comes as InvalidRequest, whose message shows
+ * the place with a caret and whose `position` is its offset in the text, in UTF-16 units.
+ *
+ * **Example** (The first GPU by a vendor, else any adapter)
+ *
+ * ```ts
+ * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ *
+ * DeviceSelector.parse("opencl:nvidia:0; webgpu")
+ * // => [{ backend: "opencl", platform: "nvidia", devices: [0] }, { backend: "webgpu", platform: undefined, devices: [undefined] }]
+ *
+ * const error = DeviceSelector.parse("opencl:0;cuda:1", { source: "GPU_POOL_DEVICE" })
+ * GpuError.isGpuError(error) && error.message.split("\n")
+ * // => ['GPU_POOL_DEVICE: "cuda" is no backend, at character 10. Write backend:platform:device,device;..., where backend is webgpu, opencl or host.', "  opencl:0;cuda:1", "           ^^^^"]
+ * ```
+ *
+ * @category parsing
+ * @since 0.1.0
+ */
+export const parse = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
+  SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own)
+
+/**
+ * Where a text comes from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SourceOptions {
+  /** The operation that errors name, as `GPU_POOL_DEVICE`; without it the function. */
+  readonly source?: string | undefined
+}
+
+/**
+ * Reads the variable PYOPENCL_TEST: `platform[:device[,device]];...`. Documents write `platform=device` too, which
+ * PyOpenCL itself takes for the name of a platform; here `=` means `:`. There are no quotes, and `*` is a name.
+ *
+ * **Example** (The documents' own example)
+ *
+ * ```ts
+ * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ *
+ * const selector = DeviceSelector.parsePyOpenClTest("0:0,1;intel=i5,i7")
+ * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:0:0,1;opencl:intel:i5,i7"
+ * ```
+ *
+ * @see pyopencl.tools.pytest_generate_tests_for_pyopencl
+ * @category parsing
+ * @since 0.1.0
+ */
+export const parsePyOpenClTest = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
+  SelectorSyntax.parse(options?.source ?? "PYOPENCL_TEST", text, pyOpenClTest)
+
+/**
+ * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out is any, where PyOpenCL takes
+ * the first; of a list, the first that can be opened is taken, where PyOpenCL opens all.
+ *
+ * **Example** (A variable that is set already)
+ *
+ * ```ts
+ * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ *
+ * const selector = DeviceSelector.parsePyOpenClContext("portable:0")
+ * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:portable:0"
+ * ```
+ *
+ * @see pyopencl.create_some_context
+ * @category parsing
+ * @since 0.1.0
+ */
+export const parsePyOpenClContext = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
+  SelectorSyntax.parse(options?.source ?? "PYOPENCL_CTX", text, pyOpenClContext)
+
+/**
+ * The platforms that PyCUDA's selections mean.
+ *
+ * @internal
+ */
+export const nvidia: Part = "nvidia"
+
+/**
+ * Reads PyCUDA's variable CUDA_DEVICE, or the first line of its file: the number of a device, here of the platforms of
+ * NVIDIA in OpenCL.
+ *
+ * **Example** (The second device of the vendor)
+ *
+ * ```ts
+ * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ *
+ * const selector = DeviceSelector.parseCudaDevice("1")
+ * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:nvidia:1"
+ * ```
+ *
+ * @see pycuda.tools.make_default_context
+ * @category parsing
+ * @since 0.1.0
+ */
+export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSelector | GpuError => {
+  const name = options?.source ?? "CUDA_DEVICE"
+  if (typeof text !== "string") return SelectorSyntax.notText(name, text)
+  const digits = text.trim()
+  const index = Number(digits)
+  if (/^\+?\d+$/.test(digits) && Number.isSafeInteger(index)) {
+    return [{ backend: "opencl", platform: nvidia, devices: [index] }]
+  }
+  const at = digits === "" ? 0 : text.indexOf(digits)
+  const hint = "Write the number of a device, from 0"
+  const what = digits === "" ? "the number is missing" : `${JSON.stringify(digits)} is no number of a device`
+  return SelectorSyntax.problem({ name, text }, at, digits.length, what, hint)
+}
+
+/**
+ * A selection as text, which `parse` makes the same selection of. Names that could be read otherwise stand in quotes.
+ *
+ * **Example** (Quoting)
+ *
+ * ```ts
+ * import { DeviceSelector } from "effect-gpu-pool"
+ *
+ * DeviceSelector.format([{ backend: "opencl", platform: undefined, devices: [1, "3090"] }]) // => 'opencl:*:1,"3090"'
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (selector: DeviceSelector): string => selector.map(formatEntry).join(";")
+
+const formatEntry = ({ backend, devices, platform }: Entry): string => {
+  if (devices.length > 1 || devices[0] !== undefined) {
+    return `${backend}:${formatPart(platform)}:${devices.map(formatPart).join(",")}`
+  }
+  return platform === undefined ? backend : `${backend}:${formatPart(platform)}`
+}
+
+const formatPart = (part: Part): string => {
+  if (part === undefined) return "*"
+  if (typeof part === "number") return String(part)
+  const readOtherwise = part.trim() !== part || /[:;,"]/.test(part) || /^(-?\d+|\*|)$/.test(part)
+  return readOtherwise ? `"${part.replaceAll(/["\\]/g, "\\$&")}"` : part
+}
+
+/**
+ * The selection of one listed device, by its indices. A platform without a device, or a backend without a platform, is
+ * selected as such.
+ *
+ * **Example** (What to write for a device)
+ *
+ * ```ts
+ * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool"
+ *
+ * const howToSelect = (device: ListedDevice.ListedDevice) => DeviceSelector.format(DeviceSelector.of(device))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const of = ({ backend, device, platform }: ListedDevice): DeviceSelector => [
+  { backend, platform: platform?.index, devices: [device?.index] }
+]
+
+/**
+ * The first device of the first entry.
+ *
+ * **Example** (Of a list for tests, what a program takes)
+ *
+ * ```ts
+ * import { DeviceSelector } from "effect-gpu-pool"
+ *
+ * const forTests = [{ backend: "opencl", platform: 0, devices: [1, 0] }] as const
+ * DeviceSelector.format(DeviceSelector.first(forTests)) // => "opencl:0:1"
+ * ```
+ *
+ * @category transforming
+ * @since 0.1.0
+ */
+export const first = ([{ backend, devices: [device], platform }]: DeviceSelector): DeviceSelector => [
+  { backend, platform, devices: [device] }
+]
+
+/**
+ * A part of a selection that selects nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Miss {
+  readonly backend: Backend
+  /** The part of the selection, in its grammar. */
+  readonly selector: string
+  /** What there is instead. */
+  readonly why: string
+}
+
+/**
+ * What a selection comes to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Selected {
+  /** Usable devices, each once, in the order of the selection. */
+  readonly devices: ReadonlyArray<ListedDevice>
+  /** What of the selection fits no usable device. */
+  readonly misses: ReadonlyArray<Miss>
+}
+
+/**
+ * The listed devices that a selection fits. An index out of range and a name that nothing has select nothing, and so
+ * does a device that is there and cannot be used: `misses` says so.
+ *
+ * **Example** (From a list of one)
+ *
+ * ```ts
+ * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool"
+ *
+ * const named = { index: 0, name: "process memory", vendor: "" }
+ * const host: ListedDevice.ListedDevice = {
+ *   backend: "host",
+ *   platform: { index: 0, name: "JavaScript", vendor: "" },
+ *   device: named,
+ *   type: "cpu",
+ *   driver: "JavaScript",
+ *   memoryBytes: undefined,
+ *   unusable: undefined
+ * }
+ * const { devices, misses } = DeviceSelector.select(
+ *   [{ backend: "host", platform: undefined, devices: ["memory", 1] }],
+ *   [host]
+ * )
+ * devices.map(({ device }) => device?.name) // => ["process memory"]
+ * misses // => [{ backend: "host", selector: "host:*:1", why: 'no such device; there is 0 "process memory"' }]
+ * ```
+ *
+ * @category selecting
+ * @since 0.1.0
+ */
+export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDevice>): Selected => {
+  const devices = new Set<ListedDevice>()
+  const misses: Array<Miss> = []
+  for (const { backend, devices: parts, platform } of selector) {
+    for (const part of parts) {
+      const found = SelectorMatch.match({ backend, platform, device: part }, listed)
+      if (typeof found === "string") {
+        misses.push({ backend, selector: format([{ backend, platform, devices: [part] }]), why: found })
+      } else for (const device of found) devices.add(device)
+    }
+  }
+  return { devices: [...devices], misses }
+}
+
+/**
+ * A selection from its text, or as it is when it is one: programs without types can pass anything.
+ *
+ * @internal
+ */
+export const from = (selector: string | DeviceSelector, source: string): DeviceSelector | GpuError =>
+  typeof selector === "string" ? parse(selector, { source }) : isSelector(selector) ? selector : invalidRequest(
+    source,
+    `${shown(selector)} was given for a selection`,
+    `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
+  )
+
+const isSelector = (u: unknown): u is DeviceSelector => isList(u) && u.every(isEntry)
+
+const isList = (u: unknown): u is ReadonlyArray<unknown> => Array.isArray(u) && u.length > 0
+
+const isEntry = (u: unknown): u is Entry => {
+  if (typeof u !== "object" || u === null) return false
+  const { backend, devices, platform } = u as Partial<Record<keyof Entry, unknown>>
+  return backends.some((name) => name === backend) && isPart(platform) && isList(devices) && devices.every(isPart)
+}
+
+const isPart = (u: unknown): u is Part =>
+  u === undefined || Number.isSafeInteger(u) || (typeof u === "string" && u !== "")

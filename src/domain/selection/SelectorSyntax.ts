@@ -1,0 +1,234 @@
+/**
+ * From the text of a selection to its entries, with the place of whatever is wrong.
+ *
+ * @internal
+ */
+import { type GpuError, InvalidRequest, invalidRequest, isGpuError, make } from "../GpuError.ts"
+import { shown } from "../ShownValue.ts"
+import type { Entry, Part } from "./DeviceSelector.ts"
+import { type Backend, backends } from "./ListedDevice.ts"
+
+/**
+ * A way to write selections.
+ *
+ * @internal
+ */
+export interface Dialect {
+  /** What an entry looks like, for messages. */
+  readonly form: string
+  /** The backend of every entry, where entries do not name one. */
+  readonly backend: Backend | undefined
+  /** What stands for `:`. */
+  readonly colons: string
+  /** Whether `;` separates entries; else there is one. */
+  readonly entries: boolean
+  /** Whether a part in quotes is a name, whatever is in it, and `*` is any. */
+  readonly quotes: boolean
+}
+
+/** What stands between two separators. */
+interface Word {
+  readonly at: number
+  readonly length: number
+  /** Without the quotes. */
+  readonly text: string
+  readonly quoted: boolean
+}
+
+interface Mark {
+  readonly at: number
+  readonly char: string
+}
+
+/** The words of an entry; the mark before word i + 1 is mark i. */
+interface Words {
+  readonly words: Array<Word>
+  readonly marks: Array<Mark>
+}
+
+/** A text under a name that errors have. */
+interface Source {
+  readonly name: string
+  readonly text: string
+  readonly dialect: Dialect
+}
+
+/**
+ * The entries of a text, at least one. What is wrong is an InvalidRequest of `name`, with its position.
+ *
+ * @internal
+ */
+export const parse = (name: string, text: string, dialect: Dialect): readonly [Entry, ...Array<Entry>] | GpuError => {
+  if (typeof text !== "string") return notText(name, text)
+  const source = { name, text, dialect }
+  if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
+  const scanned = scan(source)
+  if (isGpuError(scanned)) return scanned
+  const entries: Array<Entry> = []
+  for (const words of scanned) {
+    const entry = entryOf(source, words)
+    if (isGpuError(entry)) return entry
+    entries.push(entry)
+  }
+  const [first, ...others] = entries
+  return [first!, ...others]
+}
+
+/**
+ * What programs without types are told who pass something else.
+ *
+ * @internal
+ */
+export const notText = (name: string, value: unknown): GpuError =>
+  invalidRequest(name, `${shown(value)} was given for the text of a selection`, "Pass a string.")
+
+/**
+ * An InvalidRequest that shows the text with a caret under what is wrong with it.
+ *
+ * @internal
+ */
+export const problem = (
+  { name, text }: Pick<Source, "name" | "text">,
+  at: number,
+  length: number,
+  what: string,
+  hint: string
+): GpuError =>
+  make(
+    new InvalidRequest({
+      operation: name,
+      problem: `${what}, at character ${at + 1}`,
+      hint: `${hint}.\n  ${onOneLine(text)}\n  ${" ".repeat(widthOf(text.slice(0, at)))}${
+        "^".repeat(Math.max(1, widthOf(text.slice(at, at + length))))
+      }`,
+      position: at
+    })
+  )
+
+/** Line breaks, tabs and their like would move the carets. */
+const onOneLine = (text: string): string => text.replaceAll(/\p{Cc}/gu, " ")
+
+const widthOf = (text: string): number => [...text].length
+
+const entryOf = (source: Source, { marks, words }: Words): Entry | GpuError => {
+  const { dialect } = source
+  const [first] = words as [Word]
+  if (words.length === 1 && isEmpty(first)) {
+    return problem(source, first.at, 1, "an entry is empty", `Write ${dialect.form}`)
+  }
+  const backend = dialect.backend ?? backendOf(source, first)
+  if (isGpuError(backend)) return backend
+  const colons = dialect.backend === undefined ? 2 : 1
+  const parts: Array<Part> = []
+  for (const [i, word] of words.entries()) {
+    const mark = marks[i - 1]
+    if (mark !== undefined && mark.char !== (i <= colons ? ":" : ",")) return misplaced(source, mark)
+    if (i === 0 && dialect.backend === undefined) continue
+    const part = partOf(source, word)
+    if (isGpuError(part)) return part
+    parts.push(part)
+  }
+  const [platform, device, ...others] = parts
+  return { backend, platform, devices: [device, ...others] }
+}
+
+const isEmpty = ({ quoted, text }: Word): boolean => text === "" && !quoted
+
+const backendOf = (source: Source, word: Word): Backend | GpuError => {
+  const name = word.text.toLowerCase()
+  const backend = word.quoted ? undefined : backends.find((backend) => backend === name)
+  if (backend !== undefined) return backend
+  const what = isEmpty(word) ? "the backend is missing" : `${JSON.stringify(word.text)} is no backend`
+  return problem(source, word.at, word.length, what, `Write ${source.dialect.form}, where backend is ${choices}`)
+}
+
+const choices = `${backends.slice(0, -1).join(", ")} or ${backends.at(-1)}`
+
+const misplaced = (source: Source, { at, char }: Mark): GpuError =>
+  char === ","
+    ? problem(source, at, 1, `only devices can be a list, so "," is misplaced`, `Write ${source.dialect.form}`)
+    : problem(
+      source,
+      at,
+      1,
+      `"${char}" is one too many`,
+      `Write ${source.dialect.form}` + (source.dialect.quotes ? `; a name that has a "${char}" stands in quotes` : "")
+    )
+
+const wholeNumber = /^-?\d+$/
+
+const partOf = (source: Source, word: Word): Part | GpuError => {
+  const { at, length, quoted, text } = word
+  if (quoted) {
+    return text === ""
+      ? problem(source, at, length, "the name is empty", "Write * for any")
+      : text
+  }
+  if (text === "" || (text === "*" && source.dialect.quotes)) return undefined
+  if (!wholeNumber.test(text)) return text
+  const index = Number(text)
+  if (!Number.isSafeInteger(index)) {
+    const hint = "Write the index that the list of devices shows" +
+      (source.dialect.quotes ? ", or a part of the name in quotes" : "")
+    return problem(source, at, length, `${text} is no index`, hint)
+  }
+  // There is no -0 in lists.
+  return index === 0 ? 0 : index
+}
+
+const strayQuote = `Put the whole part in quotes, and write \\" for a quote within them`
+
+/** The words of each entry. */
+const scan = (source: Source): ReadonlyArray<Words> | GpuError => {
+  const { dialect: { colons, entries, quotes }, text } = source
+  const isMark = (char: string) => char === "," || (char === ";" && entries) || colons.includes(char)
+  let entry: Words = { words: [], marks: [] }
+  const scanned = [entry]
+  for (let at = 0; at <= text.length; at++) {
+    const word = quotes && text.slice(at).trimStart().startsWith(`"`)
+      ? quotedWord(source, text.indexOf(`"`, at), isMark)
+      : plainWord(text, at, isMark)
+    if (isGpuError(word)) return word
+    const stray = quotes && !word.quoted ? word.text.indexOf(`"`) : -1
+    if (stray !== -1) {
+      return problem(source, word.at + stray, 1, "a quote begins in the middle of a part", strayQuote)
+    }
+    entry.words.push(word)
+    at = word.end
+    const char = text[at]
+    if (char === ";" && entries) scanned.push(entry = { words: [], marks: [] })
+    else if (char !== undefined) entry.marks.push({ at, char: colons.includes(char) ? ":" : char })
+  }
+  return scanned
+}
+
+const plainWord = (text: string, from: number, isMark: (char: string) => boolean): Word & { readonly end: number } => {
+  let end = from
+  while (end < text.length && !isMark(text[end]!)) end += 1
+  const word = text.slice(from, end)
+  const trimmed = word.trim()
+  const at = trimmed === "" ? end : from + word.indexOf(trimmed)
+  return { at, length: Math.max(1, trimmed.length), text: trimmed, quoted: false, end }
+}
+
+/** A name from its opening quote on; `\"` and `\\` stand for a quote and a backslash. */
+const quotedWord = (
+  source: Source,
+  at: number,
+  isMark: (char: string) => boolean
+): Word & { readonly end: number } | GpuError => {
+  const { text } = source
+  let name = ""
+  let close = at + 1
+  while (close < text.length && text[close] !== `"`) {
+    if (text[close] === "\\" && /["\\]/.test(text[close + 1] ?? "")) close += 1
+    name += text[close]
+    close += 1
+  }
+  if (close >= text.length) return problem(source, at, text.length - at, "the quote is not closed", `Close it with "`)
+  let end = close + 1
+  while (end < text.length && text[end]!.trim() === "") end += 1
+  return end === text.length || isMark(text[end]!)
+    ? { at, length: close + 1 - at, text: name, quoted: true, end }
+    : problem(source, end, 1, "a part goes on after its quotes", strayQuote)
+}

@@ -1,0 +1,253 @@
+/**
+ * Properties that a pool agrees with its model, on the host with all its faults or on any device.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as SizePolicy from "../../domain/SizePolicy.ts"
+import * as Host from "../../layers/Host/Host.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import type { Device } from "../ConformanceTest.ts"
+import { sameData } from "./ExpectData.ts"
+import * as PoolCommands from "./PoolCommands.ts"
+import { type ModelPolicy, ModelScope, PoolModel } from "./PoolModel.ts"
+
+/**
+ * A size policy beside its meaning in plain arithmetic.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PolicyPair = readonly [policy: SizePolicy.SizePolicy, model: ModelPolicy]
+
+const log2 = (n: bigint): bigint => BigInt(n.toString(2).length - 1)
+
+const leadingBits = (bits: bigint) => (request: bigint): bigint =>
+  log2(request) <= bits ? request : request | ((1n << (log2(request) - bits)) - 1n)
+
+const tableSizes = [8, 48, 64, 112, 256, 320, 512, 768, 1536]
+
+/**
+ * The policies of this library that properties are checked with: exact, PyOpenCL's, size classes and a table, the last
+ * two with borrowing.
+ *
+ * **Example** (One more policy)
+ *
+ * ```ts
+ * import { SizePolicy } from "effect-gpu-pool"
+ * import { PoolAgreement } from "effect-gpu-pool/testing/properties"
+ *
+ * const mine: PoolAgreement.PolicyPair = [
+ *   SizePolicy.table([4096]),
+ *   { blockSize: (request) => request <= 4096n ? 4096n : request, borrowHalves: 0n }
+ * ]
+ * const policies = [...PoolAgreement.policies, mine]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const policies: ReadonlyArray<PolicyPair> = [
+  [SizePolicy.exact, { blockSize: (request) => request, borrowHalves: 0n }],
+  [SizePolicy.leadingBits(2), { blockSize: leadingBits(2n), borrowHalves: 0n }],
+  [
+    SizePolicy.sizeClasses(1, { borrow: 1 }),
+    { blockSize: (request) => request <= 1n ? 1n : leadingBits(1n)(request - 1n) + 1n, borrowHalves: 2n }
+  ],
+  [
+    SizePolicy.table(tableSizes, { borrow: 0.5 }),
+    {
+      blockSize: (request) => tableSizes.map(BigInt).find((size) => size >= request) ?? request,
+      borrowHalves: 1n
+    }
+  ]
+]
+
+/**
+ * How much is tried.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** {@link policies} without it. */
+  readonly policies?: ReadonlyArray<PolicyPair> | undefined
+  /** Commands of one run at most, 80 without it. */
+  readonly maxCommands?: number | undefined
+}
+
+interface Settings {
+  /** Whether the device is one that the property made, so that the model knows its memory. */
+  readonly own: boolean
+  readonly policy: PolicyPair
+  readonly maxBytes: number | undefined
+  readonly clear: "never" | "acquire"
+  readonly granularity: number
+  readonly capacityBytes: number
+  readonly lateFree: boolean
+}
+
+/** A property for `fc.assert`. */
+type Property = fc.IAsyncPropertyWithHooks<[Settings, Iterable<PoolCommands.Command>]>
+
+const maxBufferSize = 3200
+
+const settingsOf = (
+  options: Options | undefined,
+  device: { readonly [Key in "own" | "granularity" | "capacityBytes" | "lateFree"]: fc.Arbitrary<Settings[Key]> }
+): fc.Arbitrary<Settings> =>
+  fc.record({
+    policy: fc.constantFrom(...options?.policies ?? policies),
+    maxBytes: fc.constantFrom(undefined, 1500, 3000),
+    clear: fc.constantFrom("never", "acquire"),
+    ...device
+  })
+
+/**
+ * A pool on a host device does what its model does, in every counter, after every command, whatever fails; and when
+ * everything is closed, nothing is left at the driver. For `fc.assert`.
+ *
+ * **Example** (A few short runs)
+ *
+ * ```ts
+ * import { PoolAgreement } from "effect-gpu-pool/testing/properties"
+ * import * as fc from "fast-check"
+ *
+ * await fc.assert(PoolAgreement.onHost({ maxCommands: 20 }), { numRuns: 10, seed: 1 })
+ * ```
+ *
+ * @category properties
+ * @since 0.1.0
+ */
+export const onHost = (options?: Options): Property =>
+  property(
+    settingsOf(options, {
+      own: fc.constant(true),
+      granularity: fc.constantFrom(1, 4),
+      capacityBytes: fc.constantFrom(1600, 3200, 1_000_000),
+      lateFree: fc.boolean()
+    }),
+    [...PoolCommands.portable, ...PoolCommands.onHost],
+    options,
+    ({ capacityBytes, granularity, lateFree }) => Host.layer({ capacityBytes, granularity, lateFree, maxBufferSize })
+  )
+
+/**
+ * A pool on a device of any backend does what its model does, in every counter, after every command. The pool is the
+ * library's: what is tested is how a backend's device, queue and allocations carry it. Each run opens the device anew.
+ * For `fc.assert`.
+ *
+ * **Example** (On a host whose memory comes back late)
+ *
+ * ```ts
+ * import { Host } from "effect-gpu-pool/host"
+ * import { PoolAgreement } from "effect-gpu-pool/testing/properties"
+ * import * as fc from "fast-check"
+ *
+ * const late = Host.layer({ granularity: 4, lateFree: true })
+ * await fc.assert(PoolAgreement.on(late, { maxCommands: 20 }), { numRuns: 10, seed: 1 })
+ * ```
+ *
+ * @category properties
+ * @since 0.1.0
+ */
+export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property =>
+  property(
+    // A pool's limit stands for the device's memory, which cannot be set: the model's own never runs out.
+    settingsOf(options, {
+      own: fc.constant(false),
+      granularity: fc.constant(0),
+      capacityBytes: fc.constant(2 ** 40),
+      lateFree: fc.constant(false)
+    }),
+    PoolCommands.portable,
+    options,
+    () => device
+  )
+
+const property = <E>(
+  settings: fc.Arbitrary<Settings>,
+  commands: ReadonlyArray<fc.Arbitrary<PoolCommands.Command>>,
+  options: Options | undefined,
+  device: (settings: Settings) => Layer.Layer<Device, E>
+): Property =>
+  fc.asyncProperty(
+    settings,
+    fc.commands([...commands], { maxCommands: options?.maxCommands ?? 80, size: "max" }),
+    (given, steps) =>
+      Effect.gen(function*() {
+        const { close, model, real } = yield* open(given, device(given))
+        yield* Effect.promise(() => fc.asyncModelRun(() => ({ model, real }), steps))
+        yield* close
+      }).pipe(Effect.provide([TestClock.layer(), Logger.layer([])]), Effect.runPromise)
+  )
+
+interface Opened {
+  readonly model: PoolModel
+  readonly real: PoolCommands.RealPool
+  /** However a run ended, everything can be closed, and then nothing is left at the driver. */
+  readonly close: Effect.Effect<void, GpuError>
+}
+
+const open = Effect.fnUntraced(function*<E>(
+  given: Settings,
+  device: Layer.Layer<Device, E>
+): Effect.fn.Return<Opened, E | GpuError> {
+  const deviceScope = Scope.makeUnsafe()
+  const poolScope = Scope.makeUnsafe()
+  const opened = yield* Layer.buildWithScope(Layer.fresh(device), deviceScope)
+  const { driverObjects, info } = Context.get(opened, DeviceContext)
+  const { limits } = info
+  const otherBuffers = driverObjects.liveByKind["buffer"] ?? 0
+  const [sizePolicy, modelPolicy] = given.policy
+  const pools = BufferPool.layer({ sizePolicy, clear: given.clear, maxBytes: given.maxBytes ?? Infinity })
+  const context = yield* Layer.buildWithScope(
+    Layer.fresh(Layer.provideMerge(pools, Layer.succeedContext(opened))),
+    poolScope
+  )
+  const model = new PoolModel({
+    policy: modelPolicy,
+    granularity: BigInt(limits.granularity),
+    maxBufferSize: BigInt(limits.maxBufferSize),
+    maxBytes: given.maxBytes === undefined ? undefined : BigInt(given.maxBytes),
+    capacityBytes: BigInt(given.capacityBytes),
+    lateFree: given.lateFree
+  })
+  model.scopes.push(new ModelScope(), new ModelScope())
+  const ambient = yield* Effect.context<never>()
+  const host = Context.getOption(opened, Host.Host)
+  const closePool = Scope.close(poolScope, Exit.void)
+  const real: PoolCommands.RealPool = {
+    pool: Context.get(context, BufferPool.BufferPool),
+    driverObjects,
+    otherBuffers,
+    closePool,
+    run: (command) => Effect.runPromiseWith(ambient)(Effect.provideContext(command, context)),
+    scopes: model.scopes.map(() => Scope.makeUnsafe()),
+    leases: [],
+    pending: [],
+    host: host._tag === "None" || !given.own
+      ? undefined
+      : { faults: host.value.faults, usedBytes: host.value.usedBytes }
+  }
+  const close = Effect.gen(function*() {
+    yield* Fiber.interruptAll(real.pending.map(({ fiber }) => fiber))
+    yield* closePool
+    for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)
+    const { activeBytes, managedBlocks, reservedBytes } = yield* real.pool.stats
+    sameData("what a closed pool has", [managedBlocks, activeBytes, reservedBytes], [0, 0, 0])
+    yield* Scope.close(deviceScope, Exit.void)
+    sameData("driver objects after the close", driverObjects.live, 0)
+  })
+  return { model, real, close }
+})

@@ -1,0 +1,118 @@
+/** The command as its users run it: a process of its own, with its exit code and what it prints. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { spawn } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { afterAll } from "vitest"
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts")
+
+const home = mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-"))
+afterAll(() => rmSync(home, { recursive: true }))
+
+// What this machine's user has chosen is not these tests' affair.
+const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE"]
+const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !chosen.includes(name)))
+
+const run = async (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...inherited, HOME: home, USERPROFILE: home, ...env },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject)
+    child.on("close", resolve)
+  })
+  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
+  return { code, stdout, stderr }
+}
+
+interface Report {
+  readonly version: number
+  readonly devices: ReadonlyArray<Record<string, unknown>>
+  readonly choice: unknown
+}
+
+const report = (stdout: string): Report => JSON.parse(stdout) as Report
+
+const host = {
+  selector: "host:0:0",
+  backend: "host",
+  platform: { index: 0, name: "JavaScript", vendor: "effect-gpu-pool" },
+  device: { index: 0, name: "process memory", vendor: "effect-gpu-pool" },
+  type: "cpu",
+  driver: "JavaScript",
+  memoryBytes: null,
+  usable: true,
+  reason: null
+}
+
+describe("effect-gpu-pool devices", () => {
+  it.concurrent("prints a table with what selects each device", async () => {
+    const { code, stderr, stdout } = await run(["devices"])
+    strictEqual(code, 0, stderr)
+    assert.match(stdout, /│ select .*│ platform .*│ device .*│ type .*│ memory .*│ usable/)
+    assert.match(stdout, /│ host:0:0 .*│ JavaScript .*│ process memory .*│ cpu .*│ .*│ yes/)
+    assert.include(stdout, "Nothing selects a device")
+  })
+
+  it.concurrent("prints JSON whose shape is documented", async () => {
+    const { code, stderr, stdout } = await run(["devices", "--json"])
+    strictEqual(code, 0, stderr)
+    const { choice, devices, version } = report(stdout)
+    strictEqual(version, 1)
+    deepStrictEqual(choice, { source: "default", selector: null })
+    deepStrictEqual(devices.at(-1), host)
+    for (const device of devices) deepStrictEqual(Object.keys(device), Object.keys(host))
+  })
+
+  it.concurrent("prints only what is selected", async () => {
+    const { code, stdout } = await run(["devices", "--json", "--select", "host"])
+    strictEqual(code, 0)
+    deepStrictEqual(report(stdout).devices, [host])
+  })
+
+  it.concurrent("says who chooses", async () => {
+    const { code, stdout } = await run(["devices", "--json", "--select", "host"], { GPU_POOL_DEVICE: "HOST: * : 0" })
+    strictEqual(code, 0)
+    deepStrictEqual(report(stdout).choice, { source: "GPU_POOL_DEVICE", selector: "host:*:0" })
+    const other = join(home, "other")
+    mkdirSync(other)
+    writeFileSync(join(other, ".gpu-pool-device"), "host\n")
+    const ofFile = await run(["devices", "--select", "host"], { HOME: other, USERPROFILE: other })
+    assert.include(ofFile.stdout, `${join(other, ".gpu-pool-device")} selects host.`)
+  })
+
+  it.concurrent.each([
+    ["that cannot be read", "host;metal:0", /"metal" is no backend, at character 6[^]*\n {2}host;metal:0\n {7}\^{5}/],
+    ["that selects nothing", "host:0:7", /no such device; there is 0 "process memory"/],
+    ["of which a part selects nothing", "host;host:nobody", /host nobody: no such platform/]
+  ])("fails for a selection %s", async (_, selection, message) => {
+    const { code, stderr, stdout } = await run(["devices", "--json", "--select", selection])
+    strictEqual(code, 1)
+    strictEqual(stdout, "")
+    assert.match(stderr, message)
+    assert.notMatch(stderr, /\n +at /)
+  })
+
+  it.concurrent("prints the list and fails where the environment's selection cannot be read", async () => {
+    const { code, stderr, stdout } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "cuda:0" })
+    strictEqual(code, 1)
+    deepStrictEqual([report(stdout).devices.at(-1), report(stdout).choice], [host, null])
+    assert.match(stderr, /GPU_POOL_DEVICE: "cuda" is no backend, at character 1/)
+  })
+
+  it.concurrent("fails for options that it does not know, and has help and a version", async () => {
+    const unknown = await run(["devices", "--yaml"])
+    strictEqual(unknown.code, 1)
+    assert.match(unknown.stderr + unknown.stdout, /--yaml/)
+    const help = await run(["devices", "--help"])
+    strictEqual(help.code, 0)
+    assert.match(help.stdout, /--select/)
+    const version = await run(["--version"])
+    assert.match(version.stdout, /\d+\.\d+\.\d+/)
+  })
+})

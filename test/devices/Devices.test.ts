@@ -1,0 +1,389 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { BufferPool, CommandQueue, DeviceContext, DeviceSelector, GpuError } from "effect-gpu-pool"
+import { Devices } from "effect-gpu-pool/devices"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as PlatformError from "effect/PlatformError"
+import * as fc from "fast-check"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type FakeDevice, onMachine, Watch } from "../support/fakeDevices.ts"
+import { describeWith } from "../support/required.ts"
+
+const open = <E>(layer: Layer.Layer<Devices.Services, E>) => Effect.scoped(Layer.build(layer))
+
+const unavailable = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) =>
+  Effect.map(Effect.flip(effect), ({ message, reason }) => {
+    assert(reason._tag === "DeviceUnavailable", message)
+    return reason
+  })
+
+const refused = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) =>
+  Effect.map(Effect.flip(effect), ({ message, reason }) => {
+    assert(reason._tag === "InvalidRequest", message)
+    return reason
+  })
+
+const machine = {
+  webgpu: { Dawn: [{ name: "fast" }, { name: "lavapipe", type: "cpu" }] },
+  opencl: {
+    "NVIDIA CUDA": [{ name: "RTX 3090" }, { name: "GTX 1080" }],
+    "Portable Computing Language": [{ name: "cpu-i7", type: "cpu" }]
+  },
+  host: { JavaScript: [{ name: "process memory", type: "cpu" }] }
+} as const
+
+describe("listing", () => {
+  it.effect("tells what each backend has, and why one that cannot be loaded has nothing", () =>
+    Effect.gen(function*() {
+      const listed = yield* onMachine({ opencl: machine.opencl, host: machine.host })(Devices.list)
+      deepStrictEqual(listed.map(({ backend, device, unusable }) => [backend, device?.name, unusable]), [
+        ["webgpu", undefined, "npm webgpu: it is not installed"],
+        ["opencl", "RTX 3090", undefined],
+        ["opencl", "GTX 1080", undefined],
+        ["opencl", "cpu-i7", undefined],
+        ["host", "process memory", undefined]
+      ])
+    }))
+
+  it.effect("selects all that fit, each once, in the order of the selection", () =>
+    Effect.gen(function*() {
+      const devices = yield* onMachine(machine)(Devices.select("opencl:portable;opencl:*:0;webgpu"))
+      deepStrictEqual(devices.map(({ device }) => device?.name), ["cpu-i7", "RTX 3090", "fast", "lavapipe"])
+    }))
+
+  it.effect("loads no driver of a backend that the selection does not name", () =>
+    Effect.gen(function*() {
+      const watch = new Watch()
+      const here = onMachine(machine, watch)
+      const use = Effect.provide(DeviceContext.DeviceContext, Devices.layer("host;opencl:9"))
+      yield* here(Effect.andThen(Devices.select("host"), use))
+      deepStrictEqual(watch.listed, ["host", "opencl", "host"])
+      yield* here(Devices.list)
+      strictEqual(watch.listed.length, 6)
+    }))
+
+  it.effect("fails for each part of a selection that fits nothing, with all of them", () =>
+    Effect.gen(function*() {
+      const { hint, tried } = yield* unavailable(onMachine(machine)(Devices.select("opencl:0:0,7;host:nobody;webgpu")))
+      deepStrictEqual(tried.map(({ backend, device }) => [backend, device]), [["opencl", "0:7"], ["host", "nobody"]])
+      assert.match(hint, /effect-gpu-pool devices/)
+      const { operation, position } = yield* refused(onMachine(machine)(Devices.select("host;metal")))
+      deepStrictEqual([operation, position], ["Devices.select", 5])
+    }))
+})
+
+describe("opening", () => {
+  it.effect("takes the first of a selection that opens, and leaves nothing of those that did not", () =>
+    Effect.gen(function*() {
+      const watch = new Watch()
+      const broken = { ...machine, webgpu: { Dawn: [{ name: "fast", broken: "out of ids" }] } }
+      yield* onMachine(broken, watch)(Effect.scoped(Effect.gen(function*() {
+        yield* Layer.build(Devices.layer("webgpu;opencl:5;opencl:portable;host"))
+        deepStrictEqual(watch.tried, ["webgpu:0:0", "opencl:1:0"])
+        deepStrictEqual([...watch.open], ["opencl:1:0"])
+      })))
+      strictEqual(watch.open.size, 0)
+    }))
+
+  it.effect("fails with all that was tried, and says what was selected", () =>
+    Effect.gen(function*() {
+      const watch = new Watch()
+      const broken = { ...machine, webgpu: { Dawn: [{ name: "fast", broken: "out of ids" }] } }
+      const { hint, tried } = yield* unavailable(onMachine(broken, watch)(open(Devices.layer("webgpu;opencl:5"))))
+      deepStrictEqual(tried.map(({ device, why }) => [device, why]), [
+        ["0:0 fast", "webgpu:0:0: out of ids"],
+        ["5", `no such platform; there are 0 "NVIDIA CUDA", 1 "Portable Computing Language"`]
+      ])
+      assert.include(hint, `"webgpu;opencl:5", from code`)
+      strictEqual(watch.open.size, 0)
+    }))
+
+  it.effect("refuses a text that is no selection", () =>
+    Effect.gen(function*() {
+      const { operation } = yield* refused(open(Devices.layer("vulkan:0")))
+      strictEqual(operation, "Devices.layer")
+    }))
+
+  const host = { backend: "host", platform: undefined, devices: [undefined] }
+
+  it.effect.each([
+    null,
+    5,
+    {},
+    [],
+    [null],
+    [{ backend: "host" }],
+    [{ ...host, devices: [] }],
+    [{ ...host, backend: "cuda" }],
+    [{ ...host, backend: "__proto__" }],
+    [{ ...host, platform: "" }],
+    [{ ...host, platform: null }],
+    [host, { ...host, devices: [0, 1.5] }]
+  ])("refuses what is no selection: %j", (selector) =>
+    onMachine(machine)(Effect.gen(function*() {
+      const select: ReturnType<typeof Devices.select> = Reflect.apply(Devices.select, undefined, [selector])
+      const layer: ReturnType<typeof Devices.layer> = Reflect.apply(Devices.layer, undefined, [selector])
+      const layerDefault: typeof layer = Reflect.apply(Devices.layerDefault, undefined, [{ selector }])
+      const forTests: ReturnType<typeof Devices.forTests> = Reflect.apply(Devices.forTests, undefined, [{ selector }])
+      strictEqual((yield* refused(select)).operation, "Devices.select")
+      strictEqual((yield* refused(open(layer))).operation, "Devices.layer")
+      strictEqual((yield* refused(open(layerDefault))).operation, "Devices.layerDefault")
+      const { devices, problem } = yield* forTests
+      strictEqual(devices.length, 0)
+      assert.match(problem ?? "", /^Devices.forTests: .* was given for a selection/)
+    })))
+
+  const kinds: ReadonlyArray<readonly [backend: "webgpu" | "opencl", FakeDevice["type"]]> = [
+    ["webgpu", "gpu"],
+    ["opencl", "gpu"],
+    ["opencl", "cpu"],
+    ["webgpu", "cpu"]
+  ]
+
+  it.effect("takes, when nobody chose, hardware before software, WebGPU before OpenCL, and never the host", () =>
+    Effect.promise(() =>
+      fc.assert(fc.asyncProperty(fc.shuffledSubarray([...kinds.keys()]), fc.nat(4), (there, broken) => {
+        const devicesOf = (name: string) =>
+          there.filter((kind) => kinds[kind]![0] === name).map((kind): FakeDevice => ({
+            name: `kind ${kind}`,
+            type: kinds[kind]![1],
+            broken: kind < broken ? "it is broken" : undefined
+          }))
+        const watch = new Watch()
+        const some = { ...machine, webgpu: { Dawn: devicesOf("webgpu") }, opencl: { Any: devicesOf("opencl") } }
+        const inOrder = [...there].sort()
+        const firstThatWorks = inOrder.find((kind) => kind >= broken)
+        return Effect.runPromise(
+          onMachine(some, watch)(
+            Effect.gen(function*() {
+              const exit = yield* Effect.result(open(Devices.layerDefault({ home: "/nowhere" })))
+              strictEqual(exit._tag, firstThatWorks === undefined ? "Failure" : "Success")
+              strictEqual(
+                watch.tried.length,
+                inOrder.filter((kind) => kind < broken).length + (exit._tag === "Success" ? 1 : 0)
+              )
+              assert.isFalse(watch.tried.includes("host:0:0"))
+              if (exit._tag === "Failure") assert.include(exit.failure.message, "GPU_POOL_DEVICE=host")
+            }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({}))))
+          )
+        )
+      }))
+    ))
+})
+
+// Every place that can name a device, in order of precedence, with a text for it and what that means.
+const places = [
+  { at: "code", text: "host:0:0", means: "host:0:0" },
+  { at: "GPU_POOL_DEVICE", text: "webgpu::laVApipe", means: "webgpu:*:laVApipe" },
+  { at: ".gpu-pool-device", text: "opencl:1\r\nand notes", means: "opencl:1" },
+  { at: "PYOPENCL_TEST", text: "0:1,0;1", means: "opencl:0:1" },
+  { at: "PYOPENCL_CTX", text: "portable:0", means: "opencl:portable:0" },
+  { at: "CUDA_DEVICE", text: "1", means: "opencl:nvidia:1" },
+  { at: ".cuda-device", text: " 0 \n", means: "opencl:nvidia:0" },
+  { at: ".cuda_device", text: "1\n", means: "opencl:nvidia:1" }
+] as const
+
+const home = "/home/somebody"
+
+const notFound = (path: string) =>
+  PlatformError.systemError({
+    _tag: "NotFound",
+    module: "FileSystem",
+    method: "readFileString",
+    pathOrDescriptor: path
+  })
+
+const isFile = (at: string) => at.startsWith(".")
+
+/** An environment and a home directory in which only these places have a text. */
+const withTexts = (texts: ReadonlyMap<string, string>) => {
+  const variables = Object.fromEntries([...texts].filter(([at]) => !isFile(at)))
+  const files = FileSystem.layerNoop({
+    readFileString: (path) => {
+      const text = texts.get(path.slice(home.length + 1))
+      return text === undefined ? Effect.fail(notFound(path)) : Effect.succeed(text)
+    }
+  })
+  const layer = Layer.merge(files, ConfigProvider.layer(ConfigProvider.fromUnknown(variables)))
+  return <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.provide(effect, layer)
+}
+
+const optionsOf = (texts: ReadonlyMap<string, string>): Devices.DefaultOptions => ({
+  home,
+  selector: texts.get("code")
+})
+
+const inFolder = <A, E>(use: (folder: string) => Effect.Effect<A, E>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-gpu-pool-"))),
+    use,
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  ).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({}))))
+
+describe("who chooses", () => {
+  it("is the first place that says something, whichever others do", async () => {
+    const placesWithText = fc.subarray([...places])
+    const empty = fc.constantFrom("", "  ", "\n")
+    await fc.assert(
+      fc.asyncProperty(placesWithText, fc.boolean(), empty, (saying, hasNvidia, empty) => {
+        const texts = new Map<string, string>(saying.map(({ at, text }) => [at, text]))
+        for (const { at } of places) if (!texts.has(at) && at !== "code") texts.set(at, empty)
+        const here = hasNvidia ? machine : { ...machine, opencl: { Portable: [{ name: "cpu" }] } }
+        const counts = (means: string) => hasNvidia || !means.includes("nvidia")
+        const expected = saying.find(({ means }) => counts(means))
+        return Effect.runPromise(
+          onMachine(here)(
+            withTexts(texts)(Effect.gen(function*() {
+              const { selector, source } = yield* Devices.choice(optionsOf(texts))
+              strictEqual(source.replace(`${home}/`, ""), expected?.at ?? "default")
+              strictEqual(selector && DeviceSelector.format(selector), expected?.means)
+            }))
+          )
+        )
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it.effect.each(places)(
+    "$at opens its device, and says so when that fails",
+    ({ at, means, text }) =>
+      Effect.gen(function*() {
+        const texts = new Map<string, string>([[at, text]])
+        const watch = new Watch()
+        yield* onMachine(machine, watch)(withTexts(texts)(open(Devices.layerDefault(optionsOf(texts)))))
+        const parsed = DeviceSelector.parse(means)
+        assert(!GpuError.isGpuError(parsed))
+        const [wanted] = yield* onMachine(machine)(Devices.select(parsed))
+        deepStrictEqual(watch.tried, [DeviceSelector.format(DeviceSelector.of(wanted!))])
+        const nothing = { opencl: { "NVIDIA CUDA": [] } }
+        const error = yield* Effect.flip(
+          onMachine(nothing)(withTexts(texts)(open(Devices.layerDefault(optionsOf(texts)))))
+        )
+        if (!means.includes("nvidia")) {
+          assert.include(error.message, `from ${at.startsWith(".") ? `${home}/${at}` : at}`)
+        }
+      })
+  )
+
+  it.effect.each(places.filter(({ at }) => at !== "code"))(
+    "$at is named by the error of a text that cannot be read",
+    ({ at }) =>
+      Effect.gen(function*() {
+        const texts = new Map<string, string>([[at, "host:1:2:3:4"]])
+        const { operation, position } = yield* refused(
+          onMachine(machine)(withTexts(texts)(Devices.choice(optionsOf(texts))))
+        )
+        strictEqual(operation, at.startsWith(".") ? `${home}/${at}` : at)
+        assert.isNumber(position)
+      })
+  )
+
+  it.effect("reads no later place than it needs to, so that a mistake there is nobody's", () =>
+    Effect.gen(function*() {
+      const texts = new Map([["GPU_POOL_DEVICE", "host"], ["PYOPENCL_TEST", "0:1:2"], [".cuda-device", "x"]])
+      const { source } = yield* onMachine(machine)(withTexts(texts)(Devices.choice(optionsOf(texts))))
+      strictEqual(source, "GPU_POOL_DEVICE")
+      const ofOthers = new Map([["CUDA_DEVICE", "not a number"]])
+      const choice = yield* onMachine({ host: machine.host })(withTexts(ofOthers)(Devices.choice(optionsOf(ofOthers))))
+      strictEqual(choice.source, "default")
+    }))
+
+  it.effect("reads files from the disk where a program brings no file system", () =>
+    inFolder((folder) =>
+      Effect.gen(function*() {
+        strictEqual((yield* Devices.choice({ home: folder })).source, "default")
+        writeFileSync(join(folder, ".gpu-pool-device"), "\uFEFFhost:*:process\nopencl\n")
+        const { selector, source } = yield* Devices.choice({ home: folder })
+        deepStrictEqual([source, selector && DeviceSelector.format(selector)], [
+          join(folder, ".gpu-pool-device"),
+          "host:*:process"
+        ])
+      })
+    ))
+
+  it.effect("finds no files below what is no folder, with a file system or without", () =>
+    inFolder((folder) =>
+      Effect.gen(function*() {
+        const home = join(folder, "null")
+        writeFileSync(home, "")
+        strictEqual((yield* Devices.choice({ home })).source, "default")
+        const files = Effect.provide(Devices.choice({ home }), NodeServices.layer)
+        strictEqual((yield* files).source, "default")
+      })
+    ))
+
+  it.effect("fails for a file that is there and cannot be read", () =>
+    inFolder((folder) =>
+      Effect.gen(function*() {
+        mkdirSync(join(folder, ".gpu-pool-device"))
+        const { operation, problem } = yield* refused(Devices.choice({ home: folder }))
+        strictEqual(operation, join(folder, ".gpu-pool-device"))
+        assert.match(problem, /cannot be read: EISDIR/)
+      })
+    ))
+})
+
+/** Opens a device and uses it: it must be the one that the list has under this selector. */
+const named = (selector: string) =>
+  Effect.gen(function*() {
+    const [listed] = yield* Devices.select(selector)
+    const { info } = yield* DeviceContext.DeviceContext.pipe(Effect.provide(Devices.layer(selector)))
+    deepStrictEqual([info.backend, info.name], [listed?.backend, listed?.device?.name])
+    const sum = yield* BufferPool.use(16, (buffer) =>
+      Effect.andThen(CommandQueue.fill(buffer, 7), CommandQueue.read(buffer, Uint32Array))).pipe(
+        Effect.provide(BufferPool.layer()),
+        Effect.provide(Devices.layer(selector, { kernelCacheCapacity: 2 }))
+      )
+    deepStrictEqual([...sum], [7, 7, 7, 7])
+  })
+
+describe("this machine", () => {
+  it.live("lists every backend, and each device's own selector selects it", () =>
+    Effect.gen(function*() {
+      const listed = yield* Devices.list
+      deepStrictEqual([...new Set(listed.map(({ backend }) => backend))], ["webgpu", "opencl", "host"])
+      for (const entry of listed) {
+        if (entry.device === undefined || entry.unusable !== undefined) {
+          assert.isNotEmpty(entry.unusable ?? "")
+          continue
+        }
+        const [again, ...others] = yield* Devices.select(DeviceSelector.of(entry))
+        deepStrictEqual({ ...again }, { ...entry })
+        deepStrictEqual(others, [])
+      }
+    }))
+
+  it.live("opens the host", () => named("host"))
+
+  describeWith(["opencl"], "with OpenCL", () => {
+    it.live("opens a device by its indices, and by parts of its names", () =>
+      Effect.gen(function*() {
+        const [first] = yield* Devices.select("opencl")
+        yield* named("opencl:0:0")
+        yield* named(DeviceSelector.format([{
+          backend: "opencl",
+          platform: first?.platform?.name.toUpperCase(),
+          devices: [first?.device?.name.slice(1).toLowerCase()]
+        }]))
+      }))
+  })
+
+  describeWith(["webgpu"], "with WebGPU", () => {
+    it.live("opens the adapter that it lists", () => named("webgpu:0:0"))
+
+    it.live("lists an adapter once, whichever requests it answers", () =>
+      Effect.gen(function*() {
+        const adapters = yield* Devices.select("webgpu")
+        deepStrictEqual(adapters.map(({ device }) => device?.index), [...adapters.keys()])
+        const identities = adapters.map(({ device, driver, type }) => JSON.stringify([device?.name, driver, type]))
+        strictEqual(new Set(identities).size, adapters.length)
+      }))
+  })
+})

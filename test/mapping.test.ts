@@ -1,0 +1,100 @@
+/**
+ * The table that leads from other libraries' names to this one's: every name in it exists, and no row is empty.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual } from "@effect/vitest/utils"
+import { readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+
+const root = join(import.meta.dirname, "..")
+
+const text = (path: string): string => readFileSync(join(root, path), "utf8")
+
+interface Row {
+  readonly there: string
+  readonly here: string
+  readonly notes: string
+}
+
+const rowsOf = (page: string): ReadonlyArray<Row> =>
+  page.split("\n")
+    .filter((line) => line.startsWith("| ") && !line.startsWith("| there") && !line.startsWith("| ---"))
+    .map((line) => {
+      const [, there = "", here = "", notes = ""] = line.split("|").map((cell) => cell.trim())
+      return { there, here, notes }
+    })
+
+/** Where each namespace of the entry points lies. */
+const modules: ReadonlyMap<string, string> = new Map(
+  ["index", "opencl", "webgpu", "host", "devices", "testing"].flatMap((entry) =>
+    [...text(`src/${entry}.ts`).matchAll(/^export \* as (\w+) from "\.\/(.+)"$/gm)].map(([, name, path]) =>
+      [name!, `src/${path}`] as const
+    )
+  )
+)
+
+/** What a module declares or passes on under a name, with the file that declares it. */
+const declarationOf = (path: string, name: string): string | undefined => {
+  const source = text(path)
+  const declared = new RegExp(`^export (declare )?(abstract )?(const|class|interface|type|function) ${name}\\b`, "m")
+  const at = declared.exec(source)
+  if (at !== null) return source.slice(at.index)
+  for (const [, names, from] of source.matchAll(/^export (?:type )?\{([^}]+)\} from "(.+)"$/gm)) {
+    const isNamed = names!.split(",").some((one) => one.trim().replace(/^type /, "") === name)
+    if (isNamed) return declarationOf(join(dirname(path), from!), name)
+  }
+  return undefined
+}
+
+const isMember = (declaration: string, member: string): boolean => {
+  const end = declaration.search(/^(\}|\})\S*$/m)
+  return new RegExp(`^  (readonly |get )?${member}\\b[?]?[(:<]`, "m").test(
+    end === -1 ? declaration : declaration.slice(0, end)
+  )
+}
+
+/** Why a name of this library does not exist. */
+const problemOf = (name: string): string | undefined => {
+  const [, namespace, exported, member] = /^(\w+)\.(\w+)(?:#(\w+))?$/.exec(name) ?? []
+  if (namespace === undefined || exported === undefined) return undefined
+  const path = modules.get(namespace)
+  if (path === undefined) return `${name}: no entry point exports ${namespace}`
+  const declaration = declarationOf(path, exported)
+  if (declaration === undefined) return `${name}: ${path} does not export ${exported}`
+  return member === undefined || isMember(declaration, member) ? undefined : `${name}: ${exported} has no ${member}`
+}
+
+const names = (cell: string): ReadonlyArray<string> =>
+  [...cell.matchAll(/`([A-Z]\w+\.\w+(?:#\w+)?)`/g)].map(([, name]) => name!)
+
+const rows = rowsOf(text("docs/mapping.md"))
+
+describe("the mapping table", () => {
+  it("names what exists", () => {
+    const problems = rows.flatMap(({ here, notes }) => [...names(here), ...names(notes)].map(problemOf))
+    deepStrictEqual(problems.filter((problem) => problem !== undefined), [])
+  })
+
+  it("has no empty row, and a reason wherever a name has no counterpart", () => {
+    assert.isAtLeast(rows.length, 150)
+    const empty = rows.filter(({ here, notes, there }) =>
+      there === "" || (names(here).length === 0 && (!/^(none|still to come)$/.test(here) || notes === ""))
+    )
+    deepStrictEqual(empty, [])
+  })
+
+  it("puts off only page-locked pools and CuPy's devices and streams", () => {
+    const later = rows.filter(({ here }) => here === "still to come").map(({ there }) => there)
+    deepStrictEqual(
+      later.filter((there) => !/[Pp]age-?[Ll]ocked|PooledHost|stream/.test(there)),
+      []
+    )
+  })
+
+  it("would tell a name that does not exist", () => {
+    const wrong = ["Nowhere.make", "BufferPool.nothing", "PoolStats.PoolStats#nothing"]
+    assert.strictEqual(wrong.map(problemOf).filter((problem) => problem !== undefined).length, 3)
+    const right = ["BufferPool.layer", "PoolStats.PoolStats#heldBlocks", "Svm.map"]
+    deepStrictEqual(right.map(problemOf), [undefined, undefined, undefined])
+  })
+})
