@@ -28,6 +28,17 @@ describe("the agreement itself", () => {
   })
 })
 
+describe("a policy of a program's own", () => {
+  // Blocks of both usages have one size here, which the commands keep apart.
+  it("is held against what it is meant to compute", () => {
+    const pages: PoolAgreement.PolicyPair = [
+      SizePolicy.table([512, 1024]),
+      { blockSize: (request) => request <= 512n ? 512n : request <= 1024n ? 1024n : request, borrowHalves: 0n }
+    ]
+    return fc.assert(PoolAgreement.onHost({ policies: [pages] }), { numRuns: 200 })
+  })
+})
+
 describeWith(["opencl"], "a pool on OpenCL", () => {
   it("agrees with the model", () => fc.assert(PoolAgreement.on(OpenCl.layer()), { numRuns: 50 }))
 })

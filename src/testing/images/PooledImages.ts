@@ -72,7 +72,8 @@ const cleared = onPool({ clear: "acquire" }, (pool) =>
     const contents = Effect.scoped(Effect.gen(function*() {
       const image = yield* lease(pool)
       const found = yield* Images.read(image, Uint8Array)
-      yield* Images.fill(image, 1)
+      // Not by a fill, which is what a pool clears with.
+      yield* Images.write(image, all(255))
       return found
     }))
     for (const when of ["a fresh one", "a recycled one", "once more"]) Expect.numbers(when, yield* contents, all(0))

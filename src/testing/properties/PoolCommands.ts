@@ -20,8 +20,7 @@ import * as PooledBuffer from "../../services/PooledBuffer.ts"
 import { fail, sameData } from "./ExpectData.ts"
 import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
 
-// Two usages whose sizes never make blocks of one size: of two such blocks, which is evicted first is the core's affair.
-
+// Two usages whose sizes rarely make blocks of one size: requests that might are left out of a run.
 const usages = [BufferUsage.storage | BufferUsage.copyDst, BufferUsage.defaultUsage]
 
 const sizes: ReadonlyArray<ReadonlyArray<number>> = [[40, 64, 250, 500, 1000, 1500], [7, 100, 280, 700]]
@@ -182,6 +181,8 @@ const leaseOf = (model: PoolModel, n: number): number => indexOf(model.leases, n
 
 const always = () => true
 
+const isApart = (...requests: ReadonlyArray<Request>) => (model: Readonly<PoolModel>) => !model.mayTie(requests)
+
 const hasLease = (model: Readonly<PoolModel>) => model.leases.length > 0
 
 const openScope = command("openScope", always, (model, real) =>
@@ -209,7 +210,7 @@ const closeScope = (n: number) =>
   })
 
 const allocate = (n: number, { family, size }: Request) =>
-  command(`allocate(${n}, ${size} of ${family})`, always, (model, real) =>
+  command(`allocate(${n}, ${size} of ${family})`, isApart({ family, size }), (model, real) =>
     Effect.gen(function*() {
       const index = scopeOf(model, n)
       const expected = model.allocate(size, family, model.scopes[index]!)
@@ -219,7 +220,7 @@ const allocate = (n: number, { family, size }: Request) =>
 
 /** A loan that, now and then, is transferred away before it ends. */
 const use = ({ family, size }: Request, to: number | undefined) =>
-  command(`use(${size} of ${family}, ${to})`, always, (model, real) =>
+  command(`use(${size} of ${family}, ${to})`, isApart({ family, size }), (model, real) =>
     Effect.gen(function*() {
       const expected = model.allocate(size, family, undefined)
       let moved: Failure | undefined
@@ -289,7 +290,7 @@ const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape:
     `extract(${to}, [${
       inner.map(({ family, size }) => `${size} of ${family}`).join(", ")
     }], ${kept}, ${shape}, ${other})`,
-    always,
+    isApart(...inner),
     (model, real) =>
       Effect.gen(function*() {
         const index = scopeOf(model, to)
@@ -318,26 +319,30 @@ const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape:
   )
 
 const start = (n: number | undefined, { family, size }: Request) =>
-  hostCommand(`start(${n}, ${size} of ${family})`, always, (model, real, faults) =>
-    Effect.gen(function*() {
-      faults.delay({ allocations: "1 second" })
-      const index = n === undefined ? undefined : scopeOf(model, n)
-      const expected = model.start(size, family, index === undefined ? undefined : model.scopes[index]!)
-      const options = { usage: usages[family]! }
-      const lease = index === undefined
-        ? real.pool.use(size, Effect.succeed, options)
-        : Scope.provide(real.pool.allocate(size, options), real.scopes[index]!)
-      const fiber = yield* Effect.forkDetach(lease, { startImmediately: true })
-      yield* nextTurn
-      faults.delay({})
-      if ("asked" in expected) {
-        sameData("the end of a request that waits", fiber.pollUnsafe(), undefined)
-        real.pending.push({ model: expected, fiber })
-      } else {
-        leaseIs(yield* Fiber.await(fiber), expected, real)
-        if ("lease" in expected && index === undefined) model.end(expected.lease, "scopeClosed")
-      }
-    }))
+  hostCommand(
+    `start(${n}, ${size} of ${family})`,
+    isApart({ family, size }),
+    (model, real, faults) =>
+      Effect.gen(function*() {
+        faults.delay({ allocations: "1 second" })
+        const index = n === undefined ? undefined : scopeOf(model, n)
+        const expected = model.start(size, family, index === undefined ? undefined : model.scopes[index]!)
+        const options = { usage: usages[family]! }
+        const lease = index === undefined
+          ? real.pool.use(size, Effect.succeed, options)
+          : Scope.provide(real.pool.allocate(size, options), real.scopes[index]!)
+        const fiber = yield* Effect.forkDetach(lease, { startImmediately: true })
+        yield* nextTurn
+        faults.delay({})
+        if ("asked" in expected) {
+          sameData("the end of a request that waits", fiber.pollUnsafe(), undefined)
+          real.pending.push({ model: expected, fiber })
+        } else {
+          leaseIs(yield* Fiber.await(fiber), expected, real)
+          if ("lease" in expected && index === undefined) model.end(expected.lease, "scopeClosed")
+        }
+      })
+  )
 
 const hasPending = (model: Readonly<PoolModel>) => model.pending.some((pending) => !pending.abandoned)
 

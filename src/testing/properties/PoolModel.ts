@@ -255,6 +255,27 @@ export class PoolModel {
     return step.value
   }
 
+  /**
+   * Whether these requests may make blocks of two families with one capacity. Which of such is evicted first depends on
+   * more than this model knows, so a run leaves them out.
+   */
+  mayTie(requests: ReadonlyArray<{ readonly size: number; readonly family: number }>): boolean {
+    const families = new Map<bigint, number>()
+    const meets = (family: number, capacity: bigint): boolean => {
+      const known = families.get(capacity) ?? family
+      families.set(capacity, known)
+      return known !== family
+    }
+    for (const { capacity, family } of [...this.blocks, ...this.pending.map(({ asked }) => asked)]) {
+      meets(family, capacity)
+    }
+    return requests.some(({ family, size }) => {
+      if (size === 0) return false
+      const request = { size: BigInt(size), family, scope: undefined }
+      return [this.#blockSize(request), this.#exactSize(request)].some((capacity) => meets(family, capacity))
+    })
+  }
+
   /** Starts a request on a driver that answers when `answer` is called; later ones are answered at once. */
   start(size: number, family: number, scope: ModelScope | undefined): Pending | Outcome {
     const steps = this.#request(size, family, scope)
