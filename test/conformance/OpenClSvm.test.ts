@@ -10,6 +10,9 @@ import { describeWith } from "../support/required.ts"
 const groups = [
   "transfers",
   "copies and fills",
+  "rectangles",
+  "regions",
+  "mappings",
   "kernels",
   "queue order",
   "random commands",

@@ -1,7 +1,7 @@
 /** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { CommandQueue, DeviceContext, KernelCache, type QueueDriver } from "effect-gpu-pool"
+import { CommandQueue, DeviceContext, type ImageDriver, Images, KernelCache, type QueueDriver } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
@@ -24,6 +24,59 @@ const broken = (change: (driver: Driver) => Partial<Driver>): Layer.Layer<Confor
     ),
     Host.layer()
   )
+
+type ImagesDriver = ImageDriver.ImageDriver
+
+/** The host backend with images that do something wrong. */
+const brokenImages = (
+  change: (driver: ImagesDriver) => Partial<ImagesDriver>
+): Layer.Layer<Conformance.Device, unknown> =>
+  Layer.provideMerge(
+    Layer.effect(
+      Images.Images,
+      Effect.gen(function*() {
+        const { driver } = yield* Images.Images
+        const device = yield* DeviceContext.DeviceContext
+        const queue = yield* CommandQueue.CommandQueue
+        return Images.fromDriver({ driver: { ...driver, ...change(driver) }, device, queue })
+      })
+    ),
+    Host.layer()
+  )
+
+const imageFaults: ReadonlyArray<
+  readonly [name: string, group: string, change: (driver: ImagesDriver) => Partial<ImagesDriver>]
+> = [
+  [
+    "write every part at the origin",
+    "images",
+    ({ writeUnsafe }) => ({
+      writeUnsafe: (target, region, data) => writeUnsafe(target, { ...region, origin: [0, 0, 0] }, data)
+    })
+  ],
+  [
+    "fill the first slice alone",
+    "images",
+    ({ fillUnsafe }) => ({
+      fillUnsafe: (target, region, element) =>
+        fillUnsafe(target, { ...region, extent: [region.extent[0], region.extent[1], 1] }, element)
+    })
+  ],
+  [
+    "copy to where the source is",
+    "images",
+    ({ copyUnsafe }) => ({
+      copyUnsafe: (source, target, _, region) => copyUnsafe(source, target, region.origin, region)
+    })
+  ],
+  [
+    "copy to the start of a buffer",
+    "images",
+    ({ toBufferUnsafe }) => ({ toBufferUnsafe: (source, region, target) => toBufferUnsafe(source, region, target, 0) })
+  ],
+  ["keep what a fill should replace", "image pool", () => ({ fillUnsafe: () => Exit.void })],
+  ["are never given back", "images", () => ({ destroyUnsafe: () => Exit.void })]
+]
 
 /** The host backend with a device that keeps every buffer. */
 const leaking = Layer.provideMerge(
@@ -209,6 +262,15 @@ describe("the conformance suite", () => {
       assert.include(failed.map((outcome) => outcome.group), group)
       for (const { problem } of failed) assert.isString(problem)
     }))
+
+  it.live.each(imageFaults)(
+    "notices images that %s, among its tests of %s",
+    ([, group, change]) =>
+      Effect.gen(function*() {
+        const failed = yield* quickly(Conformance.runAll(brokenImages(change), inGroup(group)))
+        assert.isNotEmpty(failed.filter((outcome) => outcome.group === group))
+      })
+  )
 
   it.live("notices buffers that are never given back, in every test that has one, and at the close", () =>
     Effect.gen(function*() {

@@ -33,6 +33,7 @@ import * as BufferLike from "../BufferLike.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
+import { PrivateMapping } from "../mapping/PrivateMapping.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
@@ -41,7 +42,6 @@ import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
-import { ImageMapping } from "./ImageMapping.ts"
 import type { HostLayout, Images, MapOptions } from "./Images.ts"
 import { MappedImage } from "./MappedImage.ts"
 
@@ -356,7 +356,11 @@ export class CheckedImages implements Service {
     const ended = mapping.problem(operation)
     if (ended !== undefined) return ended
     const { bytes, image, region } = part
-    const driverMapping = new ImageMapping(this.driver, this.#device.status, image, region, access)
+    const driverMapping = new PrivateMapping(this.#device.status, {
+      bytes,
+      read: () => this.driver.read(image, region),
+      writeUnsafe: (data) => this.driver.writeUnsafe(image, region, data)
+    }, access)
     const range = { from: 0, to: bytes, writes: access !== "read" }
     // A private copy conflicts with nothing, so nobody asks for its ranges.
     mapping.begin({ label: like.label, size: bytes }, image, new MappedRanges(), range, driverMapping)

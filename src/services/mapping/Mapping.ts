@@ -192,7 +192,13 @@ const driverMapping = (
   { access, bytes, offset }: Request
 ): Exit.Exit<DriverMapping, GpuError> =>
   driver.mapUnsafe === undefined
-    ? Exit.succeed(new PrivateMapping(driver, status, { buffer: memory, offset, bytes }, access))
+    ? Exit.succeed(
+      new PrivateMapping(status, {
+        bytes,
+        read: () => driver.read(memory, offset, bytes),
+        writeUnsafe: (data) => driver.writeUnsafe(memory, offset, data)
+      }, access)
+    )
     : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
 
 const requestOf = <A extends Elements>(

@@ -1,5 +1,5 @@
 /**
- * Mapping for devices whose memory no program can see: a private copy of the bytes, written back at the end.
+ * Mapping of memory that no program can see: a private copy of its bytes, written back at the end.
  *
  * @internal
  */
@@ -9,32 +9,32 @@ import { detachMemory } from "../../domain/DetachMemory.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { type GpuError, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
+import type { DriverMapping, MapAccess } from "../QueueDriver.ts"
+
+/**
+ * A part of a buffer or of an image, as its driver copies it.
+ *
+ * @internal
+ */
+export interface CopiedPart {
+  readonly bytes: number
+  readonly read: () => Effect.Effect<ArrayBuffer, GpuError>
+  /** Takes effect when called, and copies its data before it returns. */
+  readonly writeUnsafe: (data: Uint8Array<ArrayBuffer>) => Exit.Exit<void, GpuError>
+}
 
 /** @internal */
 export class PrivateMapping implements DriverMapping {
-  readonly #driver: QueueDriver
   readonly #status: DeviceStatus
-  readonly #buffer: DeviceBuffer
-  readonly #offset: number
-  readonly #bytes: number
+  readonly #part: CopiedPart
   readonly #access: MapAccess
   /** The copy, once there is one. */
   #copy: ArrayBuffer | undefined = undefined
   #ended = false
 
-  constructor(
-    driver: QueueDriver,
-    status: DeviceStatus,
-    part: { readonly buffer: DeviceBuffer; readonly offset: number; readonly bytes: number },
-    access: MapAccess
-  ) {
-    this.#driver = driver
+  constructor(status: DeviceStatus, part: CopiedPart, access: MapAccess) {
     this.#status = status
-    this.#buffer = part.buffer
-    this.#offset = part.offset
-    this.#bytes = part.bytes
+    this.#part = part
     this.#access = access
   }
 
@@ -62,12 +62,13 @@ export class PrivateMapping implements DriverMapping {
   /** A program may have transferred the copy elsewhere, as to a worker. */
   #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
     const bytes = HostData.bytes("Mapping.unmap", copy)
-    return isGpuError(bytes) ? Exit.fail(bytes) : this.#driver.writeUnsafe(this.#buffer, this.#offset, bytes)
+    return isGpuError(bytes) ? Exit.fail(bytes) : this.#part.writeUnsafe(bytes)
   }
 
   #contents(): Effect.Effect<ArrayBuffer, GpuError> {
-    if (this.#access !== "write") return this.#driver.read(this.#buffer, this.#offset, this.#bytes)
-    const copy = HostData.allocate(this.#bytes)
-    return copy === undefined ? outOfMemory(this.#bytes) : Effect.succeed(copy)
+    const { bytes, read } = this.#part
+    if (this.#access !== "write") return read()
+    const copy = HostData.allocate(bytes)
+    return copy === undefined ? outOfMemory(bytes) : Effect.succeed(copy)
   }
 }
