@@ -5,24 +5,49 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { type NamedDocument, seedNames } from "./support/seedNames.ts"
 
 const root = join(import.meta.dirname, "..")
 
 const text = (path: string): string => readFileSync(join(root, path), "utf8")
 
 interface Row {
+  /** Of the table that it is in. */
+  readonly heading: string
   readonly there: string
   readonly here: string
   readonly notes: string
 }
 
 const rowsOf = (page: string): ReadonlyArray<Row> =>
-  page.split("\n")
-    .filter((line) => line.startsWith("| ") && !line.startsWith("| there") && !line.startsWith("| ---"))
-    .map((line) => {
-      const [, there = "", here = "", notes = ""] = line.split("|").map((cell) => cell.trim())
-      return { there, here, notes }
-    })
+  page.split(/^## /m).flatMap((section) => {
+    const [heading = "", ...lines] = section.split("\n")
+    return lines
+      .filter((line) => line.startsWith("| ") && !line.startsWith("| there") && !line.startsWith("| ---"))
+      .map((line) => {
+        const [, there = "", here = "", notes = ""] = line.split("|").map((cell) => cell.trim())
+        return { heading, there, here, notes }
+      })
+  })
+
+/** Of `A.f(x)` and `A(y=)`: the row's own words, each of them as it stands, without arguments, and `A.y`. */
+const namesThere = ({ there }: Row): ReadonlyArray<string> => [
+  there.replaceAll("`", ""),
+  ...[...there.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => {
+    const plain = code!.replace(/\(.*$/, "")
+    const given = /\((.+)\)/.exec(code!)?.[1]!.split(",").map((one) => `${plain}.${one.trim().replace(/=.*$/, "")}`) ??
+      []
+    return [code!, plain, ...given]
+  })
+]
+
+/** The names of a document that no row of its tables has. */
+const missingNames = ({ headings, names }: NamedDocument, table: ReadonlyArray<Row>): ReadonlyArray<string> => {
+  const known = new Set(
+    table.filter(({ heading }) => headings.some((start) => heading.startsWith(start))).flatMap(namesThere)
+  )
+  return names.filter((name) => !known.has(name))
+}
 
 /** Where each namespace of the entry points lies. */
 const modules: ReadonlyMap<string, string> = new Map(
@@ -42,6 +67,10 @@ const declarationOf = (path: string, name: string): string | undefined => {
   for (const [, names, from] of source.matchAll(/^export (?:type )?\{([^}]+)\} from "(.+)"$/gm)) {
     const isNamed = names!.split(",").some((one) => one.trim().replace(/^type /, "") === name)
     if (isNamed) return declarationOf(join(dirname(path), from!), name)
+  }
+  for (const [, from] of source.matchAll(/^export \* from "(.+)"$/gm)) {
+    const passedOn = declarationOf(join(dirname(path), from!), name)
+    if (passedOn !== undefined) return passedOn
   }
   return undefined
 }
@@ -81,6 +110,18 @@ describe("the mapping table", () => {
       there === "" || (names(here).length === 0 && (!/^(none|still to come)$/.test(here) || notes === ""))
     )
     deepStrictEqual(empty, [])
+  })
+
+  it.each(Object.entries(seedNames))("has every name of %s", (_, document) => {
+    deepStrictEqual(missingNames(document, rows), [])
+  })
+
+  it("would tell a name that has no row", () => {
+    const cuPy = seedNames["CuPy's pool"]!
+    const without = rows.filter(({ there }) => !there.includes("free_bytes"))
+    deepStrictEqual(missingNames(cuPy, without), ["MemoryPool.free_bytes"])
+    // A name of one library is no name of another.
+    deepStrictEqual(missingNames({ headings: ["PyCUDA"], names: ["MemoryPool.malloc"] }, rows), ["MemoryPool.malloc"])
   })
 
   it("puts off only page-locked pools and CuPy's devices and streams", () => {

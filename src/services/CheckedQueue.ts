@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
+import * as BytePattern from "../domain/BytePattern.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
-import { GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import * as BufferLike from "./BufferLike.ts"
@@ -137,16 +138,17 @@ export class CheckedQueue implements Service {
       const bytes = options?.size ?? target.size - offset
       const problem = BufferRange.lengthProblem(operation, target.size, offset, bytes)
       if (problem !== undefined) return problem
-      if (!Number.isInteger(pattern) || pattern < 0 || pattern > 0xffffffff) {
-        return invalidRequest(
-          operation,
-          `the pattern ${pattern} is no unsigned 32-bit number`,
-          "Pass the 4 bytes as one number, as 0xff00ff00."
-        )
-      }
+      const repeated = BytePattern.make(operation, pattern)
+      if (isGpuError(repeated)) return repeated
+      const misplaced = BytePattern.offsetProblem(operation, repeated, offset)
+      if (misplaced !== undefined) return misplaced
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes === 0) return Exit.void
-      return distrustUnproven(this.driver.fillUnsafe(memory, offset, bytes, pattern), memory)
+      const { words } = repeated
+      const filled = words.length === 1
+        ? this.driver.fillUnsafe(memory, offset, bytes, words[0]!)
+        : this.driver.fillWideUnsafe(memory, offset, bytes, words)
+      return distrustUnproven(filled, memory)
     })
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>

@@ -168,10 +168,10 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     target: BufferLike.BufferLike,
     options?: CopyOptions
   ) => Effect.Effect<void, GpuError>
-  /** Repeats a 4-byte pattern, given as an unsigned 32-bit number; the last one is cut at the end. */
+  /** Repeats a pattern: an unsigned 32-bit number, or 1, 2, 4, 8 or 16 bytes; the last one is cut at the end. */
   readonly fill: (
     target: BufferLike.BufferLike,
-    pattern: number,
+    pattern: number | HostData.HostData,
     options?: FillOptions
   ) => Effect.Effect<void, GpuError>
   /** Copies a region of rows between two different buffers of the device. */
@@ -341,7 +341,11 @@ export const copy = (
 ): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copy(source, target, options))
 
 /**
- * Repeats a 4-byte pattern over a buffer or the `size` bytes of it from `offset` on.
+ * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on, and cuts the last one at the end. A number is
+ * an unsigned one of 32 bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8 or 16 bytes, which
+ * is copied before the effect completes.
+ *
+ * Fails with InvalidRequest for another pattern, and for an offset that is no multiple of the pattern's size.
  *
  * **Example** (Clearing a buffer)
  *
@@ -352,13 +356,29 @@ export const copy = (
  * const clear = (x: PooledBuffer.PooledBuffer) => CommandQueue.fill(x, 0)
  * ```
  *
+ * **Example** (Setting each pair of numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(20)
+ *   yield* CommandQueue.fill(x, Float32Array.of(0.5, -1))
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [0.5, -1, 0.5, -1, 0.5]
+ * ```
+ *
  * @see pyopencl.enqueue_fill_buffer
  * @category accessors
  * @since 0.1.0
  */
 export const fill = (
   target: BufferLike.BufferLike,
-  pattern: number,
+  pattern: number | HostData.HostData,
   options?: FillOptions
 ): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.fill(target, pattern, options))
 

@@ -105,6 +105,13 @@ export interface QueueDriver {
     bytes: number,
     pattern: number
   ) => Exit.Exit<void, GpuError>
+  /** As `fillUnsafe`, with two or four such patterns in turn, of which `offset` is a whole number. */
+  readonly fillWideUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    patterns: ReadonlyArray<number>
+  ) => Exit.Exit<void, GpuError>
   /** Copies a region of rows between two buffers that share no memory. */
   readonly copyRectUnsafe: (
     extent: Extent,
@@ -146,11 +153,11 @@ export interface QueueDriver {
   /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
   readonly finish: Effect.Effect<void, GpuError>
   /**
-   * Brings the memory of buffers to the device or to the host, ahead of their use; `contentUndefined` lets the contents
+   * Brings the memory of buffers and images to the device or to the host, ahead of their use; `contentUndefined` lets the contents
    * stay behind. A driver whose memory has one place only leaves it out.
    */
   readonly migrateUnsafe?: (
-    buffers: ReadonlyArray<DeviceBuffer>,
+    objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
     to: "device" | "host",
     contentUndefined: boolean
   ) => Exit.Exit<void, GpuError>

@@ -221,6 +221,11 @@ const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> 
     (lease) => CommandQueue.read(lease, Float32Array, { length: NaN })
   ],
   [
+    "a fill at a part of its pattern",
+    "offset 8 is no multiple of the pattern's 16 bytes",
+    (lease) => CommandQueue.fill(lease, new Float64Array(2), { offset: 8 })
+  ],
+  [
     "a fill of NaN bytes",
     "size NaN is no whole number of bytes, zero or more",
     (lease) => CommandQueue.fill(lease, 0, { size: NaN })
@@ -253,11 +258,28 @@ const aliases: ReadonlyArray<Mistake> = [
   ]
 ]
 
-const patterns: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern) => [
-  `a fill with the pattern ${pattern}`,
-  "InvalidRequest",
-  withGood((lease) => CommandQueue.fill(lease, pattern))
-])
+const patterns: ReadonlyArray<Mistake> = [
+  ...[-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern): Mistake => [
+    `a fill with the pattern ${pattern}`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, pattern))
+  ]),
+  ...[0, 3, 5, 12, 24, 32, 128].map((size): Mistake => [
+    `a fill with a pattern of ${size} bytes`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size)))
+  ]),
+  ...[[8, 4], [8, 12], [16, 8], [16, 20]].map(([size, offset]): Mistake => [
+    `a fill at ${offset} with a pattern of ${size} bytes`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { offset }))
+  ]),
+  ...[[1, 2], [2, 2]].map(([size, offset]): Mistake => [
+    `a fill at ${offset}, no multiple of 4, with a pattern of ${size} bytes`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { offset }))
+  ])
+]
 
 const detached = (): ArrayBuffer => {
   const memory = new ArrayBuffer(64)
@@ -290,6 +312,7 @@ const notData: ReadonlyArray<readonly [string, () => unknown]> = [
 
 const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): ReadonlyArray<Mistake> => [
   [`a write of ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.write(lease, make() as HostData))],
+  [`a fill with ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.fill(lease, make() as HostData))],
   [`a read into ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.readInto(lease, make() as HostData))]
 ])
 

@@ -16,12 +16,18 @@ const test = inGroup("copies and fills")
 /** What a fill leaves: the pattern's bytes, the lowest first, cut at the end. @internal */
 export const fillBytes = (
   memory: Uint8Array,
-  pattern: number,
+  pattern: number | Uint8Array,
   offset: number = 0,
   size: number = memory.length - offset
 ): void => {
-  for (let at = 0; at < size; at++) memory[offset + at] = (pattern >>> (8 * (at % 4))) & 0xff
+  const bytes = typeof pattern === "number"
+    ? Uint8Array.of(pattern, pattern >>> 8, pattern >>> 16, pattern >>> 24)
+    : pattern
+  for (let at = 0; at < size; at++) memory[offset + at] = bytes[at % bytes.length]!
 }
+
+/** How many bytes a pattern can have. @internal */
+export const patternSizes = [1, 2, 4, 8, 16] as const
 
 const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
   const lease = yield* BufferPool.allocate(data.length)
@@ -110,6 +116,48 @@ const partialFills = Effect.gen(function*() {
   }
 })
 
+const widePatterns = Effect.forEach(patternSizes, (width) =>
+  Effect.scoped(Effect.gen(function*() {
+    const random = new Random(width)
+    const pattern = random.bytes(width)
+    for (const size of [1, 3, 4, 7, 8, 15, 16, 17, 31, 63, 4097]) {
+      const background = random.bytes(size)
+      const lease = yield* BufferPool.allocate(size)
+      const step = Math.max(4, width)
+      for (const offset of [0, step, 3 * step].filter((offset) => offset < size)) {
+        for (const length of [4, 20, 36, size - offset].filter((length) => offset + length <= size)) {
+          yield* CommandQueue.write(lease, background)
+          yield* CommandQueue.fill(lease, pattern, { offset, size: length })
+          const expected = background.slice()
+          fillBytes(expected, pattern, offset, length)
+          const what = `${length} of ${size} bytes at ${offset} with ${width} repeated`
+          Expect.numbers(what, yield* CommandQueue.read(lease, Uint8Array), expected)
+        }
+      }
+    }
+  })), { discard: true })
+
+/** Views that begin anywhere in their memory, and change once the fill is recorded. */
+const kindsOfPattern = Effect.gen(function*() {
+  const memory = Uint8Array.from({ length: 32 }, (_, at) => at + 1)
+  const lease = yield* BufferPool.allocate(40)
+  const kinds = [memory.slice(0, 16).buffer, new DataView(memory.buffer, 3, 8), memory.subarray(5, 7)]
+  for (const kind of kinds) {
+    const bytes = ArrayBuffer.isView(kind)
+      ? new Uint8Array(kind.buffer, kind.byteOffset, kind.byteLength)
+      : new Uint8Array(kind)
+    const expected = new Uint8Array(40)
+    fillBytes(expected, bytes.slice())
+    yield* CommandQueue.fill(lease, kind)
+    bytes.fill(0xee)
+    Expect.numbers(`${bytes.length} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
+  }
+  yield* CommandQueue.fill(lease, Float64Array.of(-1.5))
+  Expect.numbers("doubles", yield* CommandQueue.read(lease, Float64Array), new Float64Array(5).fill(-1.5))
+  yield* CommandQueue.fill(lease, new Float32Array(4))
+  Expect.numbers("zeros", yield* CommandQueue.read(lease, Float32Array), new Float32Array(10))
+})
+
 const patternsInOneRecording = Effect.gen(function*() {
   const first = yield* BufferPool.allocate(100)
   const second = yield* BufferPool.allocate(5000)
@@ -118,11 +166,15 @@ const patternsInOneRecording = Effect.gen(function*() {
   yield* CommandQueue.fill(first, 0x33333333, { offset: 40, size: 20 })
   yield* CommandQueue.fill(second, 0, { offset: 4000 })
   yield* CommandQueue.fill(second, 0x11111111, { offset: 0, size: 8 })
+  yield* CommandQueue.fill(second, Uint32Array.of(1, 2), { offset: 16, size: 20 })
+  yield* CommandQueue.fill(first, Uint32Array.of(1, 2, 3, 4), { offset: 80 })
   const firstBytes = new Uint8Array(100).fill(0x11)
   firstBytes.fill(0x33, 40, 60)
   const secondBytes = new Uint8Array(5000).fill(0x22)
   secondBytes.fill(0, 4000)
   secondBytes.fill(0x11, 0, 8)
+  secondBytes.set(new Uint8Array(Uint32Array.of(1, 2, 1, 2, 1).buffer), 16)
+  firstBytes.set(new Uint8Array(Uint32Array.of(1, 2, 3, 4, 1).buffer), 80)
   Expect.numbers("the first buffer", yield* CommandQueue.read(first, Uint8Array), firstBytes)
   Expect.numbers("the second buffer", yield* CommandQueue.read(second, Uint8Array), secondBytes)
 })
@@ -132,9 +184,12 @@ const largeFill = Effect.gen(function*() {
   const lease = yield* BufferPool.allocate(size)
   yield* CommandQueue.fill(lease, 0xa1b2c3d4)
   yield* CommandQueue.fill(lease, 0x0a0b0c0d, { offset: 4096, size: size - 4096 })
+  const wide = new Random(16).bytes(16)
+  yield* CommandQueue.fill(lease, wide, { offset: 8192 })
   const expected = new Uint8Array(size)
   fillBytes(expected, 0xa1b2c3d4)
   fillBytes(expected, 0x0a0b0c0d, 4096)
+  fillBytes(expected, wide, 8192)
   Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
 })
 
@@ -168,6 +223,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("copies of copies run in order", copyChain),
   test("a fill repeats its pattern, lowest byte first, and cuts the last one", wholeFills),
   test("a fill of a part leaves the rest", partialFills),
+  test("a fill repeats patterns of 1, 2, 4, 8 and 16 bytes", widePatterns),
+  test("a fill takes its pattern from any kind of host data, and copies it", kindsOfPattern),
   test("fills with several patterns keep apart and in order", patternsInOneRecording),
   test("a large fill repeats its pattern to the end", largeFill, { heavy: true }),
   test("more commands than fit into one submit run in order", manyCommands),

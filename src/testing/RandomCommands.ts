@@ -9,7 +9,7 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
-import { fillBytes } from "./CopiesAndFills.ts"
+import { fillBytes, patternSizes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
@@ -51,11 +51,15 @@ const write = (random: Random, { bytes, lease }: Pair): Step => {
   return CommandQueue.write(lease, data, { offset })
 }
 
+/** Begins at a multiple of the pattern, wherever the range does. */
 const fill = (random: Random, { bytes, lease }: Pair): Step => {
-  const { length, offset } = anyRange(random, bytes.length)
-  const pattern = random.pick([0, 0xffffffff, random.integer(0, 0xffffffff)])
-  fillBytes(bytes, pattern, offset, length)
-  return CommandQueue.fill(lease, pattern, { offset, size: length })
+  const range = anyRange(random, bytes.length)
+  const wide = random.bytes(random.pick(patternSizes))
+  const pattern = random.pick([0, 0xffffffff, random.integer(0, 0xffffffff), wide, wide, wide])
+  const before = typeof pattern === "number" ? 0 : range.offset % pattern.length
+  const [offset, size] = [range.offset - before, range.length + before]
+  fillBytes(bytes, pattern, offset, size)
+  return CommandQueue.fill(lease, pattern, { offset, size })
 }
 
 const copy = (random: Random, source: Pair, target: Pair): Step => {

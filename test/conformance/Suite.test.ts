@@ -136,6 +136,13 @@ const faults: ReadonlyArray<
     })
   ],
   [
+    "repeats the first word of a longer pattern",
+    "copies and fills",
+    ({ fillUnsafe }) => ({
+      fillWideUnsafe: (target, offset, bytes, [first]) => fillUnsafe(target, offset, bytes, first!)
+    })
+  ],
+  [
     "leaves the end of a block as it was when it clears it",
     "tenants",
     ({ fillUnsafe }) => ({

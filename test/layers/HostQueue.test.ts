@@ -156,6 +156,16 @@ describe("submitting", () => {
       deepStrictEqual([...(yield* CommandQueue.read(kept, Uint32Array))], [3])
     }).pipe(Effect.provide(Host.layer())))
 
+  it.effect("fills on with the same pattern from piece to piece", () =>
+    Effect.gen(function*() {
+      const bytes = 9 * 1024 * 1024 + 24 + 3
+      const x = yield* create(bytes)
+      const pattern = Uint8Array.from({ length: 16 }, (_, at) => at + 1)
+      yield* CommandQueue.fill(x, pattern, { offset: 16 })
+      const found = yield* CommandQueue.read(x, Uint8Array, { offset: 16 })
+      assert.isTrue(found.every((byte, at) => byte === at % 16 + 1))
+    }).pipe(Effect.provide(Host.layer())))
+
   it.effect("comes before a free of the Allocator, so nobody else's work is harmed", () =>
     Effect.gen(function*() {
       const allocator = yield* Allocator.Allocator

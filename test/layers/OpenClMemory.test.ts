@@ -27,6 +27,18 @@ const filled = (size: number, offset: number) =>
     )
   })
 
+const wide = (size: number) =>
+  Effect.gen(function*() {
+    const x = yield* allocate(size)
+    const pattern = Uint32Array.of(1, 0x02020202, 3, 0xffffffff)
+    for (const words of [4, 2, 1]) {
+      yield* CommandQueue.fill(x, pattern.subarray(0, words))
+      const bytes = yield* CommandQueue.read(x, Uint8Array)
+      const expected = new Uint8Array(pattern.buffer)
+      assert.isTrue(bytes.every((byte, at) => byte === expected[at % (4 * words)]), `${words} words`)
+    }
+  })
+
 describeWith(["opencl"], "OpenCL memory", () => {
   it.effect("writes, copies and reads at offsets", () =>
     onDevice(() =>
@@ -58,6 +70,28 @@ describeWith(["opencl"], "OpenCL memory", () => {
           yield* filled(size, offset)
           strictEqual(watched.count("clEnqueueFillBuffer"), 0)
           strictEqual(watched.count("clEnqueueMigrateMemObjects"), 0)
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
+    ))
+
+  it.effect("fills longer patterns by the device, and writes what is left of the last one", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        yield* wide(16 + 13)
+        deepStrictEqual((["clEnqueueFillBuffer", "clEnqueueWriteBuffer"] as const).map((name) => watched.count(name)), [
+          3,
+          3
+        ])
+      })
+    ))
+
+  it.effect("fills longer patterns with OpenCL 1.1, in pieces", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          yield* wide(9)
+          yield* wide(2 * 1024 * 1024 + 13)
+          strictEqual(watched.count("clEnqueueFillBuffer"), 0)
         }),
       (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
     ))

@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
@@ -215,6 +216,44 @@ describeWith(["opencl"], "OpenCL migration", () => {
         deepStrictEqual(yield* read(y), Array.from({ length: 16 }, () => 6))
         yield* MemoryObjects.migrate([y], { contentUndefined: true })
         yield* CommandQueue.finish
+      })
+    ))
+
+  it.effect("moves images with them, those of a pool too", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const shape = { kind: "2d", width: 8, height: 4, depth: 1, layers: 1 } as const
+        const format = { order: "rgba", type: "unorm8" } as const
+        const image = yield* Images.make(shape, format)
+        const pooled = yield* ImagePool.allocate(shape, format)
+        const x = yield* allocate(16)
+        yield* Images.fill(image, 1)
+        yield* Images.fill(pooled, 0)
+        const before = watched.count("clEnqueueMigrateMemObjects")
+        yield* MemoryObjects.migrate([image, x, pooled], { to: "host" })
+        yield* MemoryObjects.migrate([pooled, image])
+        strictEqual(watched.count("clEnqueueMigrateMemObjects"), before + 2)
+        deepStrictEqual(Array.from(yield* Images.read(image)).slice(0, 4), [255, 255, 255, 255])
+        deepStrictEqual(Array.from(yield* Images.read(pooled)).slice(0, 4), [0, 0, 0, 0])
+        yield* MemoryObjects.migrate([image], { contentUndefined: true })
+        yield* CommandQueue.finish
+      }).pipe(Effect.scoped, Effect.provide(Layer.fresh(ImagePool.layer())))
+    ))
+
+  it.effect("is refused for images that are mapped, released or not to be written", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const shape = { kind: "2d", width: 8, height: 4, depth: 1, layers: 1 } as const
+        const format = { order: "rgba", type: "unorm8" } as const
+        const before = watched.count("clEnqueueMigrateMemObjects")
+        const image = yield* Images.make(shape, format, { usage: ImageUsage.copySrc })
+        const contentUndefined = true
+        strictEqual(yield* reasonOf(MemoryObjects.migrate([image], { contentUndefined })), "InvalidRequest")
+        yield* Images.map(image, { access: "read" })
+        strictEqual(yield* reasonOf(MemoryObjects.migrate([image])), "InvalidRequest")
+        const closed = yield* Effect.scoped(Images.make(shape, format))
+        strictEqual(yield* reasonOf(MemoryObjects.migrate([closed])), "BufferReleased")
+        strictEqual(watched.count("clEnqueueMigrateMemObjects"), before)
       })
     ))
 

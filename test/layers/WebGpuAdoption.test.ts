@@ -2,12 +2,17 @@ import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import { WebGpu } from "../../src/webgpu.ts"
@@ -101,6 +106,106 @@ describeWith(["webgpu"], "WebGpu.adopt", () => {
       ]
       for (const attempt of refused) strictEqual((yield* reasonOf(attempt))._tag, "InvalidRequest")
       for (const gpu of [small, mapped, onlyMapped, readable]) gpu.destroy()
+    })))
+})
+
+const textureUsage = 0x1 | 0x2 | 0x4
+const render = 0x10
+
+const texture = (options?: Partial<GPUTextureDescriptor>) =>
+  Effect.map(WebGpu.WebGpu, ({ device }) =>
+    device.createTexture({
+      size: [4, 2],
+      format: "rgba8unorm",
+      usage: textureUsage,
+      label: "theirs",
+      ...options
+    }))
+
+describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
+  it.live("works on a texture of the program's, which stays the program's", () =>
+    onGpu(Effect.gen(function*() {
+      const { driverObjects } = yield* DeviceContext
+      const gpu = yield* texture()
+      const image = yield* Effect.scoped(Effect.gen(function*() {
+        const image = yield* WebGpu.adoptTexture(gpu)
+        deepStrictEqual([image.shape, image.format], [ImageShape.image2d(4, 2), ImageFormat.rgba8])
+        deepStrictEqual([image.usage, image.label], [ImageUsage.defaultUsage, "theirs"])
+        yield* Images.fill(image, 1)
+        yield* Effect.map(Images.map(image, { extent: [1] }), ({ data }) => data.fill(3))
+        strictEqual(driverObjects.liveByKind["image"], undefined)
+        return image
+      }))
+      strictEqual((yield* reasonOf(Images.read(image)))._tag, "BufferReleased")
+      const again = Effect.scoped(
+        Effect.flatMap(WebGpu.adoptTexture(gpu, { destroy: true }), (image) => {
+          strictEqual(driverObjects.liveByKind["image"], 1)
+          return Images.read(image, { extent: [2] })
+        })
+      )
+      deepStrictEqual(Array.from(yield* again), [3, 3, 3, 3, 255, 255, 255, 255])
+      strictEqual(driverObjects.liveByKind["image"], undefined)
+    })))
+
+  it.live("takes shape and format from the texture, of every kind", () =>
+    onGpu(Effect.gen(function*() {
+      const shapes = [
+        ImageShape.image1d(5),
+        ImageShape.image2d(5, 3),
+        ImageShape.image2dArray(5, 3, 2),
+        ImageShape.image3d(5, 3, 2)
+      ]
+      for (const shape of shapes) {
+        for (const format of yield* Images.formats(ImageUsage.defaultUsage, shape.kind)) {
+          yield* Effect.scoped(Effect.gen(function*() {
+            const twin = yield* WebGpu.adoptTexture(yield* WebGpu.texture(yield* Images.make(shape, format)))
+            deepStrictEqual([twin.shape, twin.format], [shape, format])
+          }))
+        }
+      }
+    })))
+
+  it.live("is equal to the image whose texture it was, and counts as one with it", () =>
+    onGpu(Effect.gen(function*() {
+      const [x, y] = [
+        yield* Images.make(ImageShape.image2d(4, 2), ImageFormat.rgba8),
+        yield* Images.make(ImageShape.image2d(4, 2), ImageFormat.rgba8)
+      ]
+      const twin = yield* WebGpu.adoptTexture(yield* WebGpu.texture(x))
+      assert.isTrue(Equal.equals(x, twin) && Equal.equals(twin, x))
+      strictEqual(Hash.hash(x), Hash.hash(twin))
+      assert.isFalse(Equal.equals(twin, y))
+      strictEqual((yield* reasonOf(Images.copy(x, twin)))._tag, "InvalidRequest")
+      yield* Images.write(x, Uint8Array.from({ length: 32 }, (_, at) => at))
+      yield* Images.copy(x, twin, { targetOrigin: [2, 1], extent: [2] })
+      deepStrictEqual(Array.from(yield* Images.read(x)).slice(24), [0, 1, 2, 3, 4, 5, 6, 7])
+      yield* Images.map(x)
+      strictEqual((yield* reasonOf(Images.read(twin)))._tag, "InvalidRequest")
+    })))
+
+  it.live("fails the commands on one that is destroyed", () =>
+    onGpu(Effect.gen(function*() {
+      const gpu = yield* texture()
+      gpu.destroy()
+      const image = yield* WebGpu.adoptTexture(gpu)
+      strictEqual((yield* reasonOf(Images.read(image)))._tag, "DriverError")
+    })))
+
+  it.live("refuses what no image can be", () =>
+    onGpu(Effect.gen(function*() {
+      const refused = [
+        [yield* texture({ mipLevelCount: 2 }), "Unsupported"],
+        [yield* texture({ sampleCount: 4, usage: render | 0x4 }), "Unsupported"],
+        [yield* texture({ format: "depth24plus", usage: render | 0x4 }), "Unsupported"],
+        [yield* texture({ usage: render }), "InvalidRequest"],
+        [yield* theirs(16), "InvalidRequest"],
+        [{}, "InvalidRequest"],
+        [null, "InvalidRequest"]
+      ] as const
+      for (const [gpu, reason] of refused) {
+        strictEqual((yield* reasonOf(WebGpu.adoptTexture(gpu as GPUTexture)))._tag, reason)
+        if (gpu !== null && "destroy" in gpu) gpu.destroy()
+      }
     })))
 })
 

@@ -11,6 +11,7 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/KernelArgument.ts"
 import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/images/DeviceSampler.ts"
+import { ensureRegions } from "../../src/services/images/ImageAccess.ts"
 import { bind, type BoundImages } from "../../src/services/images/ImageArguments.ts"
 
 class Picture extends DeviceImage {}
@@ -112,6 +113,25 @@ describe("ImageArguments.bind", () => {
       }),
       { numRuns: 2000 }
     )
+  })
+
+  it("takes no image that is mapped, and no image twice that is written, whatever stands for it", () => {
+    const one = picture()
+    const twin = new (class extends Picture {
+      override get identity(): object {
+        return one
+      }
+    })(info, one.shape, one.format, one.usage, "twin")
+    assertRefused(bound([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
+    for (const writes of [true, false]) {
+      const claim = { region: ImageShape.whole(one.shape), writes }
+      ensureRegions(twin).add(claim)
+      for (const image of [one, twin]) {
+        assertRefused(bound([read], { x: image }), "InvalidRequest", `argument "x"`, "mapped for")
+      }
+      ensureRegions(one).remove(claim)
+      accepted(bound([read], { x: one }))
+    }
   })
 
   it("asks for the usage of each access", () => {

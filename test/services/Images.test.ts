@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
@@ -16,6 +17,7 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { Host } from "../../src/host.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 
@@ -29,6 +31,20 @@ const resizable = () => Reflect.construct(ArrayBuffer, [4, { maxByteLength: 8 }]
 
 const square = (side: number, label?: string) =>
   Images.make(ImageShape.image2d(side, side), ImageFormat.rgba8, { label })
+
+/** As a backend makes it of an image that it has already. */
+class Twin extends DeviceImage {
+  readonly #of: DeviceImage
+
+  constructor(image: DeviceImage) {
+    super(image.owner, image.shape, image.format, image.usage, undefined)
+    this.#of = image
+  }
+
+  override get identity(): object {
+    return this.#of.identity
+  }
+}
 
 describe("memory of images on the host", () => {
   it.effect("counts against the capacity, and comes back with the image", () =>
@@ -121,11 +137,19 @@ describe("failures of commands on images", () => {
 })
 
 describe("images", () => {
-  it.effect("equal themselves alone", () =>
+  it.effect("equal themselves, and what is the same driver object", () =>
     Effect.gen(function*() {
       const [one, other] = [yield* square(2), yield* square(2)]
       assert.isTrue(Equal.equals(one, one))
       assert.isFalse(Equal.equals(one, other))
+      const [twin, again] = [new Twin(one), new Twin(one)]
+      assert.isTrue(Equal.equals(one, twin) && Equal.equals(twin, one) && Equal.equals(twin, again))
+      strictEqual(Hash.hash(twin), Hash.hash(one))
+      assert.isFalse(Equal.equals(twin, other))
+      yield* Images.map(one)
+      strictEqual(yield* reasonOf(Images.read(twin)), "InvalidRequest")
+      strictEqual(yield* reasonOf(Images.copy(other, twin)), "InvalidRequest")
+      strictEqual(yield* reasonOf(Images.map(twin, { access: "read" })), "InvalidRequest")
       const [first, second] = [yield* Images.sampler(), yield* Images.sampler()]
       assert.isFalse(Equal.equals(first, second))
     }).pipe(Effect.scoped, Effect.provide(Host.layer())))

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as BytePattern from "../../domain/BytePattern.ts"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
@@ -22,7 +23,7 @@ export interface HostCommand {
   readonly pieces: () => Generator<number, void>
 }
 
-/** Copies and fills go on in pieces of this many bytes, about a millisecond each. A multiple of 4. */
+/** Copies and fills go on in pieces of this many bytes, about a millisecond each. A multiple of 16. */
 const chunkBytes = 4 * 1024 * 1024
 
 const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
@@ -201,14 +202,14 @@ export class FillCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #offset: number
   readonly #bytes: number
-  readonly #pattern: number
+  readonly #patterns: ReadonlyArray<number>
   readonly #name: string | undefined
 
-  constructor(target: HostBuffer, offset: number, bytes: number, pattern: number) {
+  constructor(target: HostBuffer, offset: number, bytes: number, patterns: ReadonlyArray<number>) {
     this.buffers = [target]
     this.#offset = offset
     this.#bytes = bytes
-    this.#pattern = pattern
+    this.#patterns = patterns
     this.#name = target.label
   }
 
@@ -219,15 +220,13 @@ export class FillCommand implements HostCommand {
   *pieces(): Generator<number, void> {
     const { base, memory } = this.buffers[0]
     const offset = base + this.#offset
-    const pattern = new Uint8Array(4)
-    new DataView(pattern.buffer).setUint32(0, this.#pattern, true)
-    const [word] = new Uint32Array(pattern.buffer)
     const tail = this.#bytes % 4
     const whole = this.#bytes - tail
     yield* eachChunk(whole, (start, end) => {
-      new Uint32Array(memory, offset + start, (end - start) / 4).fill(word!)
+      BytePattern.repeat(new Uint32Array(memory, offset + start, (end - start) / 4), this.#patterns)
     })
-    new Uint8Array(memory, offset + whole, tail).set(pattern.subarray(0, tail))
+    const last = Uint32Array.of(this.#patterns[whole / 4 % this.#patterns.length]!)
+    new Uint8Array(memory, offset + whole, tail).set(new Uint8Array(last.buffer, 0, tail))
   }
 }
 

@@ -121,9 +121,16 @@ export class HostQueue implements QueueDriver {
     offset: number,
     bytes: number,
     pattern: number
+  ): Exit.Exit<void, GpuError> => this.fillWideUnsafe(target, offset, bytes, [pattern])
+
+  readonly fillWideUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    patterns: ReadonlyArray<number>
   ): Exit.Exit<void, GpuError> => {
     const own = this.#device.own("CommandQueue.fill", target)
-    return isGpuError(own) ? Exit.fail(own) : this.#record(new FillCommand(own, offset, bytes, pattern))
+    return isGpuError(own) ? Exit.fail(own) : this.#record(new FillCommand(own, offset, bytes, patterns))
   }
 
   readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {

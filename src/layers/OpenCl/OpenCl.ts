@@ -258,23 +258,25 @@ const make = Effect.fnUntraced(function*(
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const context = DeviceContext.of(device)
   const commands = CommandQueue.fromDriver({ driver: queue, device: context, cache })
-  const images = new OpenClImages(device, queue)
+  const imageDriver = new OpenClImages(device, queue)
+  const images = Images.fromDriver({ driver: imageDriver, device: context, queue: commands })
+  const opened = new Opened(device, new SvmMemory(device, queue), imageDriver, images)
   return Context.make(DeviceContext, context).pipe(
     Context.add(KernelCache.KernelCache, cache),
     Context.add(CommandQueue.CommandQueue, commands),
-    Context.add(Images.Images, Images.fromDriver({ driver: images, device: context, queue: commands })),
-    Context.add(OpenCl, handles(device, queue))
+    Context.add(Images.Images, images),
+    Context.add(OpenCl, handles(device, queue, opened))
   )
 })
 
-const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
+const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl["Service"] =>
   OpenCl.of({
     api: device.api,
     platform: device.platform,
     device: device.device,
     context: device.context,
     queue: device.queue,
-    sealed: new Sealed(new Opened(device, new SvmMemory(device, queue))),
+    sealed: new Sealed(opened),
     handleUnsafe: (buffer) => {
       const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
       if (problem !== undefined) return Exit.fail(problem)

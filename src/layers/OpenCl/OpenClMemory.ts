@@ -7,18 +7,19 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { format } from "../../domain/DeviceInfo.ts"
-import { ForeignBuffer, type GpuError, invalidRequest, isGpuError, make as makeError } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import { PooledImage } from "../../services/images/PooledImage.ts"
 import type { Attachable } from "../../services/memory/Attachments.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
 import { ScopedAttachment } from "../../services/memory/ScopedAttachment.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
+import { typeOf } from "./AdoptedHandle.ts"
+import * as AdoptedImage from "./images/AdoptedImage.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import type { OpenCl } from "./OpenCl.ts"
@@ -26,6 +27,7 @@ import { memoryOf, OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
+import type { Opened } from "./Opened.ts"
 import { useOpened } from "./UseOpened.ts"
 
 /**
@@ -181,6 +183,69 @@ export const adopt = (
   )
 
 /**
+ * How the handle of an image is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptImageOptions {
+  /** As of {@link AdoptOptions}. */
+  readonly retain?: boolean | undefined
+  /** What errors call it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * An image around a cl_mem that other code has made on this device's context, until the scope closes; shape, format and
+ * usage are what the driver says. Every operation of `Images` and every dispatch takes it. Adopting one cl_mem twice, or the
+ * handle of an image of this library, gives images that are equal (`Equal.equals`) and count as one where operations compare.
+ *
+ * **Gotchas**
+ *
+ * The handle must be one: a driver may read whatever memory the number points to.
+ *
+ * Fails with InvalidRequest for what is no handle of an image; Unsupported for a format that `ImageFormat` does not have, for
+ * mip levels, and for an image over a buffer; ForeignBuffer for one of another context, DeviceLost, and DriverError.
+ *
+ * **Example** (Reading an image of another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const pixels = (theirs: bigint) =>
+ *   Effect.scoped(Effect.flatMap(OpenClMemory.adoptImage(theirs, { label: "theirs" }), (image) => Images.read(image)))
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptImage = (
+  memory: bigint,
+  options?: AdoptImageOptions
+): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
+  useOpened((opened) =>
+    Effect.acquireRelease(
+      Effect.suspend(() => adoptImageUnsafe(opened, memory, options ?? {})),
+      (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
+    )
+  )
+
+const adoptImageUnsafe = (
+  { images, opened }: Opened,
+  memory: bigint,
+  { label, retain = true }: AdoptImageOptions
+): Exit.Exit<DeviceImage, GpuError> => {
+  const found = opened.status.error ?? AdoptedImage.find(opened, images, memory, label)
+  if (isGpuError(found)) return Exit.fail(found)
+  const code = retain ? opened.api.clRetainMemObject(memory) : OpenClCode.success
+  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+  return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
+}
+
+/**
  * The cl_mem of a lease, a device buffer or an image with a reference for other code, which is released when the scope
  * closes: until then the handle stays good, also when the buffer is freed before. The reference to a lease, or to a region
  * of one, ends with the lease, since its block goes to the next owner. Code that wants to keep the memory for longer retains it itself.
@@ -290,25 +355,16 @@ const describe = (
   memory: bigint,
   label: string | undefined
 ): { readonly size: number; readonly usage: BufferUsage.BufferUsage } | GpuError => {
-  if (typeof memory !== "bigint" || memory <= 0n) {
-    return invalidRequest(operation, `${shown(memory)} is no handle`, "Pass the cl_mem's address as a bigint.")
-  }
-  const { api, context, info } = device
-  const type = new Uint32Array(new ArrayBuffer(4))
-  const code = api.clGetMemObjectInfo(memory, MemoryQuery.property.type, 4, type, null)
-  if (code !== OpenClCode.success) return driverError({ call: "clGetMemObjectInfo", code })
-  if (type[0] !== MemoryQuery.bufferType) {
+  const type = typeOf(operation, device, memory, label)
+  if (isGpuError(type)) return type
+  if (type !== MemoryQuery.bufferType) {
     return invalidRequest(
       operation,
-      `the handle is of a ${MemoryQuery.typeName(type[0]!)}`,
-      "Only buffers can be adopted: copy the image into one."
+      `the handle is of a ${MemoryQuery.typeName(type)}`,
+      "Pass the cl_mem of a buffer; OpenClMemory.adoptImage takes an image's."
     )
   }
-  if (MemoryQuery.word(api, memory, MemoryQuery.property.context) !== context) {
-    return makeError(
-      new ForeignBuffer({ operation, label, owner: "another OpenCL context", expected: `the one of ${format(info)}` })
-    )
-  }
+  const { api } = device
   return {
     size: MemoryQuery.count(api, memory, MemoryQuery.property.size) ?? 0,
     usage: usageOf(MemoryQuery.count(api, memory, MemoryQuery.property.flags) ?? 0)

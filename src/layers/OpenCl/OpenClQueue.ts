@@ -9,12 +9,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
+import * as BytePattern from "../../domain/BytePattern.ts"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { DeviceImage } from "../../services/images/DeviceImage.ts"
 import {
   commandsPerFlush,
   type Dispatch,
@@ -24,6 +25,7 @@ import {
   type VectorBinding
 } from "../../services/QueueDriver.ts"
 import { BufferMappings } from "./BufferMapping.ts"
+import { imageOf } from "./images/OpenClImage.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -39,7 +41,10 @@ const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 
-/** How much of a pattern is laid out in host memory where the device cannot fill by itself. */
+/** A pattern of one, two or four words. */
+type Words = Uint32Array<ArrayBuffer>
+
+/** How much of a pattern is laid out in host memory where the device cannot fill by itself. A multiple of 16. */
 const patternBytes = 1024 * 1024
 
 /** A command before it is enqueued. */
@@ -110,11 +115,11 @@ export class OpenClQueue implements QueueDriver {
     this.#canFillAndMigrate = isVersion12(device.device)
     device.keepUntilEnded = (memory) => this.#commands.keep(memory)
     if (!this.#canFillAndMigrate) return
-    this.migrateUnsafe = (buffers, to, contentUndefined) => {
-      const names = buffers.map(({ label }) => label)
+    this.migrateUnsafe = (objects, to, contentUndefined) => {
+      const names = objects.map(({ label }) => label)
       const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
         (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
-      return this.#migrate(buffers, flags, () => CommandLabel.migrate(names, to))
+      return this.#migrate(objects, flags, () => CommandLabel.migrate(names, to))
     }
   }
 
@@ -190,13 +195,16 @@ export class OpenClQueue implements QueueDriver {
     bytes: number,
     pattern: number
   ): Exit.Exit<void, GpuError> => {
-    if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, pattern)
-    const tail = bytes % 4
-    const whole = bytes - tail
-    const filled = whole === 0 ? Exit.void : this.#fillWords(target, offset, whole, pattern)
-    if (tail === 0 || Exit.isFailure(filled)) return filled
-    return this.#write(target, offset + whole, patternMemory(4, pattern), tail, CommandLabel.fill)
+    this.#pattern[0] = pattern
+    return this.#fill(target, offset, bytes, this.#pattern)
   }
+
+  readonly fillWideUnsafe = (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    patterns: ReadonlyArray<number>
+  ): Exit.Exit<void, GpuError> => this.#fill(target, offset, bytes, Uint32Array.from(patterns))
 
   readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
     const kernel = dispatch.compiled as OpenClKernel
@@ -384,8 +392,17 @@ export class OpenClQueue implements QueueDriver {
     )
   }
 
-  #fillWords(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
-    this.#pattern[0] = pattern
+  /** OpenCL fills whole patterns only: what is left of the last one is written. */
+  #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
+    if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
+    const tail = bytes % words.byteLength
+    const whole = bytes - tail
+    const filled = whole === 0 ? Exit.void : this.#fillWhole(target, offset, whole, words)
+    if (tail === 0 || Exit.isFailure(filled)) return filled
+    return this.#write(target, offset + whole, patternMemory(words.byteLength, words), tail, CommandLabel.fill)
+  }
+
+  #fillWhole(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     const name = target.label
     return this.record(
       { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
@@ -393,8 +410,8 @@ export class OpenClQueue implements QueueDriver {
         this.#device.api.clEnqueueFillBuffer(
           queue,
           memoryOf(target),
-          this.#pattern,
-          4,
+          words,
+          words.byteLength,
           offset,
           bytes,
           0,
@@ -405,8 +422,8 @@ export class OpenClQueue implements QueueDriver {
   }
 
   /** OpenCL 1.1 cannot fill: the pattern is written, piece by piece from the same memory. */
-  #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
-    const memory = patternMemory(Math.min(Math.ceil(bytes / 4) * 4, patternBytes), pattern)
+  #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
+    const memory = patternMemory(Math.min(Math.ceil(bytes / 4) * 4, patternBytes), words)
     for (let done = 0; done < bytes; done += memory.byteLength) {
       const exit = this.#write(
         target,
@@ -420,19 +437,24 @@ export class OpenClQueue implements QueueDriver {
     return Exit.void
   }
 
-  #migrate(buffers: ReadonlyArray<DeviceBuffer>, flags: number, label: () => string): Exit.Exit<void, GpuError> {
+  #migrate(
+    objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
+    flags: number,
+    label: () => string
+  ): Exit.Exit<void, GpuError> {
     return this.record(
       {
         call: "clEnqueueMigrateMemObjects",
-        bytes: buffers.reduce((sum, { size }) => sum + size, 0),
+        bytes: objects.reduce((sum, object) => sum + bytesOf(object), 0),
         label,
-        buffers
+        buffers: objects.filter((object) => object instanceof DeviceBuffer),
+        images: objects.filter((object) => object instanceof DeviceImage)
       },
       (queue, event) =>
         this.#device.api.clEnqueueMigrateMemObjects(
           queue,
-          buffers.length,
-          this.#addressesOf(buffers),
+          objects.length,
+          this.#addressesOf(objects),
           flags,
           0,
           null,
@@ -441,10 +463,10 @@ export class OpenClQueue implements QueueDriver {
     )
   }
 
-  #addressesOf(buffers: ReadonlyArray<DeviceBuffer>): BigUint64Array<ArrayBuffer> {
-    const addresses = buffers.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * buffers.length))
-    buffers.forEach((buffer, index) => {
-      addresses[index] = memoryOf(buffer)
+  #addressesOf(objects: ReadonlyArray<DeviceBuffer | DeviceImage>): BigUint64Array<ArrayBuffer> {
+    const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
+    objects.forEach((object, index) => {
+      addresses[index] = object instanceof DeviceImage ? imageOf(object) : memoryOf(object)
     })
     return addresses
   }
@@ -472,6 +494,9 @@ export class OpenClQueue implements QueueDriver {
   }
 }
 
+const bytesOf = (object: DeviceBuffer | DeviceImage): number =>
+  object instanceof DeviceImage ? ImageFormat.imageBytes(object.format, object.shape) : object.size
+
 /** Writes a size_t without making a bigint of it. */
 const setSize = (words: Uint32Array, size: number): void => {
   words[0] = size
@@ -479,8 +504,8 @@ const setSize = (words: Uint32Array, size: number): void => {
 }
 
 /** The pattern over and over; `bytes` is a multiple of 4. */
-const patternMemory = (bytes: number, pattern: number): ArrayBuffer => {
+const patternMemory = (bytes: number, words: Words): ArrayBuffer => {
   const memory = new ArrayBuffer(bytes)
-  new Uint32Array(memory).fill(pattern)
+  BytePattern.repeat(new Uint32Array(memory), words)
   return memory
 }

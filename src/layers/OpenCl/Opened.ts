@@ -3,6 +3,8 @@
  *
  * @internal
  */
+import type { Images } from "../../services/images/Images.ts"
+import type { OpenClImages } from "./images/OpenClImages.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import type { SvmMemory } from "./svm/SvmMemory.ts"
@@ -12,10 +14,15 @@ export class Opened {
   readonly opened: OpenDevice
   /** Shared virtual memory of the device. */
   readonly svm: SvmMemory
+  readonly images: OpenClImages
+  /** Gives images back, in queue order. */
+  readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
 
-  constructor(opened: OpenDevice, svm: SvmMemory) {
+  constructor(opened: OpenDevice, svm: SvmMemory, images: OpenClImages, service: Images["Service"]) {
     this.opened = opened
     this.svm = svm
+    this.images = images
+    this.destroyImageUnsafe = service.destroyUnsafe
   }
 
   get api(): OpenClApi {

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as BytePattern from "../../domain/BytePattern.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { usageBits } from "./WebGpuBuffer.ts"
 
@@ -11,7 +12,7 @@ const smallest = 4 * 1024
 const largest = 1024 * 1024
 
 /**
- * What is repeated, as little-endian numbers: four times the pattern of a buffer, or elements of an image.
+ * What is repeated, as little-endian numbers: patterns of a buffer, or elements of an image.
  *
  * @internal
  */
@@ -83,7 +84,6 @@ const wanted = (bytes: number, least: number): number => Math.min(bytes, Math.ma
 
 const repeated = (words: Words, bytes: number): Uint32Array<ArrayBuffer> => {
   const data = new Uint32Array(bytes / 4)
-  if (words.every((word) => word === words[0])) return data.fill(words[0])
-  for (let at = 0; at < data.length; at += words.length) data.set(words, at)
+  BytePattern.repeat(data, words)
   return data
 }

@@ -10,20 +10,23 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
 import { Sealed } from "../../services/Sealed.ts"
+import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
 import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
+import { Opened } from "./Opened.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
@@ -181,18 +184,19 @@ const make = Effect.fnUntraced(function*(
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
   const device = new WebGpuDevice(opened)
   const commands = CommandQueue.fromDriver({ driver: WebGpuQueue.driver(queue), device, cache })
-  const images = Images.fromDriver({ driver: new WebGpuImages(opened, queue), device, queue: commands })
+  const imageDriver = new WebGpuImages(opened, queue)
+  const images = Images.fromDriver({ driver: imageDriver, device, queue: commands })
   return Context.make(DeviceContext, device).pipe(
     Context.add(KernelCache.KernelCache, cache),
     Context.add(CommandQueue.CommandQueue, commands),
     Context.add(Images.Images, images),
-    Context.add(WebGpu, service(opened, device))
+    Context.add(WebGpu, service(opened, new Opened(device, imageDriver, images)))
   )
 })
 
 const service = (
   { adapter, device, gpu, info }: OpenDevice.OpenDevice,
-  opened: WebGpuDevice
+  opened: Opened
 ): WebGpu["Service"] =>
   WebGpu.of({
     sealed: new Sealed(opened),
@@ -318,8 +322,8 @@ export const adopt = (
     ({ sealed }) =>
       Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
         Effect.acquireRelease(
-          Effect.suspend(() => adoptUnsafe(sealed.open(WebGpuDevice), gpu, options ?? {})),
-          (buffer) => logged(() => giveBackUnsafe(sealed.open(WebGpuDevice), driver, buffer))
+          Effect.suspend(() => adoptUnsafe(sealed.open(Opened).device, gpu, options ?? {})),
+          (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
         ))
   )
 
@@ -373,3 +377,64 @@ const adoptionProblem = (gpu: GPUBuffer, usage: BufferUsage.BufferUsage | undefi
  */
 export const texture = (image: ImageLike.ImageLike): Effect.Effect<GPUTexture, GpuError, WebGpu> =>
   WebGpu.use((gpu) => gpu.textureUnsafe(image))
+
+/**
+ * How a GPUTexture is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptTextureOptions {
+  /** Whether the GPUTexture is destroyed when the scope closes; `false` without it: it stays the program's. */
+  readonly destroy?: boolean | undefined
+  /** What errors call it; the GPUTexture's own label without it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * An image around a GPUTexture that the program has made on the raw `device`, until the scope closes; shape, format and
+ * usage are the texture's own, and a 2-D texture of several layers is a `2dArray`. Every operation of `Images` and every
+ * dispatch takes it. Adopting one GPUTexture twice, or the texture of an image of this library, gives images that are equal
+ * (`Equal.equals`) and count as one where operations compare.
+ *
+ * Fails with InvalidRequest for what is no GPUTexture, or has no usage but rendering; Unsupported for a format that images
+ * do not have, mip levels, or several samples; and with DeviceLost. A GPUTexture of another device, or one that is destroyed,
+ * makes the commands on it fail.
+ *
+ * **Example** (Reading what a render pass of your own has drawn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const pixels = (theirs: GPUTexture) =>
+ *   Effect.scoped(Effect.flatMap(WebGpu.adoptTexture(theirs), (image) => Images.read(image, Uint8Array)))
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptTexture = (
+  gpu: GPUTexture,
+  options?: AdoptTextureOptions
+): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
+  Effect.flatMap(WebGpu, ({ sealed }) => {
+    const opened = sealed.open(Opened)
+    return Effect.acquireRelease(
+      Effect.suspend(() => adoptTextureUnsafe(opened, gpu, options ?? {})),
+      (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
+    )
+  })
+
+const adoptTextureUnsafe = (
+  { device, images }: Opened,
+  gpu: GPUTexture,
+  { destroy = false, label }: AdoptTextureOptions
+): Exit.Exit<DeviceImage, GpuError> => {
+  const found = device.status.error ?? AdoptedTexture.find(device.info, gpu)
+  if (isGpuError(found)) return Exit.fail(found)
+  const called = label ?? (gpu.label === "" ? undefined : gpu.label)
+  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !destroy))
+}

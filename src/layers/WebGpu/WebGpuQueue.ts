@@ -41,7 +41,8 @@ export const driver = (queue: WebGpuQueue): QueueDriver => ({
   writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
   copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
     queue.copy(source, sourceOffset, target, targetOffset, bytes),
-  fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, pattern),
+  fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, [pattern]),
+  fillWideUnsafe: (target, offset, bytes, patterns) => queue.fill(target, offset, bytes, patterns),
   dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
   copyRectUnsafe: (extent, source, from, target, to) => queue.copyRect(extent, source, from, target, to),
   writeRectUnsafe: (extent, target, to, rows) => queue.writeRect(extent, target, to, rows),
@@ -163,10 +164,16 @@ export class WebGpuQueue {
     this.#opened.failures.follow(call, scopes, onFailure)
   }
 
-  fill(target: DeviceBuffer, offset: number, bytes: number, pattern: number): Exit.Exit<void, GpuError> {
+  fill(
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    patterns: ReadonlyArray<number>
+  ): Exit.Exit<void, GpuError> {
     const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
-    if (pattern === 0) return this.record({ ...fill, pattern: undefined })
-    const source = this.pattern([pattern, pattern, pattern, pattern], bytes)
+    const [first = 0, second = first, third = first, fourth = second] = patterns
+    if (patterns.length === 1 && first === 0) return this.record({ ...fill, pattern: undefined })
+    const source = this.pattern([first, second, third, fourth], bytes)
     if (Exit.isFailure(source)) return Exit.asVoid(source)
     return source.value === undefined ? Exit.void : this.record({ ...fill, pattern: source.value })
   }

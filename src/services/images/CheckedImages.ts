@@ -25,7 +25,6 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
-import { MappedRanges } from "../../domain/MappedRanges.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
@@ -36,10 +35,12 @@ import * as BufferAccess from "../mapping/BufferAccess.ts"
 import { PrivateMapping } from "../mapping/PrivateMapping.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
+import { logged } from "../memory/GivingBack.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import type { MapAccess } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
+import * as ImageAccess from "./ImageAccess.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
 import type { HostLayout, Images, MapOptions } from "./Images.ts"
@@ -82,7 +83,7 @@ export class CheckedImages implements Service {
   readonly make: Service["make"] = (shape, format, options) =>
     Effect.acquireRelease(
       this.create("Images.make", shape, format, options),
-      (image) => logged("An image", () => this.destroyUnsafe(image))
+      (image) => logged(() => this.destroyUnsafe(image), "An image")
     )
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
@@ -238,7 +239,7 @@ export class CheckedImages implements Service {
       if (wrong === undefined) return this.driver.createSampler(resolved)
       return invalidRequest("Images.sampler", wrong, "See SamplerOptions for what goes together.")
     })
-    return Effect.acquireRelease(acquire, (sampler) => logged("A sampler", () => this.#destroySamplerUnsafe(sampler)))
+    return Effect.acquireRelease(acquire, (sampler) => logged(() => this.#destroySamplerUnsafe(sampler), "A sampler"))
   }
 
   readonly formats: Service["formats"] = (usage, kind) =>
@@ -322,8 +323,20 @@ export class CheckedImages implements Service {
     )
   }
 
-  /** An image that can be used so, and the part of it that the options name; or why not. */
+  /** An image that a command can use so now, and the part of it that the options name; or why not. */
   #part(
+    operation: string,
+    like: ImageLike.ImageLike,
+    usage: ImageUsage.ImageUsage,
+    options: ImageShape.RegionOptions | undefined
+  ): Part | GpuError {
+    const part = this.#partOf(operation, like, usage, options)
+    if (isGpuError(part)) return part
+    return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
+  }
+
+  /** The same, whatever of the image is mapped. */
+  #partOf(
     operation: string,
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
@@ -351,30 +364,27 @@ export class CheckedImages implements Service {
     if (!Object.hasOwn(usageOf, access)) {
       return invalidRequest(operation, `there is no access ${shown(access)}`, `Pass "read", "write" or "readwrite".`)
     }
-    const part = this.#part(operation, like, usageOf[access], options)
+    const part = this.#partOf(operation, like, usageOf[access], options)
     if (isGpuError(part)) return part
     const ended = mapping.problem(operation)
     if (ended !== undefined) return ended
     const { bytes, image, region } = part
+    const shape = ImageArray.shapeOf(image.format, image.shape.kind, region.extent)
+    if (bytes === 0) return mappedImage(mapping, part, shape, new ArrayBuffer(0))
+    const regions = ImageAccess.ensureRegions(image)
+    const claim = { region, writes: access !== "read" }
+    const conflict = regions.conflict(claim)
+    if (conflict !== undefined) return conflictError(operation, conflict.region)
     const driverMapping = new PrivateMapping(this.#device.status, {
       bytes,
       read: () => this.driver.read(image, region),
       writeUnsafe: (data) => this.driver.writeUnsafe(image, region, data)
     }, access)
-    const range = { from: 0, to: bytes, writes: access !== "read" }
-    // A private copy conflicts with nothing, so nobody asks for its ranges.
-    mapping.begin({ label: like.label, size: bytes }, image, new MappedRanges(), range, driverMapping)
-    const shape = ImageArray.shapeOf(image.format, image.shape.kind, region.extent)
+    mapping.begin({ label: like.label, size: bytes }, image, regions, claim, driverMapping)
     return Effect.flatMap(
-      bytes === 0 ? Effect.succeed(new ArrayBuffer(0)) : driverMapping.memory,
-      (memory) => {
-        // The image may have ended while the device was busy.
-        const problem = mapping.problem(operation)
-        if (problem !== undefined) return problem
-        const data = ImageArray.over(image.format, memory)
-        const layout = StridedShape.resolve(operation, { shape }, data.length)
-        return isGpuError(layout) ? layout : Effect.succeed(new MappedImage(data, layout, mapping, region))
-      }
+      driverMapping.memory,
+      // The image may have ended while the device was busy.
+      (memory) => mapping.problem(operation) ?? mappedImage(mapping, part, shape, memory)
     )
   }
 
@@ -401,11 +411,24 @@ export class CheckedImages implements Service {
   }
 }
 
-/** A driver error while giving back fails nobody's work: it is logged. */
-const logged = (what: string, give: () => Exit.Exit<void, GpuError>): Effect.Effect<void> =>
-  Effect.catch(
-    Effect.suspend(give),
-    (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)
+const mappedImage = (
+  mapping: ScopedMapping,
+  { image, region }: Part,
+  shape: ReadonlyArray<number>,
+  memory: ArrayBuffer
+): Effect.Effect<MappedImage, GpuError> => {
+  const data = ImageArray.over(image.format, memory)
+  const layout = StridedShape.resolve("Images.map", { shape }, data.length)
+  return isGpuError(layout) ? layout : Effect.succeed(new MappedImage(data, layout, mapping, region))
+}
+
+const conflictError = (operation: string, { extent, origin }: ImageShape.ImageRegion): GpuError =>
+  invalidRequest(
+    operation,
+    `${extent.join(" x ")} elements at [${
+      origin.join(", ")
+    }] are mapped already, and one of the two mappings may write`,
+    "End the other mapping first: close its scope, or unmap it."
   )
 
 /** The shape's own fields alone: drivers compare and keep them. */
@@ -479,7 +502,8 @@ const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefi
       "Copy between images of one format; a kernel converts."
     )
   }
-  const overlap = from.image === to.image && from.bytes > 0 && ImageShape.overlap(from.region, to.region.origin)
+  const overlap = from.image.identity === to.image.identity && from.bytes > 0 &&
+    ImageShape.overlap(from.region, to.region.origin)
   return overlap
     ? invalidRequest(
       operation,

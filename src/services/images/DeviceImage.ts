@@ -13,7 +13,8 @@ import type { Attachments } from "../memory/Attachments.ts"
 
 /**
  * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
- * and hold leases (`PooledImage`) of an `ImagePool`. An image equals (`Equal.equals`) itself alone.
+ * and hold leases (`PooledImage`) of an `ImagePool`. Two of them are equal (`Equal.equals`) when they are the same driver
+ * object, as one that was made and one that was adopted by its handle.
  *
  * **Example** (A map keyed by image)
  *
@@ -57,11 +58,16 @@ export abstract class DeviceImage implements Equal.Equal {
     this.label = label
   }
 
+  /** What stands for the driver's object: the same for two images around one of them. */
+  get identity(): object {
+    return this
+  }
+
   [Equal.symbol](that: Equal.Equal): boolean {
-    return this === that
+    return that instanceof DeviceImage && this.identity === that.identity
   }
 
   [Hash.symbol](): number {
-    return Hash.random(this)
+    return Hash.random(this.identity)
   }
 }

@@ -10,7 +10,8 @@ import type { Resolved } from "../../domain/images/SamplerOptions.ts"
 
 /**
  * A sampler as the driver gave it: around a GPUSampler, a cl_sampler, or the options alone. Programs get it from
- * `Images.sampler`. A sampler equals (`Equal.equals`) itself alone.
+ * `Images.sampler`. Two of them are equal (`Equal.equals`) when they are the same driver object, not when they have the
+ * same options.
  *
  * **Example** (What a sampler does)
  *
@@ -34,11 +35,16 @@ export abstract class DeviceSampler implements Equal.Equal {
     this.options = options
   }
 
+  /** What stands for the driver's object. */
+  get identity(): object {
+    return this
+  }
+
   [Equal.symbol](that: Equal.Equal): boolean {
-    return this === that
+    return that instanceof DeviceSampler && this.identity === that.identity
   }
 
   [Hash.symbol](): number {
-    return Hash.random(this)
+    return Hash.random(this.identity)
   }
 }

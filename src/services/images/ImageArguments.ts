@@ -19,6 +19,7 @@ import type { ImageArg, SamplerArg } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import { DeviceSampler } from "./DeviceSampler.ts"
+import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
 
 /**
@@ -79,7 +80,8 @@ const imageProblem = (argument: ImageArg, value: unknown, info: DeviceInfo): Gpu
       "Pass a lease of ImagePool.allocate, or an image of Images.make."
     )
   }
-  return ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value)
+  return ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value) ??
+    ImageAccess.mappedProblem(`${operation}, argument "${argument.name}"`, ImageLike.deviceImage(value), false)
 }
 
 const usageProblem = ({ access, name }: ImageArg, { usage }: ImageLike.ImageLike): GpuError | undefined => {
@@ -154,7 +156,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
 const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
   for (let i = 1; i < images.length; i++) {
     for (let j = 0; j < i; j++) {
-      if (images[j] !== images[i]) continue
+      if (images[j]!.identity !== images[i]!.identity) continue
       const [first, second] = [declared[j]!, declared[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(

@@ -510,6 +510,13 @@ export const fromBuffer = (
  * An image or a part of it as a typed array, for as long as the scope is open. When the scope closes, also by an
  * interruption, it is written back, and the array has length 0 from then on. A release of the image ends it first.
  *
+ * While an image is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from; the
+ * same elements cannot be mapped twice where one of the two mappings may write.
+ *
+ * Fails with BufferReleased, ForeignBuffer, DeviceLost, OutOfMemory; with InvalidRequest for elements that are mapped
+ * already, bounds, or a missing usage: `copySrc` to read, `copyDst` to write; with DriverError, also for the failures of
+ * recorded work.
+ *
  * **Example** (Setting one element)
  *
  * ```ts

@@ -15,8 +15,8 @@ import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
  * count items. Afterwards the array has length 0, and `get` and `set` throw, so a late use reads and writes nothing. `Mapping.unmap`
  * ends it before its scope closes, and fails when it cannot be written back.
  *
- * It is a copy on every backend: what kernels and commands do to the part meanwhile is not seen in it, and is lost when it
- * is written back.
+ * It is a copy on every backend. Commands cannot use the image meanwhile, except that what is mapped for `"read"` can be
+ * read and copied from.
  *
  * **Example** (Inverting one row in place)
  *

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import type { MappedRange, MappedRanges } from "../../domain/MappedRanges.ts"
+import type { MappedPart as Claim, MappedParts } from "../../domain/MappedParts.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import type { DriverMapping } from "../QueueDriver.ts"
 
@@ -46,19 +46,19 @@ export class ScopedMapping implements Attachments.Attachment {
       return Effect.as(Scope.addFinalizerExit(scope, () => mapping.#close("scopeClosed")), mapping)
     })
 
-  /** Begins, in the step in which the driver has mapped the range of `owner`'s memory. */
-  begin(
+  /** Begins, in the step in which the driver has mapped the part `claim` of `owner`'s memory. */
+  begin<C extends Claim>(
     part: MappedPart,
     owner: Attachments.Attachable,
-    ranges: MappedRanges,
-    range: MappedRange,
+    claims: MappedParts<C>,
+    claim: C,
     { unmapUnsafe }: DriverMapping
   ): void {
     this.#part = part
-    ranges.add(range)
+    claims.add(claim)
     Attachments.attach(owner, this)
     this.#undo = () => {
-      ranges.remove(range)
+      claims.remove(claim)
       Attachments.detach(owner, this)
       return unmapUnsafe()
     }

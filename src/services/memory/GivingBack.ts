@@ -35,8 +35,8 @@ export const giveBackUnsafe = (
  *
  * @internal
  */
-export const logged = (given: () => Exit.Exit<void, GpuError>): Effect.Effect<void> =>
+export const logged = (given: () => Exit.Exit<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
   Effect.catch(
     Effect.suspend(given),
-    (error) => Effect.logWarning(`A buffer could not be given back: ${error.message}`)
+    (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)
   )

@@ -11,11 +11,15 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
+import type { DeviceImage } from "../images/DeviceImage.ts"
+import * as ImageAccess from "../images/ImageAccess.ts"
+import * as ImageLike from "../images/ImageLike.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import * as Mapping from "../mapping/Mapping.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
@@ -139,7 +143,7 @@ export interface ViewType<A extends ArrayBufferView> extends ElementType<A> {
 }
 
 /**
- * Where buffers are to be.
+ * Where buffers and images are to be.
  *
  * @category models
  * @since 0.1.0
@@ -152,12 +156,12 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the memory of buffers to the device, or to the host, ahead of their use, in queue order. It changes nothing but
- * when the data travels. On the host backend, where both are one, it does nothing.
+ * Brings the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
+ * nothing but when the data travels. On the host backend, where both are one, it does nothing.
  *
  * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest for
- * a buffer that is mapped, or lacks `copyDst` while its contents may go; and with BufferReleased, ForeignBuffer,
- * DeviceLost, OutOfMemory or DriverError.
+ * what is mapped, or lacks `copyDst` while its contents may go; and with BufferReleased, ForeignBuffer, DeviceLost,
+ * OutOfMemory or DriverError.
  *
  * **Example** (Having the inputs there when the kernel starts)
  *
@@ -177,7 +181,7 @@ export interface MigrateOptions {
  * @since 0.1.0
  */
 export const migrate = (
-  buffers: ReadonlyArray<BufferLike.BufferLike>,
+  objects: ReadonlyArray<BufferLike.BufferLike | ImageLike.ImageLike>,
   options?: MigrateOptions
 ): Effect.Effect<void, GpuError, DeviceContext | CommandQueue> =>
   Effect.flatMap(
@@ -190,18 +194,48 @@ export const migrate = (
           if (status.error !== undefined) return status.error
           const problem = placeProblem(operation, to)
           if (problem !== undefined) return problem
-          const memory: Array<DeviceBuffer> = []
-          for (const buffer of buffers) {
-            const problem = BufferLike.problem(operation, buffer, info) ??
-              BufferAccess.problem(operation, buffer, contentUndefined ? BufferUsage.copyDst : 0)
-            if (problem !== undefined) return problem
-            const own = BufferLike.deviceBuffer(buffer)
+          const memory: Array<DeviceBuffer | DeviceImage> = []
+          for (const one of objects) {
+            const own = ImageLike.isImageLike(one)
+              ? movableImage(operation, one, info, contentUndefined)
+              : movableBuffer(operation, one, info, contentUndefined)
+            if (isGpuError(own)) return own
             if (own !== undefined) memory.push(own)
           }
           if (driver.migrateUnsafe === undefined) return noMigration(operation, info)
           return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
         }))
   )
+
+/** The memory of a buffer, none for an empty lease, or why it cannot move. */
+const movableBuffer = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  info: DeviceInfo,
+  contentUndefined: boolean
+): DeviceBuffer | undefined | GpuError =>
+  BufferLike.problem(operation, buffer, info) ??
+    BufferAccess.problem(operation, buffer, contentUndefined ? BufferUsage.copyDst : 0) ??
+    BufferLike.deviceBuffer(buffer)
+
+const movableImage = (
+  operation: string,
+  image: ImageLike.ImageLike,
+  info: DeviceInfo,
+  contentUndefined: boolean
+): DeviceImage | GpuError => {
+  const problem = ImageLike.problem(operation, image, info)
+  if (problem !== undefined) return problem
+  if (contentUndefined && !ImageUsage.has(image.usage, ImageUsage.copyDst)) {
+    return invalidRequest(
+      operation,
+      `the image's usage ${ImageUsage.format(image.usage)} lacks copyDst`,
+      "Name that flag in the usage when you make the image, or keep the contents."
+    )
+  }
+  const own = ImageLike.deviceImage(image)
+  return ImageAccess.mappedProblem(operation, own, false) ?? own
+}
 
 const create = (
   device: DeviceContext["Service"],

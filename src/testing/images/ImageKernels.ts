@@ -361,6 +361,16 @@ const tooMany = Effect.gen(function*() {
 })
 
 const mistakes: ReadonlyArray<Mistake> = [
+  ...(["source", "result"] as const).map((name): Mistake => [
+    `a ${name} that is mapped`,
+    "InvalidRequest",
+    withImages((source, result) =>
+      Effect.scoped(Effect.andThen(
+        Images.map(name === "source" ? source : result, { access: "read" }),
+        CommandQueue.dispatch(flipRgba8, { source, result, width: 4 }, 4)
+      ))
+    )
+  ]),
   ["no image at all", "InvalidRequest", withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 }))],
   [
     "a number for an image",

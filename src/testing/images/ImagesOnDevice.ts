@@ -339,6 +339,41 @@ const mapped = Effect.gen(function*() {
   Expect.numbers("ended before its scope", yield* Images.read(image, Uint8Array), expected)
 })
 
+const refused = (what: string, call: Effect.Effect<unknown, GpuError, TestServices>) =>
+  Expect.failsWith(what, call, "InvalidRequest")
+
+const whileMapped = Effect.gen(function*() {
+  const [image, copy] = [yield* picture(), yield* picture()]
+  const lease = yield* BufferPool.allocate(32)
+  yield* Images.fill(image, 0)
+  yield* Effect.scoped(Effect.gen(function*() {
+    yield* Images.map(image, { access: "read" })
+    yield* Images.map(image, { access: "read", extent: [1] })
+    yield* Images.read(image)
+    yield* Images.copy(image, copy)
+    yield* Images.toBuffer(image, lease)
+    yield* refused("a fill of what is mapped for reading", Images.fill(image, 1))
+    yield* refused("a write of it", Images.write(image, new Uint8Array(32)))
+    yield* refused("a copy to it", Images.copy(copy, image))
+    yield* refused("a copy from a buffer to it", Images.fromBuffer(lease, image))
+    yield* refused("mapping it for writing", Images.map(image, { access: "write" }))
+  }))
+  yield* Effect.scoped(Effect.gen(function*() {
+    const left = yield* Images.map(image, { extent: [2, 2] })
+    const right = yield* Images.map(image, { access: "write", origin: [2], extent: [2, 2] })
+    yield* Images.map(image, { extent: [0, 0, 0] })
+    yield* refused("a read of what is mapped for writing", Images.read(image))
+    yield* refused("a read of a part that is not", Images.readInto(image, new Uint8Array(0), { extent: [0, 0, 0] }))
+    yield* refused("a copy from it", Images.copy(image, copy))
+    yield* refused("a copy from it to a buffer", Images.toBuffer(image, lease))
+    yield* refused("mapping a part again", Images.map(image, { access: "read", origin: [1, 1], extent: [2] }))
+    left.data.fill(1)
+    right.data.fill(2)
+  }))
+  const expected = Uint8Array.from({ length: 32 }, (_, at) => at % 16 < 8 ? 1 : 2)
+  Expect.numbers("both halves", yield* Images.read(image, Uint8Array), expected)
+})
+
 const mappingEndsWithImage = Effect.gen(function*() {
   const scope = yield* Scope.make()
   const image = yield* Scope.provide(picture(), scope)
@@ -659,6 +694,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("an array becomes an image of its class, channels and normalisation", fromArrays),
   test("any mix of commands leaves what plain arrays would have", sequences, { heavy: true }),
   test("a mapping shows the elements and writes them back when it ends", mapped),
+  test("an image that is mapped is refused by the commands that it would disturb", whileMapped),
   test("a mapping ends with its image", mappingEndsWithImage, { counting: true }),
   test("a mapping is written back on interruption", mappingIsWrittenBackOnInterruption),
   test("commands on images and buffers run in order, more than fit into one submit", inOrder),

@@ -15,6 +15,8 @@ import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 export class OpenClImage extends DeviceImage {
   /** The cl_mem. */
   readonly memory: bigint
+  /** Another image around the same cl_mem, for one that was adopted: handles are given out again, objects are not. */
+  readonly #twin: OpenClImage | undefined
 
   constructor(
     memory: bigint,
@@ -22,10 +24,16 @@ export class OpenClImage extends DeviceImage {
     shape: ImageShape,
     format: ImageFormat,
     usage: ImageUsage,
-    label: string | undefined
+    label: string | undefined,
+    twin?: OpenClImage | undefined
   ) {
     super(owner, shape, format, usage, label)
     this.memory = memory
+    this.#twin = twin
+  }
+
+  override get identity(): object {
+    return this.#twin === undefined ? this : this.#twin.identity
   }
 }
 

@@ -6,6 +6,8 @@
  */
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind } from "../../../domain/images/ImageShape.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
 
 const orders: { readonly [O in ChannelOrder]: number } = {
   r: 0x10b0,
@@ -58,6 +60,11 @@ const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): 
 const orderNames = namesOf(orders)
 const typeNames = namesOf(types)
 
+const kindNames = namesOf(kindCodes)
+
+/** The kind of a cl_mem_object_type, or `undefined` for what is no image of this library's kinds. @internal */
+export const kindOf = (type: number): ImageKind | undefined => kindNames.get(type)
+
 /** Bytes of a cl_image_format: the order and the type. @internal */
 export const formatBytes = 8
 
@@ -69,4 +76,14 @@ export const encode = ({ order, type }: ImageFormat): Uint32Array<ArrayBuffer> =
 export const decode = (order: number, type: number): ImageFormat | undefined => {
   const [orderName, typeName] = [orderNames.get(order), typeNames.get(type)]
   return orderName === undefined || typeName === undefined ? undefined : { order: orderName, type: typeName }
+}
+
+const CL_IMAGE_FORMAT = 0x1110
+
+/** An image's cl_image_format, the order and the type, or `undefined` where the driver does not answer. @internal */
+export const codesOf = (api: OpenClApi, memory: bigint): Uint32Array<ArrayBuffer> | undefined => {
+  const codes = new Uint32Array(new ArrayBuffer(formatBytes))
+  return api.clGetImageInfo(memory, CL_IMAGE_FORMAT, formatBytes, codes, null) === OpenClCode.success
+    ? codes
+    : undefined
 }

@@ -20,7 +20,7 @@ import { shown } from "../../../domain/ShownValue.ts"
 import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import type { OpenCl } from "../OpenCl.ts"
-import type { Pointer } from "../OpenClApi.ts"
+import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
 import { useOpened } from "../UseOpened.ts"
@@ -80,7 +80,6 @@ export interface SamplerInfo {
 }
 
 const imageProperty = {
-  format: 0x1110,
   elementSize: 0x1111,
   rowPitch: 0x1112,
   slicePitch: 0x1113,
@@ -127,27 +126,30 @@ export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuEr
     Effect.suspend(() => {
       const memory = handleOf("OpenClImageInfo.info", image, opened)
       if (isGpuError(memory)) return memory
-      const ask = (what: number, bytes: number) => query(api.clGetImageInfo, memory, what, bytes)
-      const format = ask(imageProperty.format, 8)
-      const size = (what: number) => numberOf(ask(what, 8))
-      const count = (what: number) => numberOf(ask(what, 4))
-      return Effect.succeed({
-        format: format === undefined
-          ? undefined
-          : OpenClImageFormat.decode(Number(format & 0xffff_ffffn), Number(format >> 32n)),
-        elementSize: size(imageProperty.elementSize),
-        rowPitch: size(imageProperty.rowPitch),
-        slicePitch: size(imageProperty.slicePitch),
-        width: size(imageProperty.width),
-        height: size(imageProperty.height),
-        depth: size(imageProperty.depth),
-        arraySize: size(imageProperty.arraySize),
-        buffer: ask(imageProperty.buffer, 8),
-        mipLevels: count(imageProperty.mipLevels),
-        samples: count(imageProperty.samples)
-      })
+      return Effect.succeed(describe(api, memory))
     })
   )
+
+/** @internal */
+export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
+  const ask = (what: number, bytes: number) => query(api.clGetImageInfo, memory, what, bytes)
+  const codes = OpenClImageFormat.codesOf(api, memory)
+  const size = (what: number) => numberOf(ask(what, 8))
+  const count = (what: number) => numberOf(ask(what, 4))
+  return {
+    format: codes === undefined ? undefined : OpenClImageFormat.decode(codes[0]!, codes[1]!),
+    elementSize: size(imageProperty.elementSize),
+    rowPitch: size(imageProperty.rowPitch),
+    slicePitch: size(imageProperty.slicePitch),
+    width: size(imageProperty.width),
+    height: size(imageProperty.height),
+    depth: size(imageProperty.depth),
+    arraySize: size(imageProperty.arraySize),
+    buffer: ask(imageProperty.buffer, 8),
+    mipLevels: count(imageProperty.mipLevels),
+    samples: count(imageProperty.samples)
+  }
+}
 
 /**
  * The cl_mem of an image, as an address, which is valid until the image is released. Fails with BufferReleased,

@@ -152,6 +152,21 @@ export class OpenClImages implements ImageDriver {
       return Exit.failCause(touched.cause)
     })
 
+  /** Takes over a reference to a cl_mem that the program made, and gives it back as any image's. */
+  adoptUnsafe(
+    memory: bigint,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
+    label: string | undefined
+  ): OpenClImage {
+    const twin = [...this.#images].find((image) => image.memory === memory)
+    const image = new OpenClImage(memory, this.#device.info, shape, format, usage, label, twin)
+    this.#device.driverObjects.add("image")
+    this.#images.add(image)
+    return image
+  }
+
   readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
     if (image.destroyed || !(image instanceof OpenClImage)) return Exit.void
     image.destroyed = true

@@ -118,7 +118,7 @@ const encodeCopy = (encoder: GPUCommandEncoder, command: CopyImageCommand, tempo
   const { region, source, target, targetOrigin } = command
   const from = { texture: textureOf(source), origin: gpuOrigin(region.origin) }
   const to = { texture: textureOf(target), origin: gpuOrigin(targetOrigin) }
-  if (source !== target || !overlapsLayers(source.shape, region, targetOrigin)) {
+  if (source.identity !== target.identity || !overlapsLayers(source.shape, region, targetOrigin)) {
     encoder.copyTextureToTexture(from, to, gpuExtent(region.extent))
     return
   }

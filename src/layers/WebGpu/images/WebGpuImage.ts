@@ -16,6 +16,8 @@ export class WebGpuImage extends DeviceImage {
   readonly gpu: GPUTexture
   /** A number of its own, to look bind groups up by. */
   readonly id = ++images
+  /** It stays with the program that made it. */
+  readonly isBorrowed: boolean
   #view: GPUTextureView | undefined = undefined
 
   constructor(
@@ -24,10 +26,16 @@ export class WebGpuImage extends DeviceImage {
     format: ImageFormat,
     usage: ImageUsage.ImageUsage,
     label: string | undefined,
-    gpu: GPUTexture
+    gpu: GPUTexture,
+    isBorrowed: boolean = false
   ) {
     super(owner, shape, format, usage, label)
     this.gpu = gpu
+    this.isBorrowed = isBorrowed
+  }
+
+  override get identity(): object {
+    return this.gpu
   }
 
   /** The whole image as kernels bind it: an array stays one, however many layers it has. Made at first use. */
@@ -74,3 +82,11 @@ const mapping: ReadonlyArray<readonly [ImageUsage.ImageUsage, number]> = [
 /** @internal */
 export const textureUsage = (usage: ImageUsage.ImageUsage): number =>
   mapping.reduce((bits, [flag, bit]) => ImageUsage.has(usage, flag) ? bits | bit : bits, 0)
+
+/**
+ * The usage that an existing texture allows.
+ *
+ * @internal
+ */
+export const usageOf = (gpu: GPUTexture): ImageUsage.ImageUsage =>
+  mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)

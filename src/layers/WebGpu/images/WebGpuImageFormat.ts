@@ -75,6 +75,15 @@ const byName: ReadonlyMap<string, TextureFormat> = new Map(
 export const gpuFormat = ({ order, type }: ImageFormat): GPUTextureFormat | undefined =>
   byName.get(`${order} ${type}`)?.gpu
 
+const byGpuName: ReadonlyMap<string, ImageFormat> = new Map(formats.map(({ format, gpu }) => [gpu, format]))
+
+/**
+ * The format of WebGPU's name, or `undefined` where images have none.
+ *
+ * @internal
+ */
+export const imageFormat = (gpu: GPUTextureFormat): ImageFormat | undefined => byGpuName.get(gpu)
+
 /**
  * The formats that textures of a usage can have on a device with these features.
  *

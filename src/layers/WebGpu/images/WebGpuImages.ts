@@ -91,6 +91,20 @@ export class WebGpuImages implements ImageDriver {
       return room === undefined ? request : Effect.andThen(room, request)
     })
 
+  /** An image around a texture of the program's; one that is taken over is destroyed as any other. */
+  adoptUnsafe(
+    gpu: GPUTexture,
+    shape: ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined,
+    isBorrowed: boolean
+  ): WebGpuImage {
+    const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu, isBorrowed)
+    if (!isBorrowed) this.#add(image)
+    return image
+  }
+
   readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
     try {
       this.#destroy(image as WebGpuImage)
@@ -252,15 +266,20 @@ export class WebGpuImages implements ImageDriver {
       ...(label === undefined ? {} : { label })
     })
     const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
+    this.#add(image)
+    return image
+  }
+
+  #add(image: WebGpuImage): void {
     this.#opened.driverObjects.add("image")
     this.#opened.images.add(image)
-    this.#liveBytes += ImageFormat.imageBytes(format, shape)
-    return image
+    this.#liveBytes += ImageFormat.imageBytes(image.format, image.shape)
   }
 
   #destroy(image: WebGpuImage): void {
     if (image.destroyed) return
     image.destroyed = true
+    if (image.isBorrowed) return
     this.#opened.images.delete(image)
     this.#opened.driverObjects.remove("image")
     image.gpu.destroy()

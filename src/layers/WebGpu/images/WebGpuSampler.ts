@@ -20,6 +20,10 @@ export class WebGpuSampler extends DeviceSampler {
     super(owner, options)
     this.gpu = gpu
   }
+
+  override get identity(): object {
+    return this.gpu
+  }
 }
 
 /** Without an addressing of its own a kernel may read anything outside the image, so the edge will do. */

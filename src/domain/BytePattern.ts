@@ -1,0 +1,82 @@
+/**
+ * What a fill of a buffer repeats: 1, 2, 4, 8 or 16 bytes.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import * as HostData from "./HostData.ts"
+import { shown } from "./ShownValue.ts"
+
+const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16])
+
+/**
+ * A pattern, copied from what the program gave.
+ *
+ * @internal
+ */
+export interface BytePattern {
+  /** How many bytes were given: a fill begins at a multiple of them. */
+  readonly size: number
+  /** One, two or four of 32 bits, the lowest byte first; shorter patterns are repeated into one. */
+  readonly words: ReadonlyArray<number>
+}
+
+/**
+ * The pattern of a 32-bit number or of some bytes; InvalidRequest for anything else.
+ *
+ * @internal
+ */
+export const make = (operation: string, pattern: number | HostData.HostData): BytePattern | GpuError => {
+  if (typeof pattern === "number") return isWord(pattern) ? { size: 4, words: [pattern] } : noWord(operation, pattern)
+  const bytes = HostData.bytes(operation, pattern)
+  if (isGpuError(bytes)) return bytes
+  const size = bytes.byteLength
+  return sizes.has(size) ? { size, words: wordsOf(bytes) } : invalidRequest(
+    operation,
+    `the pattern has ${size} bytes`,
+    `Pass one of ${[...sizes].join(", ")} bytes, as Float32Array.of(1).`
+  )
+}
+
+/**
+ * What is wrong with a fill that begins at `offset`, or `undefined`.
+ *
+ * @internal
+ */
+export const offsetProblem = (operation: string, { size }: BytePattern, offset: number): GpuError | undefined =>
+  offset % size === 0 ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} is no multiple of the pattern's ${size} bytes`,
+    "Start at a whole number of patterns."
+  )
+
+/**
+ * Sets `target` to the words of a pattern, over and over, the last one cut.
+ *
+ * @internal
+ */
+export const repeat = (target: Uint32Array<ArrayBuffer>, words: ArrayLike<number>): void => {
+  if (words.length === 1) {
+    target.fill(words[0]!)
+    return
+  }
+  for (let at = 0; at < Math.min(words.length, target.length); at++) target[at] = words[at]!
+  for (let done = words.length; done < target.length; done *= 2) target.copyWithin(done, 0, done)
+}
+
+const isWord = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 0xffffffff
+
+const noWord = (operation: string, pattern: number): GpuError =>
+  invalidRequest(
+    operation,
+    `the pattern ${shown(pattern)} is no unsigned 32-bit number`,
+    "Pass the 4 bytes as one number, as 0xff00ff00, or as a typed array, as Float32Array.of(-1)."
+  )
+
+const wordsOf = (bytes: Uint8Array<ArrayBuffer>): ReadonlyArray<number> => {
+  const repeated = new Uint8Array(Math.max(4, bytes.length))
+  for (let at = 0; at < repeated.length; at += bytes.length) repeated.set(bytes, at)
+  const view = new DataView(repeated.buffer)
+  const words = Array.from({ length: repeated.length / 4 }, (_, at) => view.getUint32(4 * at, true))
+  return words.every((word) => word === words[0]) ? words.slice(0, 1) : words
+}

@@ -1,0 +1,115 @@
+/**
+ * An image that other code has made, as the driver describes it.
+ *
+ * @internal
+ */
+import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import { typeOf } from "../AdoptedHandle.ts"
+import * as MemoryQuery from "../MemoryQuery.ts"
+import { driverError } from "../OpenClError.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import * as OpenClImageFormat from "./OpenClImageFormat.ts"
+import { describe, type ImageInfo } from "./OpenClImageInfo.ts"
+import type { OpenClImages } from "./OpenClImages.ts"
+
+const CL_MEM_WRITE_ONLY = 2
+const CL_MEM_READ_ONLY = 4
+const CL_MEM_OBJECT_IMAGE1D_BUFFER = 0x10f6
+const CL_INVALID_MEM_OBJECT = -38
+
+const operation = "OpenClMemory.adoptImage"
+
+/** @internal */
+export interface FoundImage {
+  readonly shape: ImageShape
+  readonly format: ImageFormat.ImageFormat
+  readonly usage: ImageUsage.ImageUsage
+}
+
+/**
+ * What a handle is of, or why it cannot be adopted.
+ *
+ * @internal
+ */
+export const find = (
+  device: OpenDevice,
+  images: OpenClImages,
+  memory: bigint,
+  label: string | undefined
+): FoundImage | GpuError => {
+  const type = typeOf(operation, device, memory, label, "image")
+  if (isGpuError(type)) return type
+  const kind = OpenClImageFormat.kindOf(type)
+  if (kind === undefined) {
+    return type === CL_MEM_OBJECT_IMAGE1D_BUFFER ? lacks(device, "an image over a buffer") : invalidRequest(
+      operation,
+      `the handle is of a ${MemoryQuery.typeName(type)}`,
+      "Pass the cl_mem of an image; OpenClMemory.adopt takes a buffer's."
+    )
+  }
+  const info = describe(device.api, memory)
+  const problem = missing(device, memory, info)
+  if (problem !== undefined) return problem
+  const codes = OpenClImageFormat.codesOf(device.api, memory)
+  if (codes === undefined) return driverError({ call: "clGetImageInfo", code: CL_INVALID_MEM_OBJECT })
+  const format = OpenClImageFormat.decode(codes[0]!, codes[1]!)
+  if (format === undefined || ImageFormat.problem(format) !== undefined) {
+    const [order, channel] = [...codes].map((code) => `0x${code.toString(16)}`)
+    return lacks(device, `the image format of order ${order} and type ${channel}`)
+  }
+  const shape = shapeOf(kind, info)
+  return { shape, format, usage: usageOf(device, images, memory, shape, format) }
+}
+
+/** What images of this library never are. */
+const missing = (
+  device: OpenDevice,
+  memory: bigint,
+  { buffer = 0n, mipLevels = 0, samples = 0 }: ImageInfo
+): GpuError | undefined => {
+  if (mipLevels > 1) return lacks(device, `an image of ${mipLevels} mip levels`)
+  if (samples > 1) return lacks(device, `an image of ${samples} samples`)
+  const beneath = MemoryQuery.word(device.api, memory, MemoryQuery.property.associatedMemory) ?? 0n
+  return buffer === 0n && beneath === 0n ? undefined : lacks(device, "an image over other memory")
+}
+
+const lacks = ({ info }: OpenDevice, feature: string): GpuError =>
+  makeError(
+    new Unsupported({
+      operation,
+      backend: formatDevice(info),
+      feature,
+      hint: "Copy the elements to an image of Images.make, with the API that the handle comes from."
+    })
+  )
+
+/** The driver leaves the dimensions at 0 that the kind does not have. */
+const shapeOf = (kind: ImageShape["kind"], { arraySize, depth, height, width }: ImageInfo): ImageShape => {
+  const isArray = kind === "1dArray" || kind === "2dArray"
+  return {
+    kind,
+    width: Math.max(1, width ?? 1),
+    height: kind === "1d" || kind === "1dArray" ? 1 : Math.max(1, height ?? 1),
+    depth: kind === "3d" ? Math.max(1, depth ?? 1) : 1,
+    layers: isArray ? Math.max(1, arraySize ?? 1) : 1
+  }
+}
+
+/** What the flags allow, without what the device does wrongly in that format. */
+const usageOf = (
+  device: OpenDevice,
+  images: OpenClImages,
+  memory: bigint,
+  { kind }: ImageShape,
+  format: ImageFormat.ImageFormat
+): ImageUsage.ImageUsage => {
+  const flags = MemoryQuery.count(device.api, memory, MemoryQuery.property.flags) ?? 0
+  const can = (usage: ImageUsage.ImageUsage, excluded: number): number =>
+    (flags & excluded) === 0 && images.formats(usage, kind).some((each) => ImageFormat.equals(each, format)) ? usage : 0
+  return ImageUsage.copySrc | ImageUsage.copyDst | can(ImageUsage.sampled, CL_MEM_WRITE_ONLY) |
+    can(ImageUsage.storage, CL_MEM_READ_ONLY)
+}

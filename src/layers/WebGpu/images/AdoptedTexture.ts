@@ -1,0 +1,66 @@
+/**
+ * A texture that the program has made itself, as its own properties describe it.
+ *
+ * @internal
+ */
+import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import { usageOf } from "./WebGpuImage.ts"
+import { imageFormat } from "./WebGpuImageFormat.ts"
+
+const operation = "WebGpu.adoptTexture"
+
+/** @internal */
+export interface FoundTexture {
+  readonly shape: ImageShape
+  readonly format: ImageFormat
+  readonly usage: ImageUsage
+}
+
+/**
+ * What a texture is, or why it cannot be adopted.
+ *
+ * @internal
+ */
+export const find = (info: DeviceInfo, texture: GPUTexture): FoundTexture | GpuError => {
+  if (!isTexture(texture)) {
+    return invalidRequest(operation, "the value given for a GPUTexture is none", "Pass a GPUTexture of this device.")
+  }
+  const { mipLevelCount, sampleCount } = texture
+  if (mipLevelCount > 1) return lacks(info, `a texture of ${mipLevelCount} mip levels`)
+  if (sampleCount > 1) return lacks(info, `a texture of ${sampleCount} samples`)
+  const format = imageFormat(texture.format)
+  if (format === undefined) return lacks(info, `the texture format ${texture.format}`)
+  const usage = usageOf(texture)
+  if (usage !== 0) return { shape: shapeOf(texture), format, usage }
+  return invalidRequest(
+    operation,
+    `the texture's usage 0x${texture.usage.toString(16)} allows nothing that images do`,
+    "Make it with COPY_SRC, COPY_DST, TEXTURE_BINDING or STORAGE_BINDING."
+  )
+}
+
+/** Programs without types can pass anything. */
+const isTexture = (texture: GPUTexture): boolean =>
+  typeof texture === "object" && texture !== null && typeof texture.usage === "number" &&
+  typeof texture.depthOrArrayLayers === "number" && typeof texture.format === "string"
+
+const shapeOf = ({ depthOrArrayLayers, dimension, height, width }: GPUTexture): ImageShape => {
+  if (dimension === "1d") return { kind: "1d", width, height: 1, depth: 1, layers: 1 }
+  if (dimension === "3d") return { kind: "3d", width, height, depth: depthOrArrayLayers, layers: 1 }
+  return { kind: depthOrArrayLayers > 1 ? "2dArray" : "2d", width, height, depth: 1, layers: depthOrArrayLayers }
+}
+
+const lacks = (info: DeviceInfo, feature: string): GpuError =>
+  makeError(
+    new Unsupported({
+      operation,
+      backend: formatDevice(info),
+      feature,
+      hint: "Copy it to a texture that an image can be of, with a command encoder of your own."
+    })
+  )

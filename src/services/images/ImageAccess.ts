@@ -1,0 +1,46 @@
+/**
+ * What of each image is mapped, whichever device images stand for it, and what commands may do with it meanwhile: the rules
+ * are those of buffers, on every backend.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { MappedRegions } from "../../domain/images/MappedRegions.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+
+const mappings = new WeakMap<object, MappedRegions>()
+
+/** Most programs never map an image, and then no command looks further. */
+let isUsed = false
+
+const regionsOf = (image: DeviceImage): MappedRegions | undefined => isUsed ? mappings.get(image.identity) : undefined
+
+/**
+ * The mapped regions of an image, to add one to.
+ *
+ * @internal
+ */
+export const ensureRegions = (image: DeviceImage): MappedRegions => {
+  const known = regionsOf(image)
+  if (known !== undefined) return known
+  isUsed = true
+  const regions = new MappedRegions()
+  mappings.set(image.identity, regions)
+  return regions
+}
+
+/**
+ * Why a command cannot use the image while it is mapped as it is, or `undefined`. `reads` says that it does nothing but
+ * read or copy from it.
+ *
+ * @internal
+ */
+export const mappedProblem = (operation: string, image: DeviceImage, reads: boolean): GpuError | undefined => {
+  const state = regionsOf(image)?.state ?? "unmapped"
+  if (state === "unmapped" || (state === "reading" && reads)) return undefined
+  return invalidRequest(
+    operation,
+    `the image is mapped for ${state}`,
+    "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
+  )
+}
