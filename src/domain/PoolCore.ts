@@ -452,6 +452,12 @@ export class PoolCore<A, F = number> {
     if (own.bin !== undefined) this.bins.leave(own.bin)
   }
 
+  /** What an out-of-memory error tells of the ledger. Bytes. @internal */
+  get evidence() {
+    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes } = this
+    return { limit: maxBytes, activeBytes, heldBytes, managedBytes, reservedBytes, largestHeldBytes: largestHeld }
+  }
+
   /** A snapshot of the counters. */
   stats(): PoolStats {
     return {

@@ -7,6 +7,7 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/KernelSupport.ts"
 import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
+import { describedDevice } from "../support/describedDevice.ts"
 
 const kernel = (...args: ReadonlyArray<KernelArgument>): Kernel.Kernel => Kernel.make({ name: "k", args, body: {} })
 
@@ -19,24 +20,7 @@ const refusal = (bad: Kernel.Kernel): string => {
 /** A good argument with one thing changed to what the types forbid. */
 const changed = (change: object): ImageArg => ({ ...ImageArg("x"), ...change })
 
-const device = (images: ImageLimits | undefined): DeviceInfo => ({
-  backend: "opencl",
-  name: "a device",
-  vendor: "",
-  driver: "",
-  limits: {
-    maxBufferSize: 1024,
-    maxBindingSize: 1024,
-    granularity: 1,
-    regionAlignment: 4,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 64,
-    maxVectorArguments: 2,
-    images
-  },
-  dtypes: new Set(["f32"])
-})
+const device = (images: ImageLimits | undefined): DeviceInfo => describedDevice(["f32"], images)
 
 describe("KernelArgument.ImageArg", () => {
   it("is a two-dimensional image of floats to read, unless it says otherwise", () => {

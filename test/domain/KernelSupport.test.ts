@@ -5,25 +5,10 @@ import type { DType } from "../../src/domain/DType.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/KernelSupport.ts"
+import { describedDevice } from "../support/describedDevice.ts"
 import { withoutHalves } from "../support/withoutHalves.ts"
 
-const deviceWith = (...dtypes: ReadonlyArray<DType>): DeviceInfo => ({
-  backend: "opencl",
-  name: "a device",
-  vendor: "",
-  driver: "",
-  limits: {
-    maxBufferSize: 1024,
-    maxBindingSize: 1024,
-    granularity: 1,
-    regionAlignment: 4,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 64,
-    maxVectorArguments: 2
-  },
-  dtypes: new Set(dtypes)
-})
+const deviceWith = (...dtypes: ReadonlyArray<DType>): DeviceInfo => describedDevice(dtypes)
 
 const ofArgument = (dtype: DType) =>
   Kernel.make({ name: "k", args: [ScalarArg("i32", "n"), ScalarArg(dtype, "a")], body: {} })

@@ -24,7 +24,7 @@ export interface HostCommand {
 }
 
 /** Copies and fills go on in pieces of this many bytes, about a millisecond each. A multiple of 16. */
-const chunkBytes = 4 * 1024 * 1024
+export const chunkBytes = 4 * 1024 * 1024
 
 const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
   for (let start = 0; start < bytes; start += chunkBytes) {

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { onOwnFiber } from "../DriverFiber.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
@@ -27,38 +28,15 @@ export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
     const { refusals } = pool
     // From this step on it is the call that owns the reservation, and no more the request.
     request.reserved = 0
-    // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
-    const running = Effect.runForkWith(fiber.context)(
-      Effect.suspend(() =>
-        pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite })
-      ),
-      { uninterruptible: true }
+    const call = Effect.suspend(() =>
+      pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite })
     )
-    const settle = (exit: Exit.Exit<DeviceBuffer, GpuError>, awaited: boolean) => {
+    return onOwnFiber(fiber, call, pool.inFlight, (exit, awaited) => {
       const answer = Exit.isSuccess(exit)
         ? keep(pool, request, exit.value, capacity, awaited)
         : refuse(pool, request, exit, capacity, refusals)
       pool.serve()
       return answer
-    }
-    const done = running.pollUnsafe()
-    if (done !== undefined) return settle(done, true)
-    let resume: ((answer: Answer) => void) | undefined
-    let early: Answer | undefined
-    pool.inFlight.add(running)
-    running.addObserver((exit) => {
-      pool.inFlight.delete(running)
-      const answer = settle(exit, resume !== undefined)
-      if (resume === undefined) early = answer
-      else resume(answer)
-    })
-    return Effect.callback((register) => {
-      // The run loop may have yielded before this step, and the driver answered: then its block is held by now.
-      if (early !== undefined) return register(early)
-      resume = register
-      return Effect.sync(() => {
-        resume = undefined
-      })
     })
   })
 

@@ -384,12 +384,7 @@ export class MemoryPool {
         blockSize: request.blockSize,
         pooled: true,
         limitName: "maxBytes",
-        limit: core.maxBytes,
-        activeBytes: core.activeBytes,
-        heldBytes: core.heldBytes,
-        managedBytes: core.managedBytes,
-        reservedBytes: core.reservedBytes,
-        largestHeldBytes: core.largestHeld,
+        ...core.evidence,
         rungs: [...rungs],
         waitedMillis,
         holders: this.leases.largestHolders(3)

@@ -5,14 +5,11 @@
  */
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import { byteLength, type Extent, packed, type Place, runs } from "../../../domain/Rectangle.ts"
-import type { HostCommand } from "../HostCommand.ts"
+import { chunkBytes, type HostCommand } from "../HostCommand.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
 /** The element is laid out that often at most, and copied from there. */
 const patternElements = 4096
-
-/** Pieces of work of this many bytes, about a millisecond each. */
-const pieceBytes = 4 * 1024 * 1024
 
 /** @internal */
 export class FillElementsCommand implements HostCommand {
@@ -45,12 +42,12 @@ export class FillElementsCommand implements HostCommand {
         const part = Math.min(pattern.length, bytes - done)
         target.set(pattern.subarray(0, part), base + at + done)
         worked += part
-        if (worked < pieceBytes) continue
-        yield worked / pieceBytes
+        if (worked < chunkBytes) continue
+        yield worked / chunkBytes
         worked = 0
       }
     }
-    yield worked / pieceBytes
+    yield worked / chunkBytes
   }
 
   #pattern(): Uint8Array<ArrayBuffer> {

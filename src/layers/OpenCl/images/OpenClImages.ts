@@ -29,7 +29,7 @@ import type { OpenDevice } from "../OpenDevice.ts"
 import { imageOf, OpenClImage, OpenClSampler, samplerOf } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { description, extent, isRow, place, set, sizes } from "./OpenClImageLayout.ts"
+import { description, extent, isRow, place, sizes } from "./OpenClImageLayout.ts"
 
 const CL_NON_BLOCKING = 0
 const CL_MEM_READ_WRITE = 1
@@ -230,30 +230,10 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) => {
-    if (isRow(source) !== isRow(target)) return this.#copyByLayer(source, target, targetOrigin, region)
-    const bytes = bytesOf(source, region)
-    return this.#queue.record(
-      {
-        call: "clEnqueueCopyImage",
-        bytes,
-        label: copyLabel(bytes, source, target),
-        images: [source, target]
-      },
-      (queue, event) =>
-        this.#api.clEnqueueCopyImage(
-          queue,
-          imageOf(source),
-          imageOf(target),
-          place(this.#origin, source, region.origin),
-          place(this.#origin2, target, targetOrigin),
-          extent(this.#extent, source, region),
-          0,
-          null,
-          event
-        )
-    )
-  }
+  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+    isRow(source) === isRow(target)
+      ? this.#copy(source, target, targetOrigin, region)
+      : this.#copyByLayer(source, target, targetOrigin, region)
 
   readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
     const bytes = bytesOf(source, region)
@@ -429,6 +409,35 @@ export class OpenClImages implements ImageDriver {
     return Exit.void
   }
 
+  #copy(
+    source: DeviceImage,
+    target: DeviceImage,
+    targetOrigin: ImageShape.ImageOrigin,
+    region: ImageShape.ImageRegion
+  ): Exit.Exit<void, GpuError> {
+    const bytes = bytesOf(source, region)
+    return this.#queue.record(
+      {
+        call: "clEnqueueCopyImage",
+        bytes,
+        label: copyLabel(bytes, source, target),
+        images: [source, target]
+      },
+      (queue, event) =>
+        this.#api.clEnqueueCopyImage(
+          queue,
+          imageOf(source),
+          imageOf(target),
+          place(this.#origin, source, region.origin),
+          place(this.#origin2, target, targetOrigin),
+          extent(this.#extent, source, region),
+          0,
+          null,
+          event
+        )
+    )
+  }
+
   /**
    * OpenCL counts the layers of a 1-D array as rows and those of others as slices, so several of them cannot go from the
    * one to the other in one command: they go layer by layer.
@@ -440,27 +449,8 @@ export class OpenClImages implements ImageDriver {
     { extent: [width, height, slices], origin: [x, y, z] }: ImageShape.ImageRegion
   ): Exit.Exit<void, GpuError> {
     for (let slice = 0; slice < slices; slice++) {
-      const bytes = bytesOf(source, { origin: [x, y, z], extent: [width, height, 1] })
-      const exit = this.#queue.record(
-        {
-          call: "clEnqueueCopyImage",
-          bytes,
-          label: copyLabel(bytes, source, target),
-          images: [source, target]
-        },
-        (queue, event) =>
-          this.#api.clEnqueueCopyImage(
-            queue,
-            imageOf(source),
-            imageOf(target),
-            place(this.#origin, source, [x, y, z + slice]),
-            place(this.#origin2, target, [tx, ty, tz + slice]),
-            set(this.#extent, width, height, 1),
-            0,
-            null,
-            event
-          )
-      )
+      const layer = { origin: [x, y, z + slice], extent: [width, height, 1] } as const
+      const exit = this.#copy(source, target, [tx, ty, tz + slice], layer)
       if (Exit.isFailure(exit)) return exit
     }
     return Exit.void

@@ -157,12 +157,7 @@ export class ImageMemory {
         blockSize: request.size,
         pooled: true,
         limitName: "maxBytes",
-        limit: core.maxBytes,
-        activeBytes: core.activeBytes,
-        heldBytes: core.heldBytes,
-        managedBytes: core.managedBytes,
-        reservedBytes: core.reservedBytes,
-        largestHeldBytes: core.largestHeld,
+        ...core.evidence,
         rungs: [...rungs],
         waitedMillis: undefined,
         holders: this.leases.largestHolders(3)

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { GpuError, Rung } from "../../../domain/GpuError.ts"
+import { onOwnFiber } from "../../DriverFiber.ts"
 import type { DeviceImage } from "../DeviceImage.ts"
 import type { PooledImage } from "../PooledImage.ts"
 import type { ImageMemory } from "./ImageMemory.ts"
@@ -75,32 +76,14 @@ const askDriver = (memory: ImageMemory, request: ImageRequest): Answer =>
     const { blockUsage, format, label, shape } = request
     // From this step on it is the call that owns the reservation, and no more the request.
     request.reserved = 0
-    // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
-    const running = Effect.runForkWith(fiber.context)(
-      Effect.suspend(() => memory.images.create(operation, shape, format, { usage: blockUsage, label })),
-      { uninterruptible: true }
+    const call = Effect.suspend(() => memory.images.create(operation, shape, format, { usage: blockUsage, label }))
+    return onOwnFiber(
+      fiber,
+      call,
+      memory.inFlight,
+      (exit, awaited) =>
+        Exit.isSuccess(exit) ? keep(memory, request, exit.value, awaited) : refuse(memory, request, exit)
     )
-    const settle = (exit: Exit.Exit<DeviceImage, GpuError>, awaited: boolean): Answer =>
-      Exit.isSuccess(exit) ? keep(memory, request, exit.value, awaited) : refuse(memory, request, exit)
-    const done = running.pollUnsafe()
-    if (done !== undefined) return settle(done, true)
-    let resume: ((answer: Answer) => void) | undefined
-    let early: Answer | undefined
-    memory.inFlight.add(running)
-    running.addObserver((exit) => {
-      memory.inFlight.delete(running)
-      const answer = settle(exit, resume !== undefined)
-      if (resume === undefined) early = answer
-      else resume(answer)
-    })
-    return Effect.callback((register) => {
-      // The run loop may have yielded before this step, and the driver answered: then its image is held by now.
-      if (early !== undefined) return register(early)
-      resume = register
-      return Effect.sync(() => {
-        resume = undefined
-      })
-    })
   })
 
 /** The driver gave an image: it becomes a lease, or held when nobody waits for it, or it goes back. */

@@ -1,0 +1,24 @@
+/**
+ * The description of a small device, for rules that look at nothing else.
+ */
+import type { DeviceInfo, ImageLimits } from "../../src/domain/DeviceInfo.ts"
+import type { DType } from "../../src/domain/DType.ts"
+
+export const describedDevice = (dtypes: ReadonlyArray<DType>, images?: ImageLimits | undefined): DeviceInfo => ({
+  backend: "opencl",
+  name: "a device",
+  vendor: "",
+  driver: "",
+  limits: {
+    maxBufferSize: 1024,
+    maxBindingSize: 1024,
+    granularity: 1,
+    regionAlignment: 4,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 64,
+    maxVectorArguments: 2,
+    images
+  },
+  dtypes: new Set(dtypes)
+})
