@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../domain/GpuError.ts"
+import type * as MemoryLimit from "../domain/MemoryLimit.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import * as LeaseHolder from "../services/LeaseHolder.ts"
@@ -20,6 +22,57 @@ type Scoped<A, E, R> = Effect.Effect<
   Exclude<R, Scope.Scope> | BufferPool.BufferPool | CommandQueue | Scope.Scope
 >
 
+/**
+ * What a region may say about the memory that it needs.
+ *
+ * **Example** (Regions that run side by side in a small pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const norm = DeviceArray.scoped(
+ *   Effect.gen(function*() {
+ *     const x = yield* DeviceArray.fromHost(Float32Array.of(3, 4))
+ *     const squares = yield* DeviceArray.multiply(x, x)
+ *     return yield* DeviceArray.toNumber(yield* DeviceArray.sqrt(yield* DeviceArray.sum(squares)))
+ *   }),
+ *   { reserve: 64 }
+ * )
+ * const program = Effect.replicateEffect(norm, 8, { concurrency: "unbounded" }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer({ maxBytes: 128, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => [5, 5, 5, 5, 5, 5, 5, 5]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RegionOptions {
+  /**
+   * The most bytes that its arrays have at a time, results included: it begins when they are certain, and then it waits
+   * for no other program (`BufferPool.reserve`). Without it the region takes a turn in a pool that waits
+   * (`BufferPool.inTurn`): regions that do not say what they need run one after the other.
+   */
+  readonly reserve?: MemoryLimit.Input | undefined
+}
+
+/** One function for both orders of the arguments. */
+interface Region {
+  (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
+  <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R>
+}
+
+/** Runs a region when its memory is certain, or in its turn. */
+const admitted = <A, E, R>(
+  region: Effect.Effect<A, E, R>,
+  options: RegionOptions | undefined
+): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
+  options?.reserve === undefined ? BufferPool.inTurn(region) : BufferPool.reserve(region, options.reserve)
+
 const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
   const arrays: Array<DeviceArray> = []
   LeaseHolder.walk(value, (holder) => {
@@ -32,6 +85,10 @@ const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
  * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
  * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
  * and records of them.
+ *
+ * In a pool whose requests wait, programs that keep all their arrays in regions cannot wait for each other for ever: a
+ * region begins when the bytes that it reserves are certain, or else in its turn. See {@link RegionOptions}. Arrays that a
+ * program keeps between two regions are memory that it holds while it waits: put one region around both.
  *
  * **Example** (Ten intermediates, one of which lives on)
  *
@@ -56,8 +113,11 @@ const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
  * @category scopes
  * @since 0.1.0
  */
-export const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R> =>
-  BufferPool.extract(Effect.tap(effect, (result) => evaluateAll(arraysIn(result))))
+export const scoped: Region = dual(
+  (args) => Effect.isEffect(args[0]),
+  <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
+    admitted(BufferPool.extract(Effect.tap(effect, (result) => evaluateAll(arraysIn(result)))), options)
+)
 
 /**
  * Runs an expression as {@link scoped} does, but elementwise operations in it only record what is to be computed: a
@@ -73,7 +133,9 @@ export const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R>
  * arrays for one kernel of the device becomes several.
  *
  * Memory that is needed on the way lives until the whole ends; {@link scoped} inside gives it back earlier, and computes
- * its result. A `lazy` inside another goes on recording: its results become part of the outer kernels.
+ * its result. A `lazy` inside another goes on recording: its results become part of the outer kernels, and its `reserve`
+ * has no effect. Results that are computed together are allocated together (`BufferPool.allocateAll`). What is said of
+ * memory at {@link scoped} holds here too.
  *
  * **Example** (One kernel for three operations)
  *
@@ -98,13 +160,16 @@ export const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R>
  * @category scopes
  * @since 0.1.0
  */
-export const lazy = <A, E, R>(effect: Effect.Effect<A, E, R>): Scoped<A, E, R> =>
-  Effect.withFiber((fiber): Scoped<A, E, R> =>
-    fiber.getRef(Recording)
-      // The scope is the one that is there already: providing it only tells the type so.
-      ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
-      : scoped(Effect.provideService(effect, Recording, true))
-  )
+export const lazy: Region = dual(
+  (args) => Effect.isEffect(args[0]),
+  <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
+    Effect.withFiber((fiber): Scoped<A, E, R> =>
+      fiber.getRef(Recording)
+        // The scope is the one that is there already: providing it only tells the type so.
+        ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
+        : scoped(Effect.provideService(effect, Recording, true), options)
+    )
+)
 
 /**
  * Gives a recorded array its memory now; an array that has memory stays as it is. For a value inside {@link lazy} that is

@@ -34,6 +34,30 @@ const holderText = ({ age, callSite, label, size }: Holder): string =>
   `${label ?? "(no label)"} ${size} B, ${age} leases ago${callSite === undefined ? "" : ` at ${callSite}`}`
 
 /**
+ * A job of a standstill: it holds memory, and waits for memory that others hold who wait as well. All sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WaitingJob {
+  /** The label of the request that waits, or `undefined`. */
+  readonly label: string | undefined
+  /** What it waits for. */
+  readonly requested: number
+  /** Capacity of what it holds, set aside included. */
+  readonly holdsBytes: number
+  /** Its largest leases, at most three. */
+  readonly holds: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>
+}
+
+const jobText = ({ holds, holdsBytes, label, requested }: WaitingJob): string => {
+  const named = holds.map((lease) => `${lease.label ?? "(no label)"} ${lease.size} B`).join(", ")
+  return `${label ?? "(no label)"} waits for ${requested} B and holds ${holdsBytes} B${
+    named === "" ? "" : ` (${named})`
+  }`
+}
+
+/**
  * A step of the out-of-memory ladder, in the order in which they are tried.
  *
  * @category models
@@ -42,7 +66,7 @@ const holderText = ({ age, callSite, label, size }: Holder): string =>
 export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" | "handlers" | "wait"
 
 /**
- * The memory does not exist now, but could after a release. Retryable while other bytes are active or reserved.
+ * The memory does not exist now, but could after a release. Retryable while other bytes are active, reserved or set aside.
  *
  * All sizes are bytes. Only a pool knows the whole evidence, from `limit` to `holders`, and a limiting allocator its
  * limit and what counts against it: else the byte counts are zero, and the message leaves them out.
@@ -84,17 +108,24 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly managedBytes: number
   /** Bytes of driver allocations under way. */
   readonly reservedBytes: number
+  /** Bytes that are certain to effects under `BufferPool.reserve`, and that these do not use now. */
+  readonly setAsideBytes: number
   /** Capacity of the largest block that the pool still holds. */
   readonly largestHeldBytes: number
   /** What was tried, in order. */
   readonly rungs: ReadonlyArray<Rung>
   /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
   readonly waitedMillis: number | undefined
+  /**
+   * The jobs that waited for each other when the pool ended this one of them, the youngest; empty otherwise. A retry that
+   * gives back first what this job holds can succeed.
+   */
+  readonly standstill: ReadonlyArray<WaitingJob>
   /** The largest active leases, largest first. */
   readonly holders: ReadonlyArray<Holder>
 }> {
   get isRetryable(): boolean {
-    return this.activeBytes > 0 || this.reservedBytes > 0
+    return this.activeBytes > 0 || this.reservedBytes > 0 || this.setAsideBytes > 0
   }
   get message(): string {
     if (this.pooled) return this.pooledMessage
@@ -107,13 +138,22 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   private get raise(): string {
     return this.limitName === "budget" ? "the budget" : "maxBytes"
   }
+  private get standstillMessage(): string {
+    const jobs = this.standstill.map(jobText).join("; ")
+    return `Out of memory: ${this.requested} bytes asked for, ${this.limitName} ${this.limit}, and every lease belongs to a ` +
+      `job that waits itself, so no memory can come back: ${jobs}. This is the youngest of them. Close its scope and retry ` +
+      "the whole job (isRetryable is true), or let each job reserve what it needs before it holds anything: " +
+      "BufferPool.reserve or BufferPool.allocateAll."
+  }
   private get pooledMessage(): string {
     const limit = this.limit === Infinity ? "no byte limit" : `${this.limitName} ${this.limit}`
     const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
     const holders = this.holders.map(holderText).join("; ")
+    if (this.standstill.length > 0) return this.standstillMessage
     return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize}), ${limit}, ` +
       `active ${this.activeBytes}, held ${this.heldBytes}, managed ${this.managedBytes}, reserved ${this.reservedBytes}, ` +
+      (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes}, `) +
       `largest held block ${this.largestHeldBytes}${tried}${waited}` +
       (holders === "" ? ". " : `; largest holders: ${holders}. `) +
       (this.isRetryable
@@ -594,9 +634,11 @@ export const outOfMemory = (
       heldBytes: 0,
       managedBytes: 0,
       reservedBytes: 0,
+      setAsideBytes: 0,
       largestHeldBytes: 0,
       rungs: ["driver"],
       waitedMillis: undefined,
+      standstill: [],
       holders: [],
       ...evidence
     })

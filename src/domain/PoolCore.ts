@@ -117,8 +117,8 @@ class Block<A, F> implements PoolBlock<A, F> {
  *
  * **Gotchas**
  *
- * The counters are plain fields: read them, and leave writing to the core (`releaseFailures` and `waiters` are the
- * owner's to write). Releasing a block that is not active, or reporting one as freed that is not detached, throws an
+ * The counters are plain fields: read them, and leave writing to the core (`releaseFailures`, `waiters` and
+ * `setAsideBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is not detached, throws an
  * `Error`: telling stale leases apart is the owner's job. Byte counts are integers from 1 to 2^53−1; they are not
  * checked again here.
  *
@@ -200,6 +200,8 @@ export class PoolCore<A, F = number> {
   releaseFailures = 0
   /** Requests that wait for a release; counted by the owner. */
   waiters = 0
+  /** Bytes that are certain to requests to come; counted by the owner. */
+  setAsideBytes = 0
 
   private limit: number
   private heldLimit: number
@@ -454,8 +456,16 @@ export class PoolCore<A, F = number> {
 
   /** What an out-of-memory error tells of the ledger. Bytes. @internal */
   get evidence() {
-    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes } = this
-    return { limit: maxBytes, activeBytes, heldBytes, managedBytes, reservedBytes, largestHeldBytes: largestHeld }
+    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this
+    return {
+      limit: maxBytes,
+      activeBytes,
+      heldBytes,
+      managedBytes,
+      reservedBytes,
+      setAsideBytes,
+      largestHeldBytes: largestHeld
+    }
   }
 
   /** A snapshot of the counters. */
@@ -478,7 +488,8 @@ export class PoolCore<A, F = number> {
       driverAllocations: this.driverAllocations,
       driverFrees: this.driverFrees,
       releaseFailures: this.releaseFailures,
-      waiters: this.waiters
+      waiters: this.waiters,
+      setAsideBytes: this.setAsideBytes
     }
   }
 

@@ -11,7 +11,8 @@
  *
  * It follows the counters of PyOpenCL's `MemoryPool` (held_blocks, active_blocks, managed_bytes, active_bytes) and adds
  * the rest. These hold at all times: `managedBlocks = heldBlocks + activeBlocks = driverAllocations − driverFrees`, and
- * `managedBytes + reservedBytes` never grows above the pool's limit.
+ * `managedBytes + reservedBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
+ * reservedBytes + setAsideBytes`.
  *
  * @category models
  * @since 0.1.0
@@ -53,6 +54,8 @@ export interface PoolStats {
   readonly releaseFailures: number
   /** Requests that wait for a release. */
   readonly waiters: number
+  /** Bytes that `BufferPool.reserve` has made certain for running effects, and that they do not use at this moment. */
+  readonly setAsideBytes: number
 }
 
 /**

@@ -37,6 +37,7 @@ import {
   patienceOf,
   type PoolAllocateOptions,
   type PoolLimit,
+  type ReserveOptions,
   settingsOf
 } from "./PoolOptions.ts"
 
@@ -47,11 +48,37 @@ export type {
   BufferPoolOptions,
   ExhaustedOptions,
   PoolAllocateOptions,
-  PoolLimit
+  PoolLimit,
+  ReserveOptions
 } from "./PoolOptions.ts"
 
 /**
- * What a pool can do, and what a budget within one can: see {@link withBudget}.
+ * Byte counts of several leases that are wanted together: an array, or a record by name.
+ *
+ * **Example** (The same request in both forms)
+ *
+ * ```ts
+ * import type { BufferPool } from "effect-gpu-pool"
+ *
+ * const pair: BufferPool.Sizes = [4096, 1024]
+ * const named: BufferPool.Sizes = { input: 4096, output: 1024 }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Sizes = ReadonlyArray<number> | Readonly<Record<string, number>>
+
+/**
+ * A lease for each size, in the shape in which the sizes were given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Leases<S extends Sizes> = { readonly [K in keyof S]: PooledBuffer }
+
+/**
+ * What a pool can do, and what a budget or a reservation within one can: see {@link withBudget} and {@link reserve}.
  *
  * **Example** (A function that works on any pool)
  *
@@ -78,6 +105,25 @@ export interface Pool {
     f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
     options?: PoolAllocateOptions
   ) => Effect.Effect<A, E | GpuError, R>
+  /** Leases of all sizes together, or none. See {@link allocateAll}. */
+  readonly allocateAll: <const S extends Sizes>(
+    sizes: S,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<Leases<S>, GpuError, Scope.Scope>
+  /** Lends leases of all sizes together to `f`. See {@link useAll}. */
+  readonly useAll: <const S extends Sizes, A, E, R>(
+    sizes: S,
+    f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** Runs `f` with a pool in which so many bytes are certain. See {@link reserve}. */
+  readonly reserve: <A, E, R>(
+    bytes: MemoryLimit.Input,
+    f: (pool: Pool) => Effect.Effect<A, E, R>,
+    options?: ReserveOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** Runs an effect when no other one runs that cannot say what it needs. See {@link inTurn}. */
+  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
   /** The counters now; under a budget those of what is leased under it. */
   readonly stats: Effect.Effect<PoolStats>
   /** The largest live leases, largest first. See {@link holders}. */
@@ -173,15 +219,26 @@ export const make = (
       run(memory.drop())
     })
     yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), memory.close))
-    return serviceOf(new PoolRequests(memory, undefined, settings.patience, settings.label), device.info)
+    const { label, patience } = settings
+    return serviceOf(new PoolRequests(memory, { budget: undefined, from: undefined, patience, label }), device.info)
   })
 
 /** The pool itself, or a budget within it: all that concerns the memory is the same for both. */
 const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
-  const { budget, memory } = requests
+  const { memory, terms } = requests
+  const { budget } = terms
   return BufferPool.of({
     allocate: (size, options) => requests.allocate(size, options),
     use: (size, f, options) => requests.use(size, f, options),
+    allocateAll: (sizes, options) => allocatedTogether(requests, sizes, options),
+    useAll: (sizes, f, options) => usedTogether(requests, sizes, f, options),
+    reserve: (amount, f, options = {}) =>
+      Effect.suspend(() => {
+        const bytes = requiredBytes("BufferPool.reserve", "the reservation", amount, device)
+        if (isGpuError(bytes)) return bytes
+        return requests.reserve(bytes, (reserved) => f(serviceOf(reserved, device)), options)
+      }),
+    inTurn: (effect) => requests.inTurn(effect),
     stats: Effect.sync(() => budget === undefined ? memory.core.stats() : budget.stats()),
     holders: (count = 3) =>
       Effect.sync(() => memory.leases.largestHolders(Math.max(0, Math.floor(count) || 0), budget)),
@@ -209,14 +266,54 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
         const operation = "BufferPool.withBudget"
         const bytes = requiredBytes(operation, "the budget", limit, device)
         if (isGpuError(bytes)) return bytes
-        const patience = patienceOf(operation, options, requests.patience)
+        const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
-        const nested = memory.budget(bytes, budget)
-        return Exit.succeed(
-          serviceOf(new PoolRequests(memory, nested, patience, options.label ?? requests.label), device)
-        )
+        const label = options.label ?? terms.label
+        const nested = new PoolRequests(memory, { ...terms, budget: memory.budget(bytes, budget), patience, label })
+        return Exit.succeed(serviceOf(nested, device))
       })
   })
+}
+
+const allocatedTogether = <const S extends Sizes>(
+  requests: PoolRequests,
+  sizes: S,
+  options: PoolAllocateOptions | undefined
+): Effect.Effect<Leases<S>, GpuError, Scope.Scope> => {
+  const listed = list("BufferPool.allocateAll", sizes)
+  return isGpuError(listed)
+    ? listed
+    : Effect.map(requests.allocateAll(listed.sizes, options), (leases) => listed.shape(leases) as Leases<S>)
+}
+
+const usedTogether = <const S extends Sizes, A, E, R>(
+  requests: PoolRequests,
+  sizes: S,
+  f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+  options: PoolAllocateOptions | undefined
+): Effect.Effect<A, E | GpuError, R> => {
+  const listed = list("BufferPool.useAll", sizes)
+  return isGpuError(listed)
+    ? listed
+    : requests.useAll(listed.sizes, (leases) => f(listed.shape(leases) as Leases<S>), options)
+}
+
+/** The sizes in order, and the way back from leases in that order to the shape that the program gave. */
+interface Listed {
+  readonly sizes: ReadonlyArray<number>
+  readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
+}
+
+const list = (operation: string, sizes: Sizes): Listed | GpuError => {
+  if (Array.isArray(sizes)) return { sizes: sizes.slice(), shape: (leases) => leases.slice() }
+  if (typeof sizes !== "object" || sizes === null) {
+    return invalidRequest(operation, `${shown(sizes)} was given for sizes`, "Pass an array or a record of byte counts.")
+  }
+  const entries = Object.entries(sizes)
+  return {
+    sizes: entries.map(([, size]) => size),
+    shape: (leases) => Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))
+  }
 }
 
 const requiredBytes = (
@@ -664,8 +761,8 @@ export const budget = (
  *
  * **Gotchas**
  *
- * Programs that each hold a lease and wait for another one can fill a budget and stand still. Ask for all that a step
- * needs at once, bound how many run at a time, or say `waitAtMost`.
+ * Programs that each hold a lease and wait for another one can fill a budget and stand still, until the pool ends one of
+ * them. Let them {@link reserve} what they need, or ask for all at once with {@link allocateAll}.
  *
  * Fails with InvalidRequest for what is no limit, and Unsupported for a share of memory that the device does not report.
  *
@@ -710,6 +807,172 @@ export const withBudget: {
       Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, BufferPool, budget))
     )
 )
+
+/**
+ * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests up to that are served past every line
+ * and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
+ * effect ends. Leases that outlive it stay as they are.
+ *
+ * A program that holds one lease and waits for another can wait for a program that does the same. With a reservation it
+ * waits before it holds anything: programs whose needs each fit the limit all end.
+ *
+ * **Details**
+ *
+ * - It waits in the pool's line, and in those of the budgets around it, unless `onExhausted: "fail"` is said. `waitAtMost`
+ *   bounds that time: the answer is then OutOfMemory, as for a server that turns a request away.
+ * - Bytes are counted as requested, each size rounded up to the device's granularity (4 on WebGPU). A larger block is
+ *   taken only where nothing else is set aside for.
+ * - A request beyond what is left takes the rest of the reservation and asks the pool for the difference, as any other
+ *   request: it may wait.
+ * - It nests: in a reservation it draws from that one first, and in a budget it is charged to the budget whole.
+ * - It sets bytes of the limit aside, and no blocks: held blocks are evicted as they are asked for. Where the driver has
+ *   less memory than the limit says, or a pool has no limit on a device that does not report its memory (WebGPU), nothing
+ *   is certain: give the pool `maxBytes`.
+ *
+ * Fails with InvalidRequest for what is no size, LimitExceeded for more than the limit of the pool or of a budget,
+ * OutOfMemory, BufferReleased, DeviceLost.
+ *
+ * **Example** (Sixteen jobs that each need two buffers at the same time, in room for two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(1024)
+ *   yield* Effect.yieldNow
+ *   yield* BufferPool.allocate(1024)
+ * }).pipe(Effect.scoped, BufferPool.reserve(2048))
+ *
+ * const program = Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
+ *   Effect.provide(BufferPool.layer({ maxBytes: 4096, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => [0, 0, 0]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const reserve: {
+  (
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool>
+} = dual(
+  (args) => Effect.isEffect(args[0]),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+    BufferPool.use((pool) =>
+      pool.reserve(bytes, (reserved) => Effect.provideService(effect, BufferPool, reserved), options)
+    )
+)
+
+/**
+ * Runs an effect that cannot say beforehand how much memory it needs: of all such effects on a pool one runs at a time, in
+ * the order in which they asked. So no two of them hold memory and wait for each other, and together with effects that
+ * {@link reserve} what they need they all end, as long as each fits the limit beside what is leased elsewhere.
+ *
+ * In a pool or budget whose requests fail instead of waiting it runs at once, and so it does inside a reservation or
+ * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
+ *
+ * Fails with OutOfMemory (when the time is over, or in a standstill with effects that hold memory besides),
+ * BufferReleased, DeviceLost.
+ *
+ * **Example** (Jobs whose need depends on the data)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = (sizes: ReadonlyArray<number>) =>
+ *   Effect.forEach(sizes, (size) => Effect.andThen(Effect.yieldNow, BufferPool.allocate(size))).pipe(
+ *     Effect.scoped,
+ *     BufferPool.inTurn
+ *   )
+ *
+ * const program = Effect.forEach([[500, 400], [300, 600], [900]], job, { concurrency: "unbounded" }).pipe(
+ *   Effect.map((jobs) => jobs.length),
+ *   Effect.provide(BufferPool.layer({ maxBytes: 1000, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => 3
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+  BufferPool.use((pool) => pool.inTurn(effect))
+
+/**
+ * Leases of all sizes together, or none: one place in the line, and nothing is held while it waits. They belong to the
+ * caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The options hold for
+ * every one of them.
+ *
+ * Fails as {@link allocate}, and with LimitExceeded when they do not fit the limit together.
+ *
+ * **Example** (What a step needs, in one request)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { input, output } = yield* BufferPool.allocateAll({ input: 4096, output: 1024 })
+ *   const [left, right] = yield* BufferPool.allocateAll([512, 256])
+ *   return [input.size, output.size, left.size, right.size]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [4096, 1024, 512, 256]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocateAll = <const S extends Sizes>(
+  sizes: S,
+  options?: PoolAllocateOptions
+): Effect.Effect<Leases<S>, GpuError, BufferPool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocateAll)
+  return BufferPool.use((pool) => pool.allocateAll(sizes, located))
+}
+
+/**
+ * Lends leases of all sizes together to `f`, as {@link allocateAll} gives them, and takes them back when `f` has ended.
+ * Errors as {@link allocateAll}.
+ *
+ * **Example** (Two scratch buffers for one step)
+ *
+ * ```ts
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const step = BufferPool.useAll([1024, 1024], ([from, to]) => CommandQueue.copy(from, to))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const useAll = <const S extends Sizes, A, E, R>(
+  sizes: S,
+  f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+  options?: PoolAllocateOptions
+): Effect.Effect<A, E | GpuError, R | BufferPool> => {
+  const located = CallSite.locate(options, useAll)
+  return BufferPool.use((pool) => pool.useAll(sizes, f, located))
+}
 
 /**
  * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything

@@ -71,6 +71,28 @@ export interface BudgetOptions extends ExhaustedOptions {
 }
 
 /**
+ * What a reservation may say about waiting for it; it waits unless it says `onExhausted: "fail"`.
+ *
+ * **Example** (Turning a job away that could not begin within two seconds)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const job = Effect.scoped(BufferPool.allocate(1 << 20)).pipe(
+ *   BufferPool.reserve("1 MiB", { waitAtMost: "2 seconds", label: "job" })
+ * )
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReserveOptions extends ExhaustedOptions {
+  /** The label of leases without one of their own, and of the reservation in errors. */
+  readonly label?: string | undefined
+}
+
+/**
  * A limit: bytes, or a share of the device's memory from 0 to 1, not both. Neither stands for the device's default.
  *
  * @category models
@@ -129,6 +151,12 @@ export interface BufferPoolOptions extends ExhaustedOptions {
    */
   readonly maxOvertakes?: number | undefined
   /**
+   * How long requests that wait for each other, and that nothing came back for, are left waiting before the one whose job
+   * began to hold memory last fails with OutOfMemory: its `standstill` names them. That is between one and two such times
+   * after they began to wait. Default 1 second; `Infinity` for never.
+   */
+  readonly suspectAfter?: Duration.Input | undefined
+  /**
    * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
    * default) hands memory out as it is; `"acquire"` fills the whole block with zeros, in queue order, before each
    * lease. It holds as long as the queue reports no failure: a fill that the device fails to run is told by the next
@@ -153,6 +181,7 @@ export interface PoolSettings {
   readonly stepMillis: number
   readonly patience: Patience
   readonly maxOvertakes: number
+  readonly suspectAfterMillis: number
   readonly clear: boolean
   readonly label: string | undefined
 }
@@ -276,6 +305,8 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
   if (isGpuError(keepBytes)) return keepBytes
   const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
   if (isGpuError(timeToLive)) return timeToLive
+  const suspectAfterMillis = millis(operation, "suspectAfter", options.suspectAfter, 1, 1000)
+  if (isGpuError(suspectAfterMillis)) return suspectAfterMillis
   const { onExhausted = "fail", waitAtMost } = options
   const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
   if (isGpuError(patience)) return patience
@@ -287,6 +318,7 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
     stepMillis: timeToLive / idleSteps,
     patience,
     maxOvertakes,
+    suspectAfterMillis,
     clear: clear === "acquire",
     label
   }

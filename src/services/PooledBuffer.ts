@@ -14,7 +14,7 @@ import { BufferReleased, type GpuError, invalidRequest, make as makeError } from
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
-import type { Budget } from "./leasing/Budget.ts"
+import type { LeaseAccount } from "./leasing/LeaseAccount.ts"
 import type { LeaseList } from "./leasing/LeaseList.ts"
 import type { Attachments } from "./memory/Attachments.ts"
 
@@ -61,6 +61,8 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   previousInList: PooledBuffer | undefined = undefined
   /** @internal */
   nextInList: PooledBuffer | undefined = undefined
+  /** The fiber that runs the function which it is lent to; 0 for one that belongs to a scope. @internal */
+  borrowerId = 0
   /** Sub-regions and mappings, which end before the block goes back. @internal */
   attached: Attachments | undefined = undefined
   /** Which lease of the pool this is, in order of granting. @internal */
@@ -82,8 +84,8 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
     this.sequence = sequence
   }
 
-  /** The budget that it is charged to. @internal */
-  get budget(): Budget | undefined {
+  /** What it uses of a budget and of a reservation. @internal */
+  get account(): LeaseAccount | undefined {
     return undefined
   }
 
@@ -190,14 +192,14 @@ export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
  * @since 0.1.0
  */
 export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => {
+  Effect.withFiber((fiber) => {
     const operation = "PooledBuffer.transfer"
     if (!(lease instanceof PooledBuffer)) return noLease(operation, lease)
     if (lease.list === undefined) return releasedError(operation, lease)
     if (!Predicate.hasProperty(scope, "state")) {
       return invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
     }
-    return lease.list.pool.withList(scope, (list) => move(lease, list))
+    return lease.list.pool.withList(scope, fiber.id, (list) => move(lease, list))
   })
 
 /** Programs without types can pass anything. */

@@ -32,9 +32,11 @@ const evidence = fc.record({
   heldBytes: bytes,
   managedBytes: bytes,
   reservedBytes: fc.oneof(bytes, fc.constant(0)),
+  setAsideBytes: fc.oneof(bytes, fc.constant(0)),
   largestHeldBytes: bytes,
   rungs,
   waitedMillis: fc.option(fc.nat(), { nil: undefined }),
+  standstill: fc.constant([]),
   holders: fc.array(holder, { maxLength: 3 })
 })
 
@@ -194,16 +196,17 @@ describe("GpuError", () => {
   it("is retryable exactly when memory is lacking that others have or are about to have", () => {
     fc.assert(fc.property(anyCase, ({ reason }) => {
       const { isRetryable } = GpuError.make(reason)
-      const expected = reason._tag === "OutOfMemory" && (reason.activeBytes > 0 || reason.reservedBytes > 0)
+      const expected = reason._tag === "OutOfMemory" &&
+        reason.activeBytes + reason.reservedBytes + reason.setAsideBytes > 0
       assert.strictEqual(isRetryable, expected)
     }))
   })
 
-  it.each([[0, 0, false], [1, 0, true], [0, 1, true], [1, 1, true]] as const)(
-    "OutOfMemory with %i active and %i reserved bytes is retryable: %s",
-    (activeBytes, reservedBytes, expected) => {
+  it.each([[0, 0, 0, false], [1, 0, 0, true], [0, 1, 0, true], [0, 0, 1, true], [1, 1, 1, true]] as const)(
+    "OutOfMemory with %i active, %i reserved and %i set aside bytes is retryable: %s",
+    (activeBytes, reservedBytes, setAsideBytes, expected) => {
       fc.assert(fc.property(evidence, (fields) => {
-        const error = GpuError.make(new GpuError.OutOfMemory({ ...fields, activeBytes, reservedBytes }))
+        const error = GpuError.make(new GpuError.OutOfMemory({ ...fields, activeBytes, reservedBytes, setAsideBytes }))
         assert.strictEqual(error.isRetryable, expected)
         assert.strictEqual(error.message.includes("Release leases and retry"), expected)
       }))

@@ -34,6 +34,8 @@ describe("OutOfMemory", () => {
         heldBytes: 100,
         managedBytes: 750,
         reservedBytes: 0,
+        setAsideBytes: 0,
+        standstill: [],
         largestHeldBytes: 60,
         pooled: true,
         rungs: ["bin"],

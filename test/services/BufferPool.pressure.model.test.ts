@@ -60,7 +60,9 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
       maxOvertakes: given.maxOvertakes,
       clear: given.clear,
       idleTimeToLive: given.idle ? "2 seconds" : undefined,
-      onExhausted: "wait"
+      onExhausted: "wait",
+      // The model of standstills is another one.
+      suspectAfter: Infinity
     },
     // Also in the midst of a step: whenever the driver is asked.
     allocator: decorated((allocator) => ({

@@ -61,6 +61,8 @@ const setup = Effect.fnUntraced(function*(
   const opened = yield* open({
     pool: {
       maxBytes,
+      // The model of standstills is another one.
+      suspectAfter: Infinity,
       maxHeldBytes,
       maxOvertakes,
       idleTimeToLive: idle && idle.steps * idle.stepMillis,

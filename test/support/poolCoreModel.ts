@@ -43,7 +43,8 @@ const noStats = (): BigStats => ({
   driverAllocations: 0n,
   driverFrees: 0n,
   releaseFailures: 0n,
-  waiters: 0n
+  waiters: 0n,
+  setAsideBytes: 0n
 })
 
 const bigMax = (a: bigint, b: bigint): bigint => a > b ? a : b

@@ -157,24 +157,39 @@ const compute = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: 
   if (arrays.length === 1) {
     return Effect.flatMap(allocate(only!, services), (lease) => fill(plan, arrays, [lease], services))
   }
-  const leases: Array<PooledBuffer.PooledBuffer> = []
-  const all = Effect.forEach(arrays, (array) =>
-    Effect.map(allocate(array, services), (lease) => {
-      leases.push(lease)
-    }), { discard: true })
-  return Effect.andThen(
-    Effect.onExitPrimitive(all, (exit) => Exit.isSuccess(exit) ? undefined : giveBack(leases)),
-    Effect.suspend(() => fill(plan, arrays, leases, services))
-  )
+  const sizes = arrays.map(({ dtype, size }) => size * byteSize(dtype))
+  const together = services.pool.allocateAll(sizes, { label: only!.pending?.operation.name })
+  return Effect.flatMap(together, (leases) => {
+    const moved = Effect.forEach(arrays, (array, index) => moveHome(array, leases[index]!, services), { discard: true })
+    return Effect.andThen(
+      Effect.onExitPrimitive(moved, (exit) => Exit.isSuccess(exit) ? undefined : giveBack(leases)),
+      fill(plan, arrays, leases, services)
+    )
+  })
+}
+
+const homeOf = ({ pending }: DeviceArray, { scope }: Services): Scope.Scope => {
+  const home = pending?.scope
+  return home === undefined || home.state._tag === "Closed" ? scope : home
+}
+
+const moveHome = (
+  array: DeviceArray,
+  lease: PooledBuffer.PooledBuffer,
+  services: Services
+): Effect.Effect<void, GpuError> => {
+  const home = homeOf(array, services)
+  return home === services.scope ? Exit.void : PooledBuffer.transfer(lease, home)
 }
 
 const allocate = (
-  { dtype, pending, size }: DeviceArray,
-  { pool, scope }: Services
+  array: DeviceArray,
+  services: Services
 ): Effect.Effect<PooledBuffer.PooledBuffer, GpuError, Scope.Scope> => {
-  const lease = pool.allocate(size * byteSize(dtype), { label: pending?.operation.name })
-  const home = pending?.scope
-  return home === undefined || home === scope || home.state._tag === "Closed" ? lease : Scope.provide(lease, home)
+  const { dtype, pending, size } = array
+  const lease = services.pool.allocate(size * byteSize(dtype), { label: pending?.operation.name })
+  const home = homeOf(array, services)
+  return home === services.scope ? lease : Scope.provide(lease, home)
 }
 
 const fill = (

@@ -5,16 +5,15 @@
  * @internal
  */
 import type * as Deferred from "effect/Deferred"
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import { type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
-import { InHandler, isWithin } from "./Handlers.ts"
+import type { Gate } from "./Admission.ts"
 import { LastResort } from "./LastResort.ts"
 import type { LeasePool } from "./LeasePool.ts"
-import type { LeaseRequest } from "./LeaseRequest.ts"
-import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
+import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
+import { sum, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
 /** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
 export type Origin = "held" | "borrowed" | "driver"
@@ -28,6 +27,9 @@ export class Charge {
   /** Bytes at each budget that is charged. */
   bytes = 0
   readonly #charged: Array<Budget> = []
+  /** The budgets that a reservation is charged to, and how much of it this request has drawn: so much less it pays there. */
+  #coveredBudgets: ReadonlyArray<Budget> = []
+  #covered = 0
 
   /** The block may have so many bytes now. */
   get allowance(): number {
@@ -40,15 +42,33 @@ export class Charge {
     return this.#charged.includes(budget)
   }
 
+  /** What it costs a budget to be charged with so many bytes. */
+  #cost(budget: Budget, bytes: number): number {
+    return this.#coveredBudgets.includes(budget) ? bytes - this.#covered : bytes
+  }
+
+  /** What it has charged a budget with so far. */
+  charged(budget: Budget): number {
+    return this.has(budget) ? this.#cost(budget, this.bytes) : 0
+  }
+
+  /** A reservation, which these budgets are charged with, pays for so many more bytes of it. */
+  cover(budgets: ReadonlyArray<Budget>, bytes: number): void {
+    this.#coveredBudgets = budgets
+    this.#covered += bytes
+    for (const budget of this.#charged) if (budgets.includes(budget)) budget.charge(-bytes)
+  }
+
   /** Charges one more budget, if the block fits it, or else the exact size. */
   add(budget: Budget, { blockSize, exactSize }: Pick<LeaseRequest, "blockSize" | "exactSize">): boolean {
     if (this.#charged.length === 0) this.bytes = blockSize
-    if (budget.free < this.bytes) {
-      if (budget.free < exactSize) return false
+    if (budget.free < this.#cost(budget, this.bytes)) {
+      const least = this.#cost(budget, exactSize)
+      if (least > 0 && budget.free < least) return false
       this.resize(exactSize)
     }
     this.#charged.push(budget)
-    budget.charge(this.bytes)
+    budget.charge(this.#cost(budget, this.bytes))
     return true
   }
 
@@ -65,13 +85,21 @@ export class Charge {
   settle(size: number, capacity: number, from: Origin): void {
     this.resize(capacity)
     for (const budget of this.#charged) budget.granted(size, capacity, from)
+    this.settled()
+  }
+
+  /** From now on it is something else that is charged with the same bytes. */
+  settled(): void {
     this.#charged.length = 0
+    this.#coveredBudgets = []
+    this.#covered = 0
   }
 
   /** The request came to nothing. */
   refund(): void {
-    const charged = this.#charged.splice(0)
-    for (const budget of charged) budget.charge(-this.bytes)
+    const charged = this.#charged.slice()
+    for (const budget of charged) budget.charge(-this.#cost(budget, this.bytes))
+    this.settled()
     for (const budget of charged) budget.line.serve()
   }
 }
@@ -90,19 +118,20 @@ export interface BudgetOptions {
 }
 
 /** @internal */
-export class Budget {
+export class Budget implements Gate {
   limit: number
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
   readonly line: WaitLine
   readonly lastResort: LastResort
-  /** Capacity of the active leases and of the requests under way. */
+  /** Capacity of the active leases and of the requests under way, and what is set aside. */
   chargedBytes = 0
+  /** What reservations are charged with, and do not use at this moment. */
+  setAsideBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
   readonly #lines: WaitLines
   readonly #leases: LeasePool
-  readonly #ended: BudgetOptions["ended"]
   readonly #counters = {
     activeBlocks: 0,
     activeBytes: 0,
@@ -117,11 +146,22 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.#lines = options.lines
-    this.#ended = options.ended
     this.limit = options.limit
     this.chain = [this, ...(options.parent?.chain ?? [])]
     this.#leases = options.leases
     this.line = new WaitLine({
+      countedBytes: () => this.chargedBytes,
+      bytesOf: ({ leases, reservations }) =>
+        sum(leases, ({ account, capacity }) => account?.budget?.chain.includes(this) === true ? capacity : 0) +
+        sum(reservations, ({ budgets, left }) => budgets.includes(this) ? left : 0),
+      bytesOfRequests: (requests) =>
+        sum(
+          requests,
+          ({ charge, drawn, from }) =>
+            (charge?.charged(this) ?? 0) + (from?.budgets.includes(this) === true ? drawn : 0)
+        ),
+      returned: () => this.#returned,
+      standstill: (request, jobs) => this.#outOfMemory(request, new Set<Rung>(["wait"]), undefined, jobs),
       lines: options.lines,
       maxOvertakes: options.maxOvertakes,
       mayServe: ({ leastBytes }) => this.free >= leastBytes,
@@ -166,7 +206,7 @@ export class Budget {
     if (from === "borrowed") counters.borrows++
   }
 
-  /** A lease that was acquired under it is over, here and in the budgets around it. */
+  /** A lease that was acquired under it is over, here and in the budgets around it; their lines are still to be served. */
   leaseEnded(size: number, capacity: number): void {
     for (const budget of this.chain) {
       budget.#counters.activeBlocks--
@@ -175,6 +215,9 @@ export class Budget {
       budget.#returned++
       budget.charge(-capacity)
     }
+  }
+
+  serveChain(): void {
     for (const budget of this.chain) budget.line.serve()
   }
 
@@ -184,31 +227,37 @@ export class Budget {
       ...this.#counters,
       managedBlocks: this.#counters.activeBlocks,
       peakManagedBlocks: this.#counters.peakActiveBlocks,
-      reservedBytes: this.chargedBytes - this.#counters.managedBytes,
+      reservedBytes: this.chargedBytes - this.setAsideBytes - this.#counters.managedBytes,
       heldBlocks: 0,
       heldBytes: 0,
       driverAllocations: 0,
       driverFrees: 0,
       releaseFailures: 0,
-      waiters: this.line.length
+      waiters: this.line.length,
+      setAsideBytes: this.setAsideBytes
     }
   }
 
-  /** Charges a request, or waits until it can. Whoever made the request refunds what is charged if it fails. */
-  admit(request: LeaseRequest): Effect.Effect<void, GpuError> {
-    const charge = request.charge!
-    for (const budget of this.chain) {
-      if (budget.line.length > 0 || !charge.add(budget, request)) {
-        return admitSlowly(request, this.chain, this.#lines, this.#ended)
-      }
-    }
-    return Exit.void
+  hasAdmitted({ charge }: LeaseRequest): boolean {
+    return charge!.has(this)
+  }
+
+  tryAdmit(request: LeaseRequest): boolean {
+    return request.charge!.add(this, request)
+  }
+
+  missing({ exactSize }: LeaseRequest): number {
+    return Math.max(0, exactSize - this.free)
+  }
+
+  mayWait(): boolean {
+    return true
   }
 
   /** LimitExceeded for a request that can never fit it, or a budget around it. */
-  limitProblem(bytes: number): GpuError | undefined {
+  limitProblem(operation: string, bytes: number): GpuError | undefined {
     for (const { limit } of this.chain) {
-      const problem = BufferRequest.limitProblem("BufferPool.allocate", bytes, "budget", limit)
+      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit)
       if (problem !== undefined) return problem
     }
     return undefined
@@ -223,12 +272,18 @@ export class Budget {
     this.#lines.serve()
   }
 
-  #serve({ request }: Waiter): Effect.Effect<undefined> | undefined {
-    return request.charge!.add(this, request) ? Exit.succeed(undefined) : undefined
+  #serve({ request }: Waiter): Exit.Exit<undefined> | undefined {
+    drawMore(request)
+    return this.tryAdmit(request) ? Exit.succeed(undefined) : undefined
   }
 
-  #outOfMemory(request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number): GpuError {
-    const { activeBytes, managedBytes, reservedBytes } = this.stats()
+  #outOfMemory(
+    request: LeaseRequest,
+    rungs: ReadonlySet<Rung>,
+    waitedMillis?: number,
+    standstill: ReadonlyArray<WaitingJob> = []
+  ): GpuError {
+    const { activeBytes, managedBytes, reservedBytes, setAsideBytes } = this.stats()
     return makeError(
       new OutOfMemory({
         requested: request.size,
@@ -240,42 +295,13 @@ export class Budget {
         heldBytes: 0,
         managedBytes,
         reservedBytes,
+        setAsideBytes,
         largestHeldBytes: 0,
         rungs: [...rungs],
         waitedMillis,
+        standstill,
         holders: this.#leases.largestHolders(3, this)
       })
     )
   }
 }
-
-/** Budget by budget: the inner ones stay charged while it waits for an outer one, and no two wait for each other. */
-const admitSlowly = Effect.fnUntraced(function*(
-  request: LeaseRequest,
-  chain: ReadonlyArray<Budget>,
-  lines: WaitLines,
-  ended: BudgetOptions["ended"]
-): Effect.fn.Return<void, GpuError> {
-  const charge = request.charge!
-  const rungs = new Set<Rung>()
-  const inHandler = isWithin(yield* InHandler, lines)
-  for (const budget of chain) {
-    while (!charge.has(budget)) {
-      const problem = ended(request)
-      if (problem !== undefined) return yield* problem
-      if ((budget.line.length === 0 || inHandler) && charge.add(budget, request)) continue
-      const answer = budget.line.tryNow(request)
-      if (answer !== undefined) {
-        yield* answer
-        continue
-      }
-      yield* budget.lastResort.take({
-        request,
-        rungs,
-        missing: () => Math.max(0, request.exactSize - budget.free),
-        refusal: undefined,
-        mayWait: () => true
-      })
-    }
-  }
-})

@@ -11,7 +11,7 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { onOwnFiber } from "../DriverFiber.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
+import { type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 
 /** What came of asking: a block handed out, or nothing, and then the pool should be searched again. */
@@ -28,13 +28,16 @@ export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
     const { refusals } = pool
     // From this step on it is the call that owns the reservation, and no more the request.
     request.reserved = 0
+    request.calling = true
     const call = Effect.suspend(() =>
       pool.allocator.allocate(capacity, { usage: pool.blockUsage(request.usage), label, callSite })
     )
     return onOwnFiber(fiber, call, pool.inFlight, (exit, awaited) => {
+      request.calling = false
       const answer = Exit.isSuccess(exit)
         ? keep(pool, request, exit.value, capacity, awaited)
         : refuse(pool, request, exit, capacity, refusals)
+      if (request.isOver) undraw(request)
       pool.serve()
       return answer
     })
@@ -58,6 +61,7 @@ const keep = (
       : core.addActive(family, capacity, buffer, request.size)
     return Exit.succeed(pool.handOut(request, block, "driver"))
   }
+  pool.unuse(request)
   const block = isExact ? core.addDetached(capacity, buffer) : core.addHeld(family, capacity, buffer)
   if (block.state !== "held") return Effect.as(pool.leases.free(block) ?? Exit.void, undefined)
   return Effect.as(pool.trimming?.trimExcess() ?? Exit.void, undefined)
@@ -71,6 +75,7 @@ const refuse = (
   refusals: number
 ): Effect.Effect<never, GpuError> => {
   pool.core.unreserve(capacity)
+  pool.unuse(request)
   pool.refused(refusals)
   if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
   // The pool's close, or the loss of the device, interrupts the driver calls under way.

@@ -37,10 +37,10 @@ class Climb {
     this.capacity = this.wanted
   }
 
-  /** The policy's block, unless a budget has no room for it. */
+  /** The policy's block, unless a budget, or what is set aside for others, leaves no room for it. */
   get wanted(): number {
-    const { blockSize, charge, exactSize } = this.request
-    return charge !== undefined && charge.allowance < blockSize ? exactSize : blockSize
+    const { blockSize, exactSize } = this.request
+    return this.pool.allowance(this.request) < blockSize ? exactSize : blockSize
   }
 
   /** A block of the exact-size rung belongs to no bin. */
@@ -75,13 +75,15 @@ class Climb {
   /** What comes before the driver can be asked, or `undefined` when nothing is left to try. */
   nextStep(): Effect.Effect<void, GpuError> | "ask" | undefined {
     if (this.refused) return this.relieve()
-    if (this.request.reserved > 0 || this.pool.core.deficit(this.capacity) === 0) return "ask"
+    const { pool, request } = this
+    if (request.reserved > 0) return "ask"
+    if (pool.core.deficit(this.capacity) === 0 && pool.mayFit(request, this.capacity)) return "ask"
     return this.makeRoom() ?? (this.shrinkToExact() ? Exit.void : undefined)
   }
 
   /** Evicts for a known deficit, and waits until the driver has the blocks back. `undefined` when it cannot help. */
   makeRoom(): Effect.Effect<void, GpuError> | undefined {
-    const room = this.pool.makeRoom(this.capacity)
+    const room = this.pool.makeRoom(this.request, this.capacity)
     if (room === undefined) return undefined
     this.rungs.add("evict")
     return Effect.andThen(room.failures, this.pool.reclaim)
@@ -123,9 +125,9 @@ class Climb {
     return pool.lastResort.take({
       request,
       rungs: this.rungs,
-      missing: () => this.refused ? 0 : pool.core.deficit(request.exactSize),
+      missing: () => this.refused ? 0 : pool.missing(request),
       refusal: this.#refusedAt === pool.progress ? { seen: pool.progress } : undefined,
-      mayWait: () => pool.mayRecover || pool.line.hasOthersTrying(request)
+      mayWait: () => pool.mayWait(request)
     })
   }
 
@@ -137,8 +139,7 @@ class Climb {
     } else {
       // Others may have used the budget since the block was chosen; the exact size it has at least.
       this.capacity = Math.min(this.capacity, this.wanted)
-      if (!pool.core.reserve(this.capacity)) return false
-      request.reserved = this.capacity
+      if (!pool.reserve(request, this.capacity)) return false
     }
     request.charge?.resize(this.capacity)
     this.#askedAt = pool.progress

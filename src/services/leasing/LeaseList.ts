@@ -17,15 +17,18 @@ export class LeaseList {
   /** The scope that owns the leases; none for the loans of `use`. */
   readonly scope: Scope.Scope | undefined
   readonly pool: LeasePool
+  /** The fiber that acquired the first lease of the scope. */
+  readonly fiberId: number
   closed = false
   /** The request that last began to wait for a lease of it, chained to the others through `previousOfList`. */
   lastWaiter: Waiter | undefined = undefined
   /** The lease that came last, chained to the others through `previousInList`. */
   last: PooledBuffer | undefined = undefined
 
-  constructor(pool: LeasePool, scope: Scope.Scope | undefined) {
+  constructor(pool: LeasePool, scope: Scope.Scope | undefined, fiberId: number) {
     this.pool = pool
     this.scope = scope
+    this.fiberId = fiberId
   }
 
   add(lease: PooledBuffer): void {

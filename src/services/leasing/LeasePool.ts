@@ -18,7 +18,7 @@ import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { Attachments } from "../memory/Attachments.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget } from "./Budget.ts"
-import { BudgetLease } from "./BudgetLease.ts"
+import { AccountedLease, type LeaseAccount } from "./LeaseAccount.ts"
 import { LeaseList } from "./LeaseList.ts"
 
 /**
@@ -49,7 +49,7 @@ export class LeasePool {
   readonly #allocator: Allocator["Service"]
   closed = false
   /** The live leases of `use`. */
-  readonly loans = new LeaseList(this, undefined)
+  readonly loans = new LeaseList(this, undefined, 0)
   /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
   onReturn: ((block: PoolBlock<DeviceBuffer>) => Effect.Effect<void> | undefined) | undefined = undefined
   /** Leases granted so far; their ages are counted from it. */
@@ -69,6 +69,11 @@ export class LeasePool {
     this.#allocator = allocator
   }
 
+  /** Leases granted so far. */
+  get granted(): number {
+    return this.#sequence
+  }
+
   /** A lease on an active block, or of zero bytes without a block. */
   grant(
     list: LeaseList,
@@ -84,9 +89,9 @@ export class LeasePool {
     return lease
   }
 
-  /** The same under a budget, which the lease is charged to. */
-  grantUnder(
-    budget: Budget,
+  /** The same for a lease that a budget or a reservation pays for. */
+  grantOn(
+    account: LeaseAccount,
     list: LeaseList,
     block: PoolBlock<DeviceBuffer>,
     size: number,
@@ -94,7 +99,7 @@ export class LeasePool {
     label: string | undefined
   ): PooledBuffer {
     block.value.label = label
-    const lease = new BudgetLease(block, size, usage, label, this.#sequence++, budget)
+    const lease = new AccountedLease(block, size, usage, label, this.#sequence++, account)
     list.add(lease)
     return lease
   }
@@ -110,10 +115,10 @@ export class LeasePool {
     if (block === undefined) return undefined
     const left = lease.attached === undefined ? undefined : this.#endAttached(lease.attached, why)
     lease.block = undefined
-    const { budget, size } = lease
+    const { account, size } = lease
     const recycled = this.recycle(block)
     const failed = left === undefined ? recycled : together(left, recycled)
-    if (budget !== undefined) budget.leaseEnded(size, block.capacity)
+    if (account !== undefined) account.end(size, block.capacity)
     return this.onReturn === undefined ? failed : together(failed, this.onReturn(block))
   }
 
@@ -153,13 +158,22 @@ export class LeasePool {
     return Effect.andThen(allOf(ended), this.freeAll(this.core.evictAll()))
   }
 
+  /** All live leases. */
+  live(): Array<PooledBuffer> {
+    const live: Array<PooledBuffer> = []
+    for (const list of this.#openLists()) {
+      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) live.push(lease)
+    }
+    return live
+  }
+
   /** The largest live leases, for the evidence of an out-of-memory error; under a budget, those charged to it. */
   largestHolders(count: number, budget?: Budget): ReadonlyArray<Holder> {
     const largest: Array<PooledBuffer> = []
     for (const list of this.#openLists()) {
       for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
         const least = largest[count - 1]
-        if (budget !== undefined && !lease.budget?.chain.includes(budget)) continue
+        if (budget !== undefined && !lease.account?.budget?.chain.includes(budget)) continue
         if (lease.block === undefined || (least !== undefined && least.size >= lease.size)) continue
         largest.push(lease)
         largest.sort((a, b) => b.size - a.size)
@@ -189,10 +203,14 @@ export class LeasePool {
    * because the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have
    * registered one for the same scope meanwhile: then that one is used, so that a scope has one list.
    */
-  withList<A>(scope: Scope.Scope, f: (list: LeaseList) => Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+  withList<A>(
+    scope: Scope.Scope,
+    fiberId: number,
+    f: (list: LeaseList) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError> {
     const known = this.listOf(scope)
     if (known !== undefined) return f(known)
-    const list = new LeaseList(this, scope)
+    const list = new LeaseList(this, scope, fiberId)
     return Effect.flatMap(Scope.addFinalizerExit(scope, () => list.close()), () => {
       if (list.closed) return f(list)
       const other = this.listOf(scope)

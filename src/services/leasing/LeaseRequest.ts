@@ -3,12 +3,14 @@
  *
  * @internal
  */
+import type * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget, Charge } from "./Budget.ts"
 import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
+import type { SetAside } from "./SetAside.ts"
 import type { Waiter } from "./WaitLine.ts"
 
 /**
@@ -22,8 +24,14 @@ export interface Patience {
   readonly waitAtMost: number
 }
 
-/** @internal */
+/**
+ * One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that.
+ *
+ * @internal
+ */
 export interface LeaseRequest {
+  /** The call that made it, for its errors. */
+  readonly operation: string
   readonly size: number
   readonly usage: BufferUsage
   readonly label: string | undefined
@@ -35,11 +43,28 @@ export interface LeaseRequest {
   readonly exactSize: number
   /** The list that will own the lease. */
   readonly list: LeaseList
+  /** The fiber that made it, and the scope around it, if there is one. */
+  readonly fiberId: number
+  readonly scope: Scope.Scope | undefined
   readonly patience: Patience
   /** The budget that it is made under. */
   readonly budget: Budget | undefined
   /** What it uses of that budget and of those around it. */
   readonly charge: Charge | undefined
+  /** The reservation that it is made under. */
+  readonly from: SetAside | undefined
+  /** The turn in which it is made. */
+  readonly turn: SetAside | undefined
+  /** The reservation that it asks for, instead of a lease. */
+  readonly asks: SetAside | undefined
+  /** Bytes of `from` in its hands, which still count as set aside. */
+  drawn: number
+  /** Bytes of `from` that count as reserved or leased by now. */
+  used: number
+  /** The driver is at work for it. */
+  calling: boolean
+  /** It was let go. */
+  isOver: boolean
   /** Its place in the line in which it waits or waited last. */
   waiter: Waiter | undefined
   /** The time at which it began to wait, in milliseconds, when its patience has an end. */
@@ -50,6 +75,8 @@ export interface LeaseRequest {
   believed: number
   /** Bytes of the pool that are reserved for it, until the driver is asked. */
   reserved: number
+  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
+  readonly collect: Array<PooledBuffer> | undefined
   /** Set in the step that grants it, so that whoever asked can end it wherever it is interrupted. */
   granted: PooledBuffer | undefined
 }
@@ -60,7 +87,40 @@ export interface LeaseRequest {
  * @internal
  */
 export const unavailable = (
-  request: { readonly size: number; readonly label: string | undefined },
+  { label, operation, size }: Pick<LeaseRequest, "operation" | "size" | "label">,
   why: BufferReleased["why"]
-): GpuError =>
-  makeError(new BufferReleased({ operation: "BufferPool.allocate", label: request.label, size: request.size, why }))
+): GpuError => makeError(new BufferReleased({ operation, label, size, why }))
+
+/**
+ * Whether its reservation covers it whole, so that it need not wait for others.
+ *
+ * @internal
+ */
+export const isCertain = (request: LeaseRequest): boolean =>
+  request.from !== undefined && request.drawn >= request.exactSize
+
+/**
+ * Takes into the request's hands what it still lacks, as far as its reservation has it.
+ *
+ * @internal
+ */
+export const drawMore = (request: LeaseRequest): void => {
+  const { charge, exactSize, from } = request
+  if (from === undefined || !from.isOpen || request.used > 0) return
+  const drawn = from.draw(exactSize - request.drawn)
+  if (drawn === 0) return
+  request.drawn += drawn
+  charge?.cover(from.budgets, drawn)
+}
+
+/**
+ * Gives back to its reservation what it has drawn and not used.
+ *
+ * @internal
+ */
+export const undraw = (request: LeaseRequest): void => {
+  const { drawn, from } = request
+  if (drawn === 0) return
+  request.drawn = 0
+  from?.undraw(drawn)
+}

@@ -12,7 +12,7 @@ import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
-import { type GpuError, make as makeError, OutOfMemory, type Rung } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
 import { type PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
 import type { Allocator } from "../Allocator.ts"
@@ -22,20 +22,23 @@ import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
 import type { PoolSettings } from "../PoolOptions.ts"
+import { admit, type Entrance, type Gate } from "./Admission.ts"
 import { Budget, type Origin } from "./Budget.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
+import { LeaseAccount } from "./LeaseAccount.ts"
 import { LeasePool } from "./LeasePool.ts"
-import { type LeaseRequest, unavailable } from "./LeaseRequest.ts"
+import { drawMore, isCertain, type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
 import * as Serving from "./Serving.ts"
+import type { SetAside } from "./SetAside.ts"
+import { StandstillWatch } from "./Standstill.ts"
 import { Trimming } from "./Trimming.ts"
-import { type Outcome, WaitLine, WaitLines } from "./WaitLine.ts"
-
-const operation = "BufferPool.allocate"
+import { Turns } from "./Turns.ts"
+import { type Outcome, sum, WaitLine, WaitLines } from "./WaitLine.ts"
 
 /** @internal */
-export class MemoryPool {
+export class MemoryPool implements Gate {
   readonly core: PoolCore<DeviceBuffer, BufferUsage.BufferUsage>
   readonly leases: LeasePool
   readonly allocator: Allocator["Service"]
@@ -45,16 +48,21 @@ export class MemoryPool {
   /** Driver allocations under way. */
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly lines: WaitLines
+  /** The reservations of effects that run now. */
+  readonly reservations = new Set<SetAside>()
+  readonly #watch: StandstillWatch
+  readonly #turns: Turns
   readonly lastResort: LastResort
   /** What keeps held memory small, if the pool has such options. */
   readonly trimming: Trimming | undefined
-  /** Whether a held block can be leased in one step: nobody waits, and nothing has to be cleared. */
-  mayHit: boolean
+  /** Whether a held block can be leased in one step: no request waits, and nothing has to be cleared. */
+  #mayHit: boolean
   /** The block sizes under the limit of now. */
   sizeOf: (request: number) => number
   readonly exactSizeOf: (request: number) => number
   readonly #driver: CommandQueue["Service"]["driver"]
   readonly line: WaitLine
+  readonly #entrance: Entrance
   /** Done when the pool has closed or its device is lost. */
   readonly #over = Deferred.makeUnsafe<void>()
   #limitChanges = 0
@@ -86,15 +94,28 @@ export class MemoryPool {
     this.#driver = driver
     this.core = new PoolCore({ maxBytes, maxHeldBytes, idle })
     this.lines = new WaitLines(this.core, scheduler)
+    this.#entrance = { pool: this.lines, ended: (request) => this.problem(request) }
     this.leases = new LeasePool(device.info, this.core, allocator)
     this.#inTurn = new Set([...this.searchRungs, "wait"])
-    this.mayHit = !settings.clear
+    this.#mayHit = !settings.clear
     this.sizeOf = this.#sizes(settings.sizePolicy)
     this.exactSizeOf = SizePolicy.forDevice(SizePolicy.exact, {
       granularity: this.limits.granularity,
       maxBlockBytes: Infinity
     })
+    const watch = new StandstillWatch(this, run)
+    this.#watch = watch
+    this.lines.onFilled = () => watch.start()
     this.line = new WaitLine({
+      countedBytes: () => {
+        const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
+        return managedBytes - heldBytes + reservedBytes + setAsideBytes
+      },
+      bytesOf: ({ leases, reservations }) =>
+        sum(leases, ({ capacity }) => capacity) + sum(reservations, ({ left }) => left),
+      bytesOfRequests: (requests) => sum(requests, ({ drawn }) => drawn),
+      returned: () => this.#returnedSoFar,
+      standstill: (request, jobs) => this.#outOfMemory(request, waitRungs, undefined, jobs),
       lines: this.lines,
       maxOvertakes: settings.maxOvertakes,
       mayServe: (line) => Serving.mayServe(this, line),
@@ -102,10 +123,18 @@ export class MemoryPool {
       ended: (request) => this.problem(request),
       onFilled: (filled) => this.#queueing(filled)
     })
+    this.#turns = new Turns({
+      lines: this.lines,
+      ended: (request) => this.problem(request),
+      returned: () => this.#returnedSoFar,
+      standstill: (request, jobs) => this.#outOfMemory(request, waitRungs, undefined, jobs),
+      evidence: (...evidence) => this.#outOfMemory(...evidence),
+      over: this.#over
+    })
     this.lastResort = new LastResort({
       pool: this.lines,
       line: this.line,
-      returned: () => this.core.releases + this.core.driverFrees + this.#limitChanges,
+      returned: () => this.#returnedSoFar,
       progress: () => this.progress,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
       ended: (request) => this.problem(request),
@@ -134,9 +163,41 @@ export class MemoryPool {
     this.refusals++
   }
 
-  /** Whether anything is leased, or asked of the driver, that may come back. */
-  get mayRecover(): boolean {
-    return this.core.activeBlocks > 0 || this.core.reservedBytes > 0
+  /** Whether a held block can be leased in one step, and with all of what is held. */
+  get mayHit(): boolean {
+    return this.#mayHit && this.core.setAsideBytes === 0
+  }
+
+  get #returnedSoFar(): number {
+    return this.core.releases + this.core.driverFrees + this.#limitChanges
+  }
+
+  /** Whether anything is leased, set aside for others or asked of the driver, that may come back. */
+  mayRecover({ asks, drawn }: LeaseRequest): boolean {
+    const { activeBlocks, reservedBytes, setAsideBytes } = this.core
+    return activeBlocks > 0 || reservedBytes > 0 || setAsideBytes > drawn + (asks?.left ?? 0)
+  }
+
+  /** How many bytes a request may get without touching what is set aside for others. */
+  room({ drawn }: LeaseRequest): number {
+    return this.core.setAsideBytes === 0 ? Infinity : this.#free + drawn
+  }
+
+  /** How large its block may be now. */
+  allowance(request: LeaseRequest): number {
+    return Math.min(request.charge?.allowance ?? Infinity, this.room(request))
+  }
+
+  /** Whether so many bytes could be had under the limit, if everything held that is not set aside were evicted. */
+  mayFit(request: LeaseRequest, bytes: number): boolean {
+    return this.core.deficit(bytes) <= this.core.heldBytes && bytes <= this.room(request)
+  }
+
+  /** Bytes that are neither leased nor reserved nor set aside, of the limit or of what the device has if that is less. */
+  get #free(): number {
+    const { heldBytes, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this.core
+    const capacity = Math.min(maxBytes, this.limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
+    return capacity - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
   }
 
   /** What comes before the driver. */
@@ -159,16 +220,94 @@ export class MemoryPool {
     return this.line.length > 0
   }
 
-  /** The whole way to a lease but the hit in one step. Whoever starts it also calls {@link MemoryPool.letGo}. */
+  /** The whole way to a lease but the hit in one step. The caller also calls {@link MemoryPool.letGo} at its end. */
   lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    return this.hasWaiters ? this.#leaseInTurn(request) : this.#leaseAtOnce(request)
+    drawMore(request)
+    const { budget } = request
+    if (budget === undefined) return this.#lease(request)
+    return Effect.flatMap(admit(request, budget.chain, this.#entrance), () => this.#lease(request))
+  }
+
+  /** The whole way to a turn, with the same duty. */
+  awaitTurn(request: LeaseRequest): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => admit(request, [this.#turns], this.#entrance))
+  }
+
+  /** The whole way to a reservation, with the same duty. */
+  setAside(request: LeaseRequest): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      drawMore(request)
+      return admit(request, [...request.budget?.chain ?? [], this], this.#entrance)
+    })
+  }
+
+  hasAdmitted({ asks }: LeaseRequest): boolean {
+    return asks!.isOpen
+  }
+
+  /** Sets the bytes aside that a request asks for, if they are free under the limit: evicting what is held may wait. */
+  tryAdmit(request: LeaseRequest): boolean {
+    const { asks, charge, drawn, exactSize, waiter } = request
+    const missing = exactSize - drawn
+    if (missing > 0 && missing > this.#free) return false
+    request.drawn = 0
+    charge?.settled()
+    asks!.open(exactSize, drawn)
+    waiter?.line.served(waiter)
+    return true
+  }
+
+  /** Under the limit, without what the driver may still get back. */
+  missing(request: LeaseRequest): number {
+    const { drawn, exactSize } = request
+    const missing = Math.max(0, exactSize - drawn - this.#free)
+    return request.asks !== undefined || this.core.setAsideBytes > 0 ? missing : this.core.deficit(exactSize)
+  }
+
+  mayWait(request: LeaseRequest): boolean {
+    return this.mayRecover(request) || this.line.hasOthersTrying(request)
+  }
+
+  /** Reserves bytes of the limit for what the driver is asked for, if they are not set aside for others. */
+  reserve(request: LeaseRequest, bytes: number): boolean {
+    if (bytes > this.room(request) || !this.core.reserve(bytes)) return false
+    request.reserved = bytes
+    this.#use(request)
+    return true
+  }
+
+  /** What a request has drawn is used by now. */
+  #use(request: LeaseRequest): void {
+    const { drawn, from } = request
+    if (drawn === 0) return
+    from?.use(drawn)
+    request.used += drawn
+    request.drawn = 0
+  }
+
+  /** The driver, or the queue that clears, gave nothing for it: what it has drawn is set aside again. */
+  unuse(request: LeaseRequest): void {
+    const { from, used } = request
+    if (used === 0) return
+    from?.use(-used)
+    request.drawn += used
+    request.used = 0
+  }
+
+  #account(request: LeaseRequest): LeaseAccount | undefined {
+    this.#use(request)
+    const { budget, from, used } = request
+    if (budget === undefined && used === 0) return undefined
+    request.used = 0
+    return new LeaseAccount(budget, from, used)
   }
 
   /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const { charge, exactSize, size } = request
-    const allowance = charge?.allowance ?? Infinity
+    const { exactSize, size } = request
+    const allowance = this.allowance(request)
     const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
+    if (exactSize > this.room(request)) return undefined
     const usage = this.blockUsage(request.usage)
     const own = this.core.acquireOwn(usage, blockSize, size)
     if (own !== undefined) return this.handOut(request, own, "held")
@@ -183,21 +322,25 @@ export class MemoryPool {
     block: PoolBlock<DeviceBuffer>,
     from: Origin
   ): Effect.Effect<PooledBuffer, GpuError> {
-    const { budget, charge, label, list, size, usage, waiter } = request
+    const { charge, label, list, size, usage, waiter } = request
     if (this.settings.clear) {
       // A failing fill is the new owner's, not the last one's.
       block.value.label = label
       const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
       if (Exit.isFailure(cleared)) {
         block.value.recyclable = false
+        this.unuse(request)
         return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
       }
     }
-    const lease = budget === undefined
+    const account = this.#account(request)
+    const lease = account === undefined
       ? this.leases.grant(list, block, size, usage, label)
-      : this.leases.grantUnder(budget, list, block, size, usage, label)
+      : this.leases.grantOn(account, list, block, size, usage, label)
     if (block === this.#returning) this.#handedOver++
+    if (list.scope === undefined) lease.borrowerId = request.fiberId
     request.granted = lease
+    request.collect?.push(lease)
     charge?.settle(size, block.capacity, from)
     waiter?.line.served(waiter)
     CallSite.note(lease, request.callSite)
@@ -219,6 +362,10 @@ export class MemoryPool {
       ? granted.list.pool.endUnsafe(granted, "scopeClosed")
       : undefined
     charge?.refund()
+    request.isOver = true
+    // The driver's answer says what becomes of the bytes that it was asked for.
+    if (!request.calling) this.unuse(request)
+    undraw(request)
     // It may be only this one that those behind it in a budget's line were kept waiting by.
     if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
     if (waiter !== undefined || reserved > 0) this.line.serve()
@@ -229,9 +376,12 @@ export class MemoryPool {
    * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
    * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
    */
-  makeRoom(bytes: number): { readonly evicted: boolean; readonly failures: Effect.Effect<void> } | undefined {
+  makeRoom(
+    request: LeaseRequest,
+    bytes: number
+  ): { readonly evicted: boolean; readonly failures: Effect.Effect<void> } | undefined {
+    if (!this.mayFit(request, bytes)) return undefined
     const deficit = this.core.deficit(bytes)
-    if (deficit > this.core.heldBytes) return undefined
     if (deficit === 0) return { evicted: false, failures: Exit.void }
     return { evicted: true, failures: this.leases.freeAll(this.core.trim(this.core.managedBytes - deficit)) }
   }
@@ -303,13 +453,18 @@ export class MemoryPool {
     if (this.status.error !== undefined) return this.status.error
     if (this.leases.closed) return unavailable(request, "poolClosed")
     if (request.list.closed) return unavailable(request, "scopeClosed")
-    return this.limitProblem(request.exactSize) ?? request.budget?.limitProblem(request.exactSize)
+    return this.limitProblem(request) ?? request.budget?.limitProblem(request.operation, request.exactSize)
   }
 
-  /** LimitExceeded for a request that can never fit. */
-  limitProblem(bytes: number): GpuError | undefined {
-    return BufferRequest.deviceProblem(operation, bytes, this.limits) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", this.core.maxBytes)
+  /** LimitExceeded for a request that can never fit: no single buffer is larger than the device allows. */
+  limitProblem(
+    { asks, exactSize, operation }: Pick<LeaseRequest, "asks" | "exactSize" | "operation">
+  ): GpuError | undefined {
+    const { memoryBytes = Infinity } = this.limits
+    const problem = asks === undefined
+      ? BufferRequest.deviceProblem(operation, exactSize, this.limits)
+      : BufferRequest.limitProblem(operation, exactSize, "memoryBytes", memoryBytes)
+    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes)
   }
 
   /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
@@ -326,6 +481,7 @@ export class MemoryPool {
     Deferred.doneUnsafe(this.#over, Exit.void)
     this.lines.end()
     this.trimming?.stop()
+    this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
   })
 
@@ -358,13 +514,17 @@ export class MemoryPool {
     })
   }
 
+  #lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
+    return this.hasWaiters && !isCertain(request) ? this.#leaseInTurn(request) : this.#leaseAtOnce(request)
+  }
+
   #leaseAtOnce(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
     return this.problem(request) ?? this.search(request) ?? climb(this, request, undefined)
   }
 
   /** A pool without waiters and without anything to trim pays nothing for them. */
   #queueing(filled: boolean): void {
-    this.mayHit = !filled && !this.settings.clear
+    this.#mayHit = !filled && !this.settings.clear
     this.leases.onReturn = filled || this.trimming !== undefined ? this.#returned : undefined
   }
 
@@ -376,7 +536,12 @@ export class MemoryPool {
     return failed
   }
 
-  #outOfMemory(request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number): GpuError {
+  #outOfMemory(
+    request: LeaseRequest,
+    rungs: ReadonlySet<Rung>,
+    waitedMillis?: number,
+    standstill: ReadonlyArray<WaitingJob> = []
+  ): GpuError {
     const { core } = this
     return makeError(
       new OutOfMemory({
@@ -387,6 +552,7 @@ export class MemoryPool {
         ...core.evidence,
         rungs: [...rungs],
         waitedMillis,
+        standstill,
         holders: this.leases.largestHolders(3)
       })
     )
@@ -394,3 +560,5 @@ export class MemoryPool {
 }
 
 const exhausted = Exit.succeed("exhausted" as const)
+
+const waitRungs: ReadonlySet<Rung> = new Set(["wait"])

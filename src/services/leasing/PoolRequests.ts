@@ -1,25 +1,28 @@
 /**
- * What a pool does with requests: checks them, answers a hit in one step, and sends the others the long way. A budget
- * has requests of its own, on the memory of its pool.
+ * What a pool does with requests: checks them, answers a hit in one step, and sends the others the long way. A budget has
+ * requests of its own on the memory of its pool, and so has a reservation.
  *
  * @internal
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import { patienceOf, type PoolAllocateOptions } from "../PoolOptions.ts"
+import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
 import { type Budget, Charge } from "./Budget.ts"
 import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import { type LeasePool, together } from "./LeasePool.ts"
-import { type LeaseRequest, type Patience, unavailable } from "./LeaseRequest.ts"
+import { drawMore, isCertain, type LeaseRequest, type Patience, unavailable, undraw } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
+import { SetAside } from "./SetAside.ts"
+import { CurrentTurn } from "./Turns.ts"
 
 const operation = "BufferPool.allocate"
 
@@ -28,26 +31,43 @@ const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): P
   return lease
 }
 
-/** @internal */
-export class PoolRequests {
-  readonly memory: MemoryPool
-  readonly leases: LeasePool
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** What holds for all requests of one pool, budget or reservation. */
+export interface Terms {
   readonly budget: Budget | undefined
+  readonly from: SetAside | undefined
   /** What requests do that do not say it themselves. */
   readonly patience: Patience
   /** What leases without a label of their own are called. */
   readonly label: string | undefined
+  /** Where all leases are noted that are granted, in the step that grants them. */
+  readonly collect?: Array<PooledBuffer> | undefined
+}
+
+/** @internal */
+export class PoolRequests {
+  readonly memory: MemoryPool
+  readonly leases: LeasePool
+  readonly terms: Terms
+  readonly label: string | undefined
+  /** Whether neither a budget nor a reservation has to be told of a lease. */
+  readonly #isPlain: boolean
   /** No request above it can ever be served by the device. */
   readonly #largest: number
 
-  constructor(memory: MemoryPool, budget: Budget | undefined, patience: Patience, label: string | undefined) {
+  constructor(memory: MemoryPool, terms: Terms) {
     const { maxBufferSize, memoryBytes = Infinity } = memory.limits
     this.memory = memory
-    this.budget = budget
     this.leases = memory.leases
-    this.patience = patience
-    this.label = label
+    this.terms = terms
+    this.label = terms.label
+    this.#isPlain = terms.budget === undefined && terms.from === undefined
     this.#largest = Math.min(maxBufferSize, memoryBytes)
+  }
+
+  get budget(): Budget | undefined {
+    return this.terms.budget
   }
 
   /** Of the budget, or of the pool. */
@@ -59,16 +79,13 @@ export class PoolRequests {
     const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.allocate)
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
-    const acquire = (list: LeaseList): Effect.Effect<PooledBuffer, GpuError> => {
-      if (list.closed) return unavailable({ size, label }, "scopeClosed")
-      const hit = this.#hit(list, size, usage, label)
-      if (hit !== undefined) return Exit.succeed(noted(hit, options))
-      const request = this.#request(list, size, usage, label, options)
-      return isGpuError(request) ? request : this.#lease(request)
-    }
     return Effect.withFiber((fiber) =>
       this.#problem(size, usage, label) ??
-        this.leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), acquire)
+        this.leases.withList(
+          Context.getUnsafe(fiber.context, Scope.Scope),
+          fiber.id,
+          (list) => this.#acquire(list, fiber, size, usage, label, options)
+        )
     )
   }
 
@@ -80,7 +97,7 @@ export class PoolRequests {
     const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.use)
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
-    return Effect.suspend(() => {
+    return Effect.withFiber((fiber) => {
       const problem = this.#problem(size, usage, label)
       if (problem !== undefined) return problem
       let hit: PooledBuffer | undefined
@@ -89,13 +106,78 @@ export class PoolRequests {
       return Effect.onExitPrimitive(
         Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
           hit = this.#hit(this.leases.loans, size, usage, label)
-          if (hit !== undefined) return f(noted(hit, options))
-          const made = this.#request(this.leases.loans, size, usage, label, options)
+          if (hit !== undefined) {
+            hit.borrowerId = fiber.id
+            return f(noted(hit, options))
+          }
+          const made = this.#request(this.leases.loans, fiber, size, usage, label, options)
           if (isGpuError(made)) return made
           request = made
-          return Effect.flatMap(this.#start(made), f)
+          return Effect.flatMap(this.memory.lease(made), f)
         }),
         (exit) => request === undefined ? this.#endLoan(hit) : this.#endRequest(request, exit)
+      )
+    })
+  }
+
+  /** Runs `f` with requests that a reservation of so many bytes serves, as soon as these are certain. */
+  reserve<A, E, R>(
+    bytes: number,
+    f: (requests: PoolRequests) => Effect.Effect<A, E, R>,
+    options: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R> {
+    return Effect.withFiber((fiber) => {
+      const request = this.#reservation("BufferPool.reserve", fiber, bytes, {
+        ...options,
+        onExhausted: options.onExhausted ?? "wait"
+      })
+      if (isGpuError(request)) return request
+      const { asks } = request
+      const requests = new PoolRequests(this.memory, { ...this.terms, from: asks, label: asks.label })
+      return this.#whileOpen(request, this.memory.setAside(request), () => f(requests))
+    })
+  }
+
+  /** Runs an effect when no other one runs that cannot say what it needs, if requests wait at all. */
+  inTurn<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
+    // A reservation around it has said what is needed.
+    if (this.terms.from !== undefined || this.terms.patience.onExhausted === "fail") return effect
+    return Effect.withFiber((fiber) => {
+      if (fiber.getRef(CurrentTurn)?.isOf(this.memory.core) === true) return effect
+      const request = this.#reservation("BufferPool.inTurn", fiber, 0, {})
+      if (isGpuError(request)) return request
+      const turn = Effect.provideService(effect, CurrentTurn, request.asks)
+      return this.#whileOpen(request, this.memory.awaitTurn(request), () => turn)
+    })
+  }
+
+  /** All leases or none, with one place in line. They belong to the caller's scope. */
+  allocateAll(
+    sizes: ReadonlyArray<number>,
+    given: PoolAllocateOptions | undefined
+  ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, Scope.Scope> {
+    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.allocateAll)
+    return Effect.withFiber((fiber) =>
+      this.leases.withList(
+        Context.getUnsafe(fiber.context, Scope.Scope),
+        fiber.id,
+        (list) => this.#acquireAll(list, fiber, sizes, options, [])
+      )
+    )
+  }
+
+  /** The same for leases that are lent to `f`. */
+  useAll<A, E, R>(
+    sizes: ReadonlyArray<number>,
+    f: (leases: ReadonlyArray<PooledBuffer>) => Effect.Effect<A, E, R>,
+    given: PoolAllocateOptions | undefined
+  ): Effect.Effect<A, E | GpuError, R> {
+    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.useAll)
+    return Effect.withFiber((fiber) => {
+      const lent: Array<PooledBuffer> = []
+      return Effect.onExitPrimitive(
+        Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f),
+        () => this.#endAll(lent)
       )
     })
   }
@@ -112,11 +194,26 @@ export class PoolRequests {
 
   #reason(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
     const { leases, status } = this.memory
-    if (leases.closed) return unavailable({ size, label }, "poolClosed")
+    if (leases.closed) return unavailable({ operation, size, label }, "poolClosed")
     return status.error ??
       BufferRequest.sizeProblem(operation, size) ??
       BufferRequest.usageProblem(operation, usage) ??
-      this.memory.limitProblem(size)
+      this.memory.limitProblem({ operation, exactSize: size, asks: undefined })
+  }
+
+  #acquire(
+    list: LeaseList,
+    fiber: AnyFiber,
+    size: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined,
+    options: PoolAllocateOptions | undefined
+  ): Effect.Effect<PooledBuffer, GpuError> {
+    if (list.closed) return unavailable({ operation, size, label }, "scopeClosed")
+    const hit = this.#hit(list, size, usage, label)
+    if (hit !== undefined) return Exit.succeed(noted(hit, options))
+    const request = this.#request(list, fiber, size, usage, label, options)
+    return isGpuError(request) ? request : this.#lease(request)
   }
 
   /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
@@ -127,38 +224,72 @@ export class PoolRequests {
     label: string | undefined
   ): PooledBuffer | undefined {
     const { memory } = this
-    if (size === 0) return this.leases.grant(list, undefined, 0, usage, label)
-    if (!memory.mayHit || this.budget !== undefined) return undefined
+    if (size === 0) return this.#empty(list, usage, label)
+    if (!memory.mayHit || !this.#isPlain) return undefined
     const block = memory.takeHeld(size, memory.sizeOf(size), usage)
     return block === undefined ? undefined : this.leases.grant(list, block, size, usage, label)
   }
 
+  #empty(list: LeaseList, usage: BufferUsage.BufferUsage, label: string | undefined): PooledBuffer {
+    const lease = this.leases.grant(list, undefined, 0, usage, label)
+    this.terms.collect?.push(lease)
+    return lease
+  }
+
   #request(
     list: LeaseList,
+    fiber: AnyFiber,
     size: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     options: PoolAllocateOptions | undefined
   ): LeaseRequest | GpuError {
-    const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
-      ? this.patience
-      : patienceOf(operation, options, this.patience)
-    if (isGpuError(patience)) return patience
     const exactSize = this.memory.exactSizeOf(size)
-    const problem = this.memory.limitProblem(exactSize) ?? this.budget?.limitProblem(exactSize)
-    if (problem !== undefined) return problem
     const blockSize = this.memory.sizeOf(size)
+    return this.#checked(
+      {
+        operation,
+        size,
+        usage,
+        label,
+        callSite: options?.callSite,
+        blockSize: this.budget === undefined ? blockSize : this.budget.blockSize(blockSize, exactSize),
+        exactSize,
+        list,
+        asks: undefined
+      },
+      fiber,
+      options
+    )
+  }
+
+  /** Fails with InvalidRequest for options that make no sense, and with LimitExceeded for what can never fit. */
+  #checked<Asked extends Asking>(
+    asked: Asked,
+    fiber: AnyFiber,
+    options: ExhaustedOptions | undefined
+  ): LeaseRequest & Asked | GpuError {
+    const { budget, collect, from, patience: without } = this.terms
+    const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
+      ? without
+      : patienceOf(asked.operation, options, without)
+    if (isGpuError(patience)) return patience
+    const problem = this.memory.limitProblem(asked) ?? budget?.limitProblem(asked.operation, asked.exactSize)
+    if (problem !== undefined) return problem
     return {
-      size,
-      usage,
-      label,
-      callSite: options?.callSite,
-      blockSize: this.budget === undefined ? blockSize : this.budget.blockSize(blockSize, exactSize),
-      exactSize,
-      list,
+      ...asked,
+      fiberId: fiber.id,
+      scope: asked.list.scope ?? Context.getOrUndefined(fiber.context, Scope.Scope),
       patience,
-      budget: this.budget,
-      charge: this.budget === undefined ? undefined : new Charge(),
+      budget,
+      from,
+      turn: fiber.getRef(CurrentTurn),
+      collect,
+      charge: budget === undefined ? undefined : new Charge(),
+      drawn: 0,
+      used: 0,
+      calling: false,
+      isOver: false,
       waiter: undefined,
       waitingSince: undefined,
       declinedBy: undefined,
@@ -168,18 +299,154 @@ export class PoolRequests {
     }
   }
 
+  /** A request that asks for a reservation. */
+  #reservation(
+    where: string,
+    fiber: AnyFiber,
+    bytes: number,
+    options: ReserveOptions & PoolAllocateOptions
+  ): LeaseRequest & { readonly asks: SetAside } | GpuError {
+    const { memory } = this
+    if (this.leases.closed) return unavailable({ operation: where, size: bytes, label: options.label }, "poolClosed")
+    if (memory.status.error !== undefined) return memory.status.error
+    const label = options.label ?? this.label
+    const { budget, from } = this.terms
+    const asks = new SetAside({
+      core: memory.core,
+      parent: from,
+      budgets: budget?.chain ?? [],
+      label,
+      fiberId: fiber.id,
+      sequence: this.leases.granted,
+      registry: memory.reservations
+    })
+    return this.#checked(
+      {
+        operation: where,
+        size: bytes,
+        usage: 0,
+        label,
+        callSite: options.callSite,
+        blockSize: bytes,
+        exactSize: bytes,
+        list: this.leases.loans,
+        asks
+      },
+      fiber,
+      options
+    )
+  }
+
+  #whileOpen<A, E, R>(
+    request: LeaseRequest & { readonly asks: SetAside },
+    admission: Effect.Effect<void, GpuError>,
+    f: () => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | GpuError, R> {
+    const { memory } = this
+    return Effect.onExitPrimitive(
+      Effect.flatMap(admission, f),
+      (exit) => {
+        const ended = request.asks.close()
+        const left = memory.letGo(request, exit)
+        if (ended) memory.lines.serve()
+        return left
+      }
+    )
+  }
+
+  #acquireAll(
+    list: LeaseList,
+    fiber: AnyFiber,
+    sizes: ReadonlyArray<number>,
+    options: PoolAllocateOptions | undefined,
+    granted: Array<PooledBuffer>
+  ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
+    const usage = options?.usage ?? BufferUsage.defaultUsage
+    let bytes = 0
+    for (const size of sizes) {
+      const problem = this.#problem(size, usage, options?.label)
+      if (problem !== undefined) return problem
+      bytes += this.memory.exactSizeOf(size)
+    }
+    const request = this.#reservation("BufferPool.allocateAll", fiber, bytes, { ...options, label: options?.label })
+    if (isGpuError(request)) return request
+    const requests = new PoolRequests(this.memory, {
+      ...this.terms,
+      from: request.asks,
+      patience: { onExhausted: "fail", waitAtMost: Infinity },
+      collect: granted
+    })
+    const label = options?.label ?? this.label
+    const attempt = Effect.suspend(() =>
+      Effect.forEach(
+        sizes,
+        (size) => requests.#acquire(list, fiber, size, usage, label, { callSite: options?.callSite }),
+        { discard: true }
+      )
+    )
+    return Effect.onExitPrimitive(
+      this.#whileOpen(
+        request,
+        this.memory.setAside(request),
+        () => Effect.as(this.#untilAll(request, attempt, granted), granted)
+      ),
+      (exit) => Exit.isFailure(exit) ? this.#endAll(granted) : undefined
+    )
+  }
+
+  /** Where the driver has no memory for one of them, all are given back before it waits. */
+  readonly #untilAll = Effect.fnUntraced(
+    { self: this },
+    function*(
+      request: LeaseRequest,
+      attempt: Effect.Effect<void, GpuError>,
+      granted: Array<PooledBuffer>
+    ): Effect.fn.Return<void, GpuError> {
+      const { memory } = this
+      const rungs = new Set(memory.searchRungs).add("driver")
+      while (true) {
+        const { core } = memory
+        const before = core.releases
+        const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
+        if (error === undefined) return
+        const own = granted.length
+        const left = this.#endAll(granted)
+        if (left !== undefined) yield* left
+        if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
+        // What others gave back meanwhile may do.
+        if (core.releases - own > before) continue
+        yield* memory.lastResort.take({
+          request,
+          rungs,
+          missing: () => 0,
+          refusal: { seen: memory.progress },
+          mayWait: () => memory.mayWait(request)
+        })
+      }
+    }
+  )
+
+  #endAll(leases: Array<PooledBuffer>): Effect.Effect<void> | undefined {
+    let left: Effect.Effect<void> | undefined
+    for (const lease of leases.splice(0)) {
+      if (lease.list !== undefined) left = together(left, this.leases.endUnsafe(lease, "released"))
+    }
+    return left
+  }
+
   /** A pool that clears has not searched yet; most such requests are hits that need no ladder. */
   #lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
     const { memory } = this
-    const found = this.budget === undefined && !memory.hasWaiters ? memory.search(request) : undefined
-    return found ??
-      Effect.onExitPrimitive(Effect.suspend(() => this.#start(request)), (exit) => memory.letGo(request, exit))
-  }
-
-  #start(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    return this.budget === undefined
-      ? this.memory.lease(request)
-      : Effect.flatMap(this.budget.admit(request), () => this.memory.lease(request))
+    if (this.budget === undefined) {
+      drawMore(request)
+      const found = !memory.hasWaiters || isCertain(request) ? memory.search(request) : undefined
+      if (found !== undefined) return found
+      undraw(request)
+    }
+    return Effect.onExitPrimitive(
+      Effect.suspend(() => memory.lease(request)),
+      (exit) => memory.letGo(request, exit)
+    )
   }
 
   #endRequest(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
@@ -193,3 +460,9 @@ export class PoolRequests {
       : this.leases.endUnsafe(lease, "scopeClosed")
   }
 }
+
+/** What a request is for, without what holds for all requests of its pool. */
+type Asking = Pick<
+  LeaseRequest,
+  "operation" | "size" | "usage" | "label" | "callSite" | "blockSize" | "exactSize" | "list" | "asks"
+>

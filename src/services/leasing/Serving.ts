@@ -6,8 +6,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { LeaseRequest } from "./LeaseRequest.ts"
+import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
+import type { SetAside } from "./SetAside.ts"
 import { type Answer, Reservation, tryAgain, type Waiter, type WaitLine } from "./WaitLine.ts"
 
 /**
@@ -29,21 +30,31 @@ export const mayServe = (pool: MemoryPool, { isRefused, leastBytes, length, tryi
  */
 export const serve = (pool: MemoryPool, waiter: Waiter): Answer | undefined => {
   const { line, request } = waiter
+  drawMore(request)
+  if (request.asks !== undefined) return serveReservation(pool, waiter, request.asks)
   const found = pool.search(request)
   if (found !== undefined) return found
   // Where the driver refuses, bytes under the limit are no promise.
   if (!line.isRefused) return reserveFor(pool, request)
   // One at a time, or all would ask the driver for the memory that one release gave back.
-  if (line.trying > 0 || pool.core.deficit(request.exactSize) > pool.core.heldBytes) return undefined
-  return !waiter.refused || waiter.seen !== pool.progress || !pool.mayRecover ? tryAgain : undefined
+  if (line.trying > 0 || !pool.mayFit(request, request.exactSize)) return undefined
+  return retry(pool, waiter)
+}
+
+const retry = (pool: MemoryPool, { refused, request, seen }: Waiter): Answer | undefined =>
+  !refused || seen !== pool.progress || !pool.mayRecover(request) ? tryAgain : undefined
+
+/** One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do. */
+const serveReservation = (pool: MemoryPool, waiter: Waiter, asks: SetAside): Answer | undefined => {
+  if (asks.isOpen) return waiter.line.trying > 0 ? undefined : retry(pool, waiter)
+  return pool.tryAdmit(waiter.request) ? Exit.succeed(undefined) : undefined
 }
 
 /** Bytes for the request alone, through the asynchronous evictions and the driver's call. */
 const reserveFor = (pool: MemoryPool, request: LeaseRequest): Answer | undefined => {
   for (const bytes of blockSizes(request)) {
-    const room = pool.makeRoom(bytes)
-    if (room === undefined || !pool.core.reserve(bytes)) continue
-    request.reserved = bytes
+    const room = pool.makeRoom(request, bytes)
+    if (room === undefined || !pool.reserve(request, bytes)) continue
     request.charge?.resize(bytes)
     const whenBack = pool.freesAreLate ? Effect.andThen(room.failures, pool.reclaim) : room.failures
     return Exit.succeed(new Reservation(bytes, room.evicted, whenBack))

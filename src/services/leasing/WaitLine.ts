@@ -10,9 +10,10 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scheduler from "effect/Scheduler"
-import type { GpuError } from "../../domain/GpuError.ts"
+import type { GpuError, WaitingJob } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
+import type { SetAside } from "./SetAside.ts"
 
 /**
  * Bytes that were reserved for the first in line; `whenBack` waits until the driver has what was evicted for them.
@@ -103,6 +104,8 @@ export class Waiter {
  */
 export class WaitLines {
   readonly filled = new Set<WaitLine>()
+  /** Told when a line gets its first waiter. */
+  onFilled: (() => void) | undefined = undefined
   /** What counts the requests in all lines. */
   readonly counter: { waiters: number }
   #arrivals = 0
@@ -114,6 +117,11 @@ export class WaitLines {
   constructor(counter: { waiters: number }, scheduler: Scheduler.Scheduler) {
     this.counter = counter
     this.#dispatcher = scheduler.makeDispatcher()
+  }
+
+  fill(line: WaitLine): void {
+    this.filled.add(line)
+    this.onFilled?.()
   }
 
   nextArrival(): number {
@@ -164,8 +172,25 @@ export class WaitLines {
   }
 }
 
+/** @internal */
+export const sum = <A>(all: Iterable<A>, bytesOf: (one: A) => number): number => {
+  let bytes = 0
+  for (const one of all) bytes += bytesOf(one)
+  return bytes
+}
+
 /** How many of a line are looked at for one that can be served. */
 const window = 64
+
+/**
+ * Leases and reservations, which may have bytes that a line waits for.
+ *
+ * @internal
+ */
+export interface Holdings {
+  readonly leases: Iterable<PooledBuffer>
+  readonly reservations: Iterable<SetAside>
+}
 
 /** @internal */
 export interface WaitLineOptions {
@@ -177,6 +202,16 @@ export interface WaitLineOptions {
   readonly serve: (waiter: Waiter) => Answer | undefined
   /** Why nobody should wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => GpuError | undefined
+  /** Bytes that may come back to those in line: leased, reserved, set aside or charged. */
+  readonly countedBytes: () => number
+  /** Of these, the bytes of some leases and reservations. */
+  readonly bytesOf: (holdings: Holdings) => number
+  /** Of these, the bytes that some waiting requests have in their hands. */
+  readonly bytesOfRequests: (requests: Iterable<LeaseRequest>) => number
+  /** Grows with everything that comes back, and changes with the limit. */
+  readonly returned: () => number
+  /** The error of a request that waits for others that wait for it. */
+  readonly standstill: (request: LeaseRequest, jobs: ReadonlyArray<WaitingJob>) => GpuError
   /** Told when the line gets its first waiter and when it loses its last. */
   readonly onFilled?: ((filled: boolean) => void) | undefined
 }
@@ -280,18 +315,55 @@ export class WaitLine {
   leave(waiter: Waiter): void {
     if (waiter.state === "out") return
     this.#stopPassing(waiter)
-    const { next, previous } = waiter
-    if (next === undefined) this.#last = previous
-    else next.previous = previous
-    if (previous === undefined) this.#first = next
-    else previous.next = next
-    waiter.next = undefined
-    waiter.previous = undefined
+    this.#unlink(waiter)
     this.#setState(waiter, "out")
     waiter.request.list.removeWaiter(waiter)
     this.#options.lines.counter.waiters--
     this.length--
     if (this.length === 0) this.#emptied()
+  }
+
+  /** Those that do nothing but wait. */
+  parked(): ReadonlyArray<Waiter> {
+    const parked: Array<Waiter> = []
+    for (let waiter = this.#first; waiter !== undefined; waiter = waiter.next) {
+      if (waiter.state === "waiting" && waiter.resume !== undefined) parked.push(waiter)
+    }
+    return parked
+  }
+
+  countedBytes(): number {
+    return this.#options.countedBytes()
+  }
+
+  bytesOf(holdings: Holdings): number {
+    return this.#options.bytesOf(holdings)
+  }
+
+  bytesOfRequests(requests: Iterable<LeaseRequest>): number {
+    return this.#options.bytesOfRequests(requests)
+  }
+
+  returned(): number {
+    return this.#options.returned()
+  }
+
+  /** Puts a waiter at the head: it holds what all others wait for, so they can only gain by it. */
+  promote(waiter: Waiter): void {
+    const first = this.#first
+    if (waiter.state === "out" || first === undefined || first === waiter) return
+    this.#unlink(waiter)
+    waiter.next = first
+    first.previous = waiter
+    this.#first = waiter
+  }
+
+  /** Answers a waiter that waits for others who wait for it. */
+  fail(waiter: Waiter, jobs: ReadonlyArray<WaitingJob>): void {
+    const error = this.#options.standstill(waiter.request, jobs)
+    this.leave(waiter)
+    this.#options.lines.tell(waiter, error)
+    this.serve()
   }
 
   /** Answers every waiter that should wait no longer. */
@@ -357,8 +429,18 @@ export class WaitLine {
     this.leastBytes = Math.min(this.leastBytes, waiter.request.exactSize)
     this.length++
     if (this.length > 1) return
-    this.#options.lines.filled.add(this)
+    this.#options.lines.fill(this)
     this.#options.onFilled?.(true)
+  }
+
+  #unlink(waiter: Waiter): void {
+    const { next, previous } = waiter
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    waiter.next = undefined
+    waiter.previous = undefined
   }
 
   #emptied(): void {

@@ -208,7 +208,8 @@ export class PoolModel {
     driverAllocations: 0n,
     driverFrees: 0n,
     releaseFailures: 0n,
-    waiters: 0n
+    waiters: 0n,
+    setAsideBytes: 0n
   }
   readonly #options: ModelOptions
 

@@ -159,6 +159,7 @@ export class ImageMemory {
         limitName: "maxBytes",
         ...core.evidence,
         rungs: [...rungs],
+        standstill: [],
         waitedMillis: undefined,
         holders: this.leases.largestHolders(3)
       })

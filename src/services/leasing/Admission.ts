@@ -1,0 +1,82 @@
+/**
+ * How a request gets past the gates before the blocks: the budgets that it is charged to and, if it asks for a
+ * reservation, the pool's limit. Each gate has a line of its own.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { GpuError, Rung } from "../../domain/GpuError.ts"
+import { InHandler, isWithin } from "./Handlers.ts"
+import type { LastResort } from "./LastResort.ts"
+import { isCertain, type LeaseRequest } from "./LeaseRequest.ts"
+import type { WaitLine } from "./WaitLine.ts"
+
+/** @internal */
+export interface Gate {
+  readonly line: WaitLine
+  readonly lastResort: LastResort
+  /** Whether the request is past it. */
+  readonly hasAdmitted: (request: LeaseRequest) => boolean
+  /** Lets a request past it if there is room for it now. */
+  readonly tryAdmit: (request: LeaseRequest) => boolean
+  /** How many bytes are missing now. */
+  readonly missing: (request: LeaseRequest) => number
+  /** Whether anything is in use now that may come back. */
+  readonly mayWait: (request: LeaseRequest) => boolean
+}
+
+/** What holds for all gates of a pool. */
+export interface Entrance {
+  /** What tells the pool from others. */
+  readonly pool: object
+  /** Why a request should wait no longer. */
+  readonly ended: (request: LeaseRequest) => GpuError | undefined
+}
+
+/**
+ * Takes a request past the gates, in order. The inner ones stay charged while it waits at an outer one, so no two requests
+ * wait for each other at gates alone. The caller who made the request refunds what is charged if this fails.
+ *
+ * @internal
+ */
+export const admit = (
+  request: LeaseRequest,
+  gates: ReadonlyArray<Gate>,
+  entrance: Entrance
+): Effect.Effect<void, GpuError> => {
+  const passed = gates.every((gate) => pass(request, gate))
+  return passed ? Exit.void : admitSlowly(request, gates, entrance)
+}
+
+/** What a reservation has made certain need not stand in line. */
+const pass = (request: LeaseRequest, gate: Gate): boolean =>
+  (gate.line.length === 0 || isCertain(request)) && gate.tryAdmit(request)
+
+const admitSlowly = Effect.fnUntraced(function*(
+  request: LeaseRequest,
+  gates: ReadonlyArray<Gate>,
+  { ended, pool }: Entrance
+): Effect.fn.Return<void, GpuError> {
+  const rungs = new Set<Rung>()
+  const inHandler = isWithin(yield* InHandler, pool)
+  for (const gate of gates) {
+    while (!gate.hasAdmitted(request)) {
+      const problem = ended(request)
+      if (problem !== undefined) return yield* problem
+      if (pass(request, gate) || (inHandler && gate.tryAdmit(request))) continue
+      const answer = gate.line.tryNow(request)
+      if (answer !== undefined) {
+        yield* answer
+        continue
+      }
+      yield* gate.lastResort.take({
+        request,
+        rungs,
+        missing: () => gate.missing(request),
+        refusal: undefined,
+        mayWait: () => gate.mayWait(request)
+      })
+    }
+  }
+})

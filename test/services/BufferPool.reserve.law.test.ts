@@ -1,0 +1,78 @@
+/**
+ * The law of reservations: programs that say beforehand what they need all end, as long as each need fits the limit,
+ * however they hold memory while they ask for more, and whatever is interrupted on the way.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { isConsistent, open } from "../support/hostPool.ts"
+import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
+
+interface Program {
+  readonly jobs: ReadonlyArray<ReadonlyArray<Step>>
+  /** Which jobs are interrupted, and after how many turns. */
+  readonly interruptions: ReadonlyArray<readonly [job: number, turn: number]>
+  /** Bytes of the limit that no job needs. */
+  readonly spare: number
+  /** Whether the device answers late. */
+  readonly late: boolean
+}
+
+const programs: fc.Arbitrary<Program> = fc.record({
+  jobs: fc.array(steps, { minLength: 1, maxLength: 8 }),
+  interruptions: fc.array(fc.tuple(fc.nat(7), fc.nat(12)), { maxLength: 3 }),
+  spare: fc.nat(20),
+  late: fc.boolean()
+})
+
+/** More turns than any of these programs can need. */
+const mostTurns = 2000
+
+const run = (program: Program) =>
+  Effect.gen(function*() {
+    const maxBytes = Math.max(1, ...program.jobs.map(peak)) + program.spare
+    const { closeHost, closePool, context, driverObjects, pool } = yield* open({
+      host: program.late ? { latency: "1 millis" } : {},
+      pool: { maxBytes, onExhausted: "wait", suspectAfter: "1 hour" }
+    })
+    const fibers = yield* Effect.forEach(program.jobs, (job) =>
+      Effect.forkDetach(Effect.provide(reserving(job), context)))
+    for (
+      let turn = 0;
+      turn < mostTurns && fibers.some((fiber) =>
+        fiber.pollUnsafe() === undefined
+      );
+      turn++
+    ) {
+      for (const [job, when] of program.interruptions) if (when === turn) fibers[job]?.interruptUnsafe()
+      yield* TestClock.adjust("1 millis")
+    }
+    assert(fibers.every((fiber) => fiber.pollUnsafe() !== undefined), "a job waits for ever")
+    const interrupted = new Set(program.interruptions.map(([job]) => job))
+    for (const [index, fiber] of fibers.entries()) {
+      const exit = yield* Fiber.await(fiber)
+      if (!interrupted.has(index)) deepStrictEqual(exit, Exit.void)
+    }
+    const stats = yield* pool.stats
+    isConsistent(stats, driverObjects)
+    const { activeBlocks, reservedBytes, setAsideBytes, waiters } = stats
+    deepStrictEqual({ activeBlocks, reservedBytes, setAsideBytes, waiters }, {
+      activeBlocks: 0,
+      reservedBytes: 0,
+      setAsideBytes: 0,
+      waiters: 0
+    })
+    assert.isAtMost(stats.peakManagedBytes, maxBytes)
+    yield* closePool
+    yield* closeHost
+    deepStrictEqual(driverObjects.live, 0)
+  }).pipe(Effect.provide(TestClock.layer()))
+
+describe("jobs with reservations", () => {
+  it("all end, and leave nothing behind", () =>
+    fc.assert(fc.asyncProperty(programs, (program) => Effect.runPromise(run(program))), { numRuns: 1000 }))
+})

@@ -1,0 +1,106 @@
+/**
+ * Random jobs that hold memory while they ask for more, each of which says beforehand how much it will need at most.
+ */
+import * as Effect from "effect/Effect"
+import * as fc from "fast-check"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+
+export type Step =
+  | { readonly kind: "take"; readonly size: number }
+  | { readonly kind: "lend"; readonly size: number; readonly inner: ReadonlyArray<Step> }
+  | { readonly kind: "giveBack" }
+  | { readonly kind: "pause" }
+  | { readonly kind: "together"; readonly sizes: ReadonlyArray<number> }
+  | { readonly kind: "reserve" | "budget" | "scope"; readonly inner: ReadonlyArray<Step> }
+  | { readonly kind: "fork"; readonly parts: ReadonlyArray<ReadonlyArray<Step>> }
+
+const size = fc.integer({ min: 0, max: 40 })
+
+export const steps: fc.Arbitrary<ReadonlyArray<Step>> =
+  fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }>((tie) => ({
+    steps: fc.array(tie("step"), { maxLength: 5, depthIdentifier: "job" }),
+    step: fc.oneof(
+      { depthIdentifier: "job", maxDepth: 3 },
+      fc.record({ kind: fc.constant("take" as const), size }),
+      fc.record({ kind: fc.constant("giveBack" as const) }),
+      fc.record({ kind: fc.constant("pause" as const) }),
+      fc.record({ kind: fc.constant("together" as const), sizes: fc.array(size, { maxLength: 3 }) }),
+      fc.record({ kind: fc.constant("lend" as const), size, inner: tie("steps") }),
+      fc.record({
+        kind: fc.constantFrom("reserve" as const, "budget" as const, "scope" as const),
+        inner: tie("steps")
+      }),
+      fc.record({ kind: fc.constant("fork" as const), parts: fc.array(tie("steps"), { minLength: 2, maxLength: 3 }) })
+    )
+  })).steps
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((all, one) => all + one, 0)
+
+/** The most bytes that the steps can hold at a time; what is given back on the way may not be by then. */
+export const peak = (all: ReadonlyArray<Step>): number =>
+  sum(all.map((step) => {
+    switch (step.kind) {
+      case "take":
+        return step.size
+      case "together":
+        return sum(step.sizes)
+      case "lend":
+        return step.size + peak(step.inner)
+      case "fork":
+        return sum(step.parts.map(peak))
+      case "reserve":
+      case "budget":
+      case "scope":
+        return peak(step.inner)
+      default:
+        return 0
+    }
+  }))
+
+type Run = Effect.Effect<void, GpuError, BufferPool.BufferPool>
+
+const run = (all: ReadonlyArray<Step>): Run =>
+  Effect.scoped(Effect.gen(function*() {
+    const mine: Array<PooledBuffer.PooledBuffer> = []
+    for (const step of all) {
+      switch (step.kind) {
+        case "take":
+          mine.push(yield* BufferPool.allocate(step.size))
+          break
+        case "giveBack": {
+          const lease = mine.shift()
+          if (lease !== undefined) yield* PooledBuffer.release(lease)
+          break
+        }
+        case "pause":
+          yield* Effect.yieldNow
+          break
+        case "together":
+          mine.push(...yield* BufferPool.allocateAll(step.sizes))
+          break
+        case "lend":
+          yield* BufferPool.use(step.size, () => run(step.inner))
+          break
+        case "reserve":
+          yield* BufferPool.reserve(run(step.inner), peak(step.inner))
+          break
+        case "budget":
+          yield* BufferPool.withBudget(run(step.inner), peak(step.inner))
+          break
+        case "scope":
+          yield* run(step.inner)
+          break
+        case "fork":
+          yield* Effect.forEach(step.parts, run, { concurrency: "unbounded", discard: true })
+          break
+      }
+    }
+  }))
+
+/** A job that holds nothing before all that it can need is certain. */
+export const reserving = (all: ReadonlyArray<Step>): Run => BufferPool.reserve(run(all), peak(all))
+
+/** The same job without a word beforehand: it holds memory and waits. */
+export const plain = run
