@@ -13,7 +13,7 @@ import type { Gate } from "./Admission.ts"
 import { LastResort } from "./LastResort.ts"
 import type { LeasePool } from "./LeasePool.ts"
 import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
-import { sum, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
+import { type Answer, passed, sum, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
 /** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
 export type Origin = "held" | "borrowed" | "driver"
@@ -166,6 +166,7 @@ export class Budget implements Gate {
       maxOvertakes: options.maxOvertakes,
       mayServe: ({ leastBytes }) => this.free >= leastBytes,
       serve: (waiter) => this.#serve(waiter),
+      given: ({ charge }) => charge!.has(this) ? passed : undefined,
       ended: options.ended
     })
     this.lastResort = new LastResort({
@@ -174,7 +175,6 @@ export class Budget implements Gate {
       returned: () => this.#returned,
       progress: () => this.#returned,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
-      ended: options.ended,
       over: options.over
     })
   }
@@ -272,9 +272,9 @@ export class Budget implements Gate {
     this.#lines.serve()
   }
 
-  #serve({ request }: Waiter): Exit.Exit<undefined> | undefined {
+  #serve({ request }: Waiter): Answer | undefined {
     drawMore(request)
-    return this.tryAdmit(request) ? Exit.succeed(undefined) : undefined
+    return this.tryAdmit(request) ? passed : undefined
   }
 
   #outOfMemory(

@@ -7,7 +7,6 @@
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
 import { Handlers, InHandler, isWithin, type Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -39,8 +38,6 @@ export interface LastResortOptions {
   /** The same without what went to others at once: how much of it a driver that refused may have now. */
   readonly progress: () => number
   readonly evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
-  /** Why nobody should wait for a lease any more. */
-  readonly ended: (request: LeaseRequest) => GpuError | undefined
   /** Done when the pool has closed or its device is lost. */
   readonly over: Deferred.Deferred<void>
 }
@@ -66,7 +63,7 @@ export class LastResort {
     { self: this },
     function*(exhausted: Exhausted): Effect.fn.Return<Outcome, GpuError> {
       const { refusal, request, rungs } = exhausted
-      const { ended, evidence, line, pool, returned } = this.#options
+      const { evidence, line, pool, returned } = this.#options
       const inHandler = isWithin(yield* InHandler, pool)
       let freed = !inHandler && request.declinedBy !== this
       while (freed && !this.handlers.isEmpty) {
@@ -77,7 +74,7 @@ export class LastResort {
         const before = returned()
         freed = yield* this.#askHandlers(exhausted, before)
         request.declinedBy = freed ? undefined : this
-        const answer = request.waiter?.take() ?? ended(request)
+        const answer = line.answerOf(request)
         if (answer !== undefined) return yield* answer
         if (freed && refusal !== undefined) {
           line.keepPlace(request)
@@ -106,8 +103,14 @@ export class LastResort {
 
   /** Something may have come back since it was looked at last, and then nothing else may be left to wait for. */
   #lastLook({ mayWait, refusal, request }: Exhausted): Answer | undefined {
-    if (refusal === undefined) return this.#options.line.tryNow(request)
-    return !mayWait() && refusal.seen !== this.#options.progress() ? tryAgain : undefined
+    const { line, progress } = this.#options
+    if (refusal === undefined) return line.tryNow(request)
+    const answer = line.answerOf(request)
+    if (answer !== undefined) return answer
+    if (mayWait() || refusal.seen === progress()) return undefined
+    // While it tries for itself, it is not to be served in line.
+    line.keepPlace(request)
+    return tryAgain
   }
 
   /** Whether they freed something, as far as that can be believed. */
@@ -140,10 +143,7 @@ export class LastResort {
 
   #timedOut(request: LeaseRequest, rungs: ReadonlySet<Rung>): Answer {
     // It may have been served in the meantime and not know yet.
-    const answer = request.waiter?.take()
-    if (answer !== undefined) return answer
-    if (request.granted !== undefined) return Exit.succeed(request.granted)
-    return request.reserved > 0 ? tryAgain : this.#tooLate(request, rungs)
+    return this.#options.line.answerOf(request) ?? this.#tooLate(request, rungs)
   }
 
   #tooLate(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<never, GpuError> {

@@ -120,6 +120,7 @@ export class MemoryPool implements Gate {
       maxOvertakes: settings.maxOvertakes,
       mayServe: (line) => Serving.mayServe(this, line),
       serve: (waiter) => Serving.serve(this, waiter),
+      given: Serving.given,
       ended: (request) => this.problem(request),
       onFilled: (filled) => this.#queueing(filled)
     })
@@ -137,7 +138,6 @@ export class MemoryPool implements Gate {
       returned: () => this.#returnedSoFar,
       progress: () => this.progress,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
-      ended: (request) => this.problem(request),
       over: this.#over
     })
     this.trimming = idle === undefined && maxHeldBytes === Infinity ? undefined : new Trimming(this, run)

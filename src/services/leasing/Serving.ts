@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import type { SetAside } from "./SetAside.ts"
-import { type Answer, Reservation, tryAgain, type Waiter, type WaitLine } from "./WaitLine.ts"
+import { type Answer, passed, Reservation, tryAgain, type Waiter, type WaitLine } from "./WaitLine.ts"
 
 /**
  * Whether anybody could be served. Cheap, since it is asked at every release while somebody waits.
@@ -22,6 +22,14 @@ export const mayServe = (pool: MemoryPool, { isRefused, leastBytes, length, tryi
   if (core.heldBytes >= leastBytes) return true
   return (!isRefused || trying === 0) && core.deficit(leastBytes) <= core.heldBytes
 }
+
+/**
+ * What a request was given in line. With bytes that are reserved for it, it goes on by itself.
+ *
+ * @internal
+ */
+export const given = ({ granted, reserved }: LeaseRequest): Answer | undefined =>
+  granted !== undefined ? Exit.succeed(granted) : reserved > 0 ? tryAgain : undefined
 
 /**
  * Serves one waiter, if that can be.
@@ -47,7 +55,7 @@ const retry = (pool: MemoryPool, { refused, request, seen }: Waiter): Answer | u
 /** One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do. */
 const serveReservation = (pool: MemoryPool, waiter: Waiter, asks: SetAside): Answer | undefined => {
   if (asks.isOpen) return waiter.line.trying > 0 ? undefined : retry(pool, waiter)
-  return pool.tryAdmit(waiter.request) ? Exit.succeed(undefined) : undefined
+  return pool.tryAdmit(waiter.request) ? passed : undefined
 }
 
 /** Bytes for the request alone, through the asynchronous evictions and the driver's call. */

@@ -5,12 +5,11 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import * as Exit from "effect/Exit"
 import type { Gate } from "./Admission.ts"
 import { LastResort, type LastResortOptions } from "./LastResort.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { SetAside } from "./SetAside.ts"
-import { WaitLine, type WaitLineOptions, type WaitLines } from "./WaitLine.ts"
+import { passed, WaitLine, type WaitLineOptions, type WaitLines } from "./WaitLine.ts"
 
 /** @internal */
 export interface TurnsOptions
@@ -40,7 +39,8 @@ export class Turns implements Gate {
       ...options,
       maxOvertakes: 0,
       mayServe: () => this.#isFree,
-      serve: ({ request }) => this.tryAdmit(request) ? Exit.succeed(undefined) : undefined,
+      serve: ({ request }) => this.tryAdmit(request) ? passed : undefined,
+      given: (request) => this.hasAdmitted(request) ? passed : undefined,
       countedBytes: () => this.#isFree ? 0 : 1,
       bytesOf: ({ reservations }) => Array.from(reservations).some((one) => one === this.#running) ? 1 : 0,
       bytesOfRequests: () => 0

@@ -51,6 +51,13 @@ export type Answer = Effect.Effect<Outcome, GpuError>
 export const tryAgain: Answer = Exit.succeed(undefined)
 
 /**
+ * The answer to a waiter that is past a gate: it is charged, or its reservation or its turn has begun.
+ *
+ * @internal
+ */
+export const passed: Answer = Exit.succeed(undefined)
+
+/**
  * One waiting request.
  *
  * @internal
@@ -200,6 +207,8 @@ export interface WaitLineOptions {
   readonly mayServe: (line: WaitLine) => boolean
   /** Serves one waiter if its turn can be now. */
   readonly serve: (waiter: Waiter) => Answer | undefined
+  /** What a request has been given, whether or not its fiber has heard of it: it must not be served again. */
+  readonly given: (request: LeaseRequest) => Answer | undefined
   /** Why nobody should wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => GpuError | undefined
   /** Bytes that may come back to those in line: leased, reserved, set aside or charged. */
@@ -245,11 +254,19 @@ export class WaitLine {
     })
   }
 
+  /**
+   * What a request that may have stood in line was told or given meanwhile, or why it should wait no longer. Who acts on
+   * the answer `undefined` does so in the same step.
+   */
+  answerOf(request: LeaseRequest): Answer | undefined {
+    return request.waiter?.take() ?? this.#options.given(request) ?? this.#options.ended(request)
+  }
+
   /** Takes a place in line, unless the request is served in this very step, past others where that may be. */
   enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer | undefined {
-    // Whoever ends the waiting tells those in line; it may have come just before this step.
-    const problem = this.#options.ended(request)
-    if (problem !== undefined) return problem
+    // It may have been served, or its waiting ended, since it was looked at last.
+    const answer = this.answerOf(request)
+    if (answer !== undefined) return answer
     const waiter = this.#place(request, refusal)
     this.serve()
     return waiter.take()

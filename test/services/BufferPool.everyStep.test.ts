@@ -1,0 +1,129 @@
+/**
+ * Another fiber gives memory back at every step of a request that finds none: it is served once, and nothing of it stays
+ * behind.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scheduler from "effect/Scheduler"
+import * as Scope from "effect/Scope"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import type * as BufferPool from "../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { isConsistent, nextTurn, open, type OpenOptions, ParkAt } from "../support/hostPool.ts"
+
+/** What another gives back at once: room for two such requests, under the limit or in held blocks. */
+const returns: ReadonlyArray<ReadonlyArray<number>> = [[60], [50, 50]]
+
+interface Shortage {
+  readonly options: OpenOptions
+  /** The limit of the budget that everything is leased under. */
+  readonly budget?: number
+}
+
+const shortages: Readonly<Record<string, Shortage>> = {
+  "of the byte limit": { options: { pool: { maxBytes: 100 } } },
+  "of the driver's memory": { options: { host: { capacityBytes: 100 } } },
+  "of the driver's memory, which comes back late": { options: { host: { capacityBytes: 100, lateFree: true } } },
+  "of a budget": { options: {}, budget: 100 },
+  "of a budget and the byte limit": { options: { pool: { maxBytes: 100 } }, budget: 100 }
+}
+
+const patiences: Readonly<Record<string, BufferPool.PoolAllocateOptions>> = {
+  "waits": { onExhausted: "wait" },
+  "waits for an hour at most": { waitAtMost: "1 hour" },
+  "fails": { onExhausted: "fail" }
+}
+
+/** What the handlers say, one after the other; each takes a turn of the event loop. */
+const answers: Readonly<Record<string, ReadonlyArray<boolean>>> = {
+  "no handler": [],
+  "a handler that declines": [false],
+  "a handler that says true and frees nothing": [true],
+  "two handlers that decline": [false, false]
+}
+
+const until = Effect.fnUntraced(function*(what: string, condition: () => boolean) {
+  for (let turns = 0; !condition(); turns++) {
+    assert.isBelow(turns, 1000, what)
+    yield* nextTurn
+  }
+})
+
+const requests = {
+  allocate: (pool: BufferPool.BufferPool["Service"], options: BufferPool.PoolAllocateOptions) =>
+    pool.allocate(50, options),
+  use: (pool: BufferPool.BufferPool["Service"], options: BufferPool.PoolAllocateOptions) =>
+    pool.use(50, () => Effect.yieldNow, options)
+}
+
+interface Case {
+  readonly shortage: Shortage
+  readonly patience: BufferPool.PoolAllocateOptions
+  readonly handlers: ReadonlyArray<boolean>
+  readonly request: (typeof requests)[keyof typeof requests]
+  readonly sizes: ReadonlyArray<number>
+}
+
+/** The leases of another come back before the k-th operation of the request. False when it has no k-th operation. */
+const releasedAt = Effect.fnUntraced(function*({ handlers, patience, request, shortage, sizes }: Case, k: number) {
+  const opened = yield* open(shortage.options)
+  const [mine, others] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
+  const pool = shortage.budget === undefined ? opened.pool : yield* opened.pool.budget(shortage.budget)
+  const leases = yield* Effect.forEach(sizes, (size) => Scope.provide(pool.allocate(size), others))
+  for (const said of handlers) {
+    yield* Scope.provide(pool.onOutOfMemory(() => Effect.as(Effect.yieldNow, said)), others)
+  }
+  const scheduler = new ParkAt(k)
+  const context = opened.context.pipe(Context.add(Scope.Scope, mine), Context.add(Scheduler.Scheduler, scheduler))
+  const job: Effect.Effect<unknown, GpuError, Scope.Scope> = request(pool, patience)
+  const fiber = Effect.runForkWith(context)(job)
+  const waits = () => Effect.runSync(pool.stats).waiters > 0
+  yield* until("stops, waits or ends", () => scheduler.reached || fiber.pollUnsafe() !== undefined || waits())
+  if (!scheduler.reached) yield* Effect.replicateEffect(nextTurn, 5, { discard: true })
+  const { reached } = scheduler
+  yield* Effect.forEach(leases, PooledBuffer.release)
+  yield* nextTurn
+  scheduler.resume()
+  yield* until("is answered", () => fiber.pollUnsafe() !== undefined)
+  const exit = fiber.pollUnsafe()!
+  if (patience.onExhausted !== "fail") assert.isTrue(Exit.isSuccess(exit), String(exit))
+
+  yield* Scope.close(mine, Exit.void)
+  yield* Scope.close(others, Exit.void)
+  const { activeBlocks, activeBytes, reservedBytes, waiters } = yield* opened.pool.stats
+  deepStrictEqual({ activeBlocks, activeBytes, reservedBytes, waiters }, {
+    activeBlocks: 0,
+    activeBytes: 0,
+    reservedBytes: 0,
+    waiters: 0
+  })
+  const charged = yield* pool.stats
+  deepStrictEqual([charged.activeBlocks, charged.reservedBytes, charged.waiters], [0, 0, 0])
+  isConsistent(yield* opened.pool.stats, opened.driverObjects)
+  yield* opened.closePool
+  yield* opened.closeHost
+  strictEqual(opened.driverObjects.live, 0)
+  return reached
+})
+
+describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
+  describe.each(Object.entries(patiences))("and %s", (_patience, patience) => {
+    describe.each(Object.entries(answers))("where there is %s", (_handlers, handlers) => {
+      it.live.each(Object.entries(requests))(
+        "is served once, and leaves nothing behind, whenever another gives back: %s",
+        ([_name, request]) =>
+          Effect.gen(function*() {
+            for (const sizes of returns) {
+              let k = 0
+              while (yield* releasedAt({ shortage, patience, handlers, request, sizes }, k)) k++
+              assert.isAtLeast(k, 2)
+              assert.isBelow(k, 1000)
+            }
+          })
+      )
+    })
+  })
+})
