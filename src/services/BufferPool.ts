@@ -691,7 +691,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
  * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
  * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
- * is served in its turn; `false` asks the next one. A failure or a defect of a handler is the request's, and whatever ends
+ * is served in its turn; `false`, or that nothing came back but what handlers took themselves, asks the next one. A failure or a defect of a handler is the request's, and whatever ends
  * the request interrupts the handler: put what must not be cut in two into `Effect.uninterruptible`.
  *
  * Under a budget the handler is asked when that budget is exhausted.

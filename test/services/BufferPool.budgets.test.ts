@@ -633,6 +633,25 @@ describe("under a budget", () => {
       deepStrictEqual(asked.splice(0), ["pool 30 10"])
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 190 } }))))
 
+  it.effect("the rungs of an error are those of the budget that is exhausted, in their order", () =>
+    Effect.gen(function*() {
+      const clients = new Clients()
+      const outer = yield* budget(100)
+      const inner = yield* outer.budget(60)
+      yield* outer.onOutOfMemory(() => Effect.succeed(false))
+      yield* outer.allocate(40)
+      const lease = yield* inner.allocate(60)
+      yield* within(outer, clients.ask("first", 60))
+      yield* within(inner, clients.ask("second", 50, { waitAtMost: "2 seconds" }))
+      yield* PooledBuffer.release(lease)
+      yield* TestClock.adjust("2 seconds")
+      yield* quiet
+      deepStrictEqual(clients.log(), ["first", "second: OutOfMemory"])
+      const reason = yield* clients.reason("second")
+      assert(reason._tag === "OutOfMemory")
+      deepStrictEqual([reason.limit, reason.rungs, reason.waitedMillis], [100, ["handlers", "wait"], 2000])
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
   it.effect("a handler that frees its leases lets the request in", () =>
     Effect.gen(function*() {
       const cache = yield* Effect.forEach([30, 30, 30], (size) => BufferPool.allocate(size))

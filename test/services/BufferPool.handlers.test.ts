@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -437,6 +438,109 @@ describe("what a handler asks of the pool itself", () => {
       yield* hasStats({ waiters: 1 })
       yield* clients.release("a")
       deepStrictEqual(clients.log(), ["a", "b"])
+    }).pipe(Effect.scoped, Effect.provide(limited(100))))
+})
+
+describe("a handler that says true, and whose own leases are all that comes back", () => {
+  const scratch = Effect.fnUntraced(function*() {
+    const pool = yield* BufferPool.BufferPool
+    return yield* register(() => Effect.as(pool.use(10, () => Effect.void), true))
+  })
+  const within = { ...patient, waitAtMost: "1 second" } as const
+
+  it.effect.each([undefined, within])(
+    "is asked once where the byte limit is short: %j",
+    (options) =>
+      Effect.gen(function*() {
+        yield* BufferPool.allocate(60)
+        const asked = yield* scratch()
+        const fiber = yield* Effect.forkChild(outOfMemoryOf(BufferPool.allocate(50, options)))
+        yield* TestClock.adjust("1 second")
+        const { waitedMillis } = yield* Fiber.join(fiber)
+        deepStrictEqual([asked.length, waitedMillis], [1, options && 1000])
+        yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      }).pipe(Effect.scoped, Effect.provide(limited(100)))
+  )
+
+  it.effect.each([undefined, within])("is asked once where a budget is short: %j", (options) =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(60)
+      const asked = yield* scratch()
+      const fiber = yield* Effect.forkChild(outOfMemoryOf(BufferPool.allocate(50, options)))
+      yield* TestClock.adjust("1 second")
+      const { waitedMillis } = yield* Fiber.join(fiber)
+      deepStrictEqual([asked.length, waitedMillis], [1, options && 1000])
+      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+    }).pipe(BufferPool.withBudget(100), Effect.scoped, Effect.provide(layer())))
+
+  it.effect.each([undefined, within])(
+    "is believed 16 times where it is the driver that is short: %j",
+    (options) =>
+      Effect.gen(function*() {
+        yield* BufferPool.allocate(60)
+        const asked = yield* scratch()
+        const fiber = yield* Effect.forkChild(outOfMemoryOf(BufferPool.allocate(50, options)))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(fiber)
+        strictEqual(asked.length, 17)
+        yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      }).pipe(Effect.scoped, Effect.provide(layer({ host: { capacityBytes: 100 } })))
+  )
+
+  it.effect("is of no help either if it keeps them", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(60)
+      const pool = yield* BufferPool.BufferPool
+      const scope = yield* Effect.scope
+      const asked = yield* register(() => Effect.as(Scope.provide(pool.allocate(5), scope), true))
+      yield* outOfMemoryOf(BufferPool.allocate(50))
+      strictEqual(asked.length, 1)
+    }).pipe(Effect.scoped, Effect.provide(limited(100))))
+
+  it.effect("does not keep the next one from being asked", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(60)
+      const { dropOne } = yield* cacheOf([40])
+      const first = yield* scratch()
+      const second = yield* register(dropOne)
+      yield* BufferPool.allocate(40)
+      deepStrictEqual([first.length, second.length], [1, 1])
+    }).pipe(Effect.scoped, Effect.provide(limited(110))))
+
+  it.effect("is asked no more often than others are served meanwhile", () =>
+    Effect.gen(function*() {
+      const clients = new Clients()
+      yield* clients.askAll({ a: 60, b: 30 })
+      const asked = yield* scratch()
+      const turns = Array.from({ length: 40 }, (_, i) => `${i}`)
+      yield* clients.ask("large", 90, { waitAtMost: "1 hour" })
+      for (const name of turns) yield* clients.ask(name, 1)
+      // Each passes the large one at most, whose handlers are asked for it as well.
+      assert.isAtMost(asked.length, 2 * turns.length + 1)
+      yield* clients.release("a", "b", ...turns.slice(0, 16))
+      assert.include(clients.log(), "large")
+    }).pipe(Effect.scoped, Effect.provide(limited(100))))
+})
+
+describe("what handlers take of the time that a request may wait", () => {
+  it.effect("is not exceeded by handlers that answer in the step in which they are asked", () =>
+    Effect.gen(function*() {
+      let now = 0
+      const clock: Clock.Clock = {
+        ...(yield* Clock.Clock),
+        currentTimeMillisUnsafe: () => now,
+        currentTimeMillis: Effect.sync(() => now)
+      }
+      const { cache, dropOne } = yield* cacheOf(Array.from({ length: 10 }, () => 10))
+      const asked = yield* register((need) => {
+        now += 300
+        return dropOne(need)
+      })
+      const error = yield* outOfMemoryOf(BufferPool.allocate(100, { waitAtMost: "1 second" })).pipe(
+        Effect.provideService(Clock.Clock, clock)
+      )
+      deepStrictEqual([error.waitedMillis, asked.length, cache.length], [1200, 4, 6])
+      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 })
 

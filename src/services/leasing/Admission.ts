@@ -58,13 +58,13 @@ const admitSlowly = Effect.fnUntraced(function*(
   gates: ReadonlyArray<Gate>,
   { ended, pool }: Entrance
 ): Effect.fn.Return<void, GpuError> {
-  const rungs = new Set<Rung>()
-  const inHandler = isWithin(yield* InHandler, pool)
+  request.inHandler = isWithin(yield* InHandler, pool)
   for (const gate of gates) {
+    const rungs = new Set<Rung>()
     while (!gate.hasAdmitted(request)) {
       const problem = ended(request)
       if (problem !== undefined) return yield* problem
-      if (pass(request, gate) || (inHandler && gate.tryAdmit(request))) continue
+      if (pass(request, gate) || (request.inHandler && gate.tryAdmit(request))) continue
       const answer = gate.line.tryNow(request)
       if (answer !== undefined) {
         yield* answer

@@ -5,7 +5,6 @@
  * @internal
  */
 import type * as Deferred from "effect/Deferred"
-import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
@@ -82,9 +81,9 @@ export class Charge {
   }
 
   /** From now on it is the lease that is charged, with the block that it got. */
-  settle(size: number, capacity: number, from: Origin): void {
+  settle(request: LeaseRequest, capacity: number, from: Origin): void {
     this.resize(capacity)
-    for (const budget of this.#charged) budget.granted(size, capacity, from)
+    for (const budget of this.#charged) budget.granted(request, capacity, from)
     this.settled()
   }
 
@@ -130,6 +129,8 @@ export class Budget implements Gate {
   setAsideBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
+  /** Leases that handlers took while others waited. */
+  #toHandlers = 0
   readonly #lines: WaitLines
   readonly #leases: LeasePool
   readonly #counters = {
@@ -172,8 +173,8 @@ export class Budget implements Gate {
     this.lastResort = new LastResort({
       pool: options.lines,
       line: this.line,
-      returned: () => this.#returned,
-      progress: () => this.#returned,
+      room: () => this.limit - this.#counters.managedBytes - this.setAsideBytes,
+      served: () => this.#counters.hits + this.#counters.misses - this.#toHandlers,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
       over: options.over
     })
@@ -193,8 +194,9 @@ export class Budget implements Gate {
     this.chargedBytes += bytes
   }
 
-  granted(size: number, capacity: number, from: Origin): void {
+  granted({ inHandler, size }: LeaseRequest, capacity: number, from: Origin): void {
     const counters = this.#counters
+    if (inHandler) this.#toHandlers++
     counters.activeBlocks++
     counters.activeBytes += size
     counters.managedBytes += capacity

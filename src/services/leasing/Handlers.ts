@@ -1,6 +1,6 @@
 /**
  * What a program offers to do when memory has run out: drop a cache, spill. Handlers are asked in the order of their
- * registration until one says that it freed something.
+ * registration until one has freed something.
  *
  * @internal
  */
@@ -91,7 +91,7 @@ export class Handlers {
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
   /** What tells the pool from others. */
   readonly #pool: object
-  /** How often they said that they had freed something. */
+  /** How often they freed something. */
   #freed = 0
 
   constructor(pool: object) {
@@ -111,14 +111,16 @@ export class Handlers {
   }
 
   /**
-   * Whether memory may be had now. They work for one request at a time; what they free for one is reason enough for
-   * those who waited for their turn to look again first.
+   * Whether memory may be had now: one of them says so, and `came` agrees. They work for one request at a time; what they
+   * free for one is reason enough for those who waited for their turn to look again first.
    */
-  run(need: Need): Effect.Effect<boolean, GpuError> {
+  run(need: Need, came: () => boolean): Effect.Effect<boolean, GpuError> {
     return Effect.suspend(() => {
       const before = this.#freed
       return this.#oneAtATime.withPermit(
-        Effect.suspend(() => this.#freed === before ? this.#asRun(this.#askAll(need)) : Exit.succeed(true))
+        Effect.suspend(() =>
+          this.#freed !== before && came() ? Exit.succeed(true) : this.#asRun(this.#askAll(need, came))
+        )
       )
     })
   }
@@ -133,15 +135,18 @@ export class Handlers {
     })
   }
 
-  readonly #askAll = Effect.fnUntraced({ self: this }, function*(need: Need): Effect.fn.Return<boolean, GpuError> {
-    // One that is registered meanwhile is asked the next time.
-    const handlers = Array.from(this.#handlers)
-    for (const { handler } of handlers) {
-      if (yield* handler(need)) {
-        this.#freed++
-        return true
+  readonly #askAll = Effect.fnUntraced(
+    { self: this },
+    function*(need: Need, came: () => boolean): Effect.fn.Return<boolean, GpuError> {
+      // One that is registered meanwhile is asked the next time.
+      const handlers = Array.from(this.#handlers)
+      for (const { handler } of handlers) {
+        if ((yield* handler(need)) && came()) {
+          this.#freed++
+          return true
+        }
       }
+      return false
     }
-    return false
-  })
+  )
 }

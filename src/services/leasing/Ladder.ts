@@ -122,11 +122,12 @@ class Climb {
   /** Handlers, then waiting: what the request was given, or `undefined` to begin again at the bin. */
   lastResort(): Effect.Effect<Outcome, GpuError> {
     const { pool, request } = this
+    const seen = pool.progress
     return pool.lastResort.take({
       request,
       rungs: this.rungs,
       missing: () => this.refused ? 0 : pool.missing(request),
-      refusal: this.#refusedAt === pool.progress ? { seen: pool.progress } : undefined,
+      refusal: this.#refusedAt === seen ? { seen, isPast: () => pool.progress !== seen } : undefined,
       mayWait: () => pool.mayWait(request)
     })
   }

@@ -7,14 +7,18 @@
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
 import { Handlers, InHandler, isWithin, type Need } from "./Handlers.ts"
+import { Help, type Shortage } from "./Help.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, type Outcome, tryAgain, type WaitLine } from "./WaitLine.ts"
 
 /** What the driver said to a request, and how much the pool had got back by then. */
 export interface Refusal {
   readonly seen: number
+  /** Whether it has got more back since. */
+  readonly isPast: () => boolean
 }
 
 /** @internal */
@@ -29,24 +33,14 @@ export interface Exhausted {
 }
 
 /** @internal */
-export interface LastResortOptions {
+export interface LastResortOptions extends Shortage {
   /** What tells the pool from others. */
   readonly pool: object
   readonly line: WaitLine
-  /** Grows with everything that comes back, and changes with the limit. */
-  readonly returned: () => number
-  /** The same without what went to others at once: how much of it a driver that refused may have now. */
-  readonly progress: () => number
   readonly evidence: (request: LeaseRequest, rungs: ReadonlySet<Rung>, waitedMillis?: number) => GpuError
   /** Done when the pool has closed or its device is lost. */
   readonly over: Deferred.Deferred<void>
 }
-
-/**
- * How often a request believes handlers that say they have freed something when nothing came back to the pool. They may
- * have freed memory of the driver that is none of the pool's; and one that always says so must not keep it for ever.
- */
-const mostBelieved = 16
 
 /** @internal */
 export class LastResort {
@@ -63,19 +57,21 @@ export class LastResort {
     { self: this },
     function*(exhausted: Exhausted): Effect.fn.Return<Outcome, GpuError> {
       const { refusal, request, rungs } = exhausted
-      const { evidence, line, pool, returned } = this.#options
+      const { evidence, line, pool } = this.#options
       const inHandler = isWithin(yield* InHandler, pool)
-      let freed = !inHandler && request.declinedBy !== this
-      while (freed && !this.handlers.isEmpty) {
+      while (!this.handlers.isEmpty) {
+        const known = request.help?.shortage === this.#options ? request.help : undefined
+        if (inHandler || known?.declined === true) break
         rungs.add("handlers")
         // In line meanwhile, or whoever comes by would take what they free for it.
         const served = line.enter(request, refusal)
         if (served !== undefined) return yield* served
-        const before = returned()
-        freed = yield* this.#askHandlers(exhausted, before)
-        request.declinedBy = freed ? undefined : this
+        const help = request.help = known ?? new Help(this.#options)
+        const freed = yield* this.#askHandlers(exhausted, help)
+        help.declined = freed !== true
         const answer = line.answerOf(request)
         if (answer !== undefined) return yield* answer
+        if (freed === "too late") return yield* this.#tooLate(request, rungs.add("wait"))
         if (freed && refusal !== undefined) {
           line.keepPlace(request)
           return undefined
@@ -98,46 +94,43 @@ export class LastResort {
     const waiting = this.#options.line.wait(request, refusal)
     return request.patience.waitAtMost === Infinity
       ? waiting
-      : this.#limited(waiting, request, () => this.#timedOut(request, rungs))
+      : this.#limited(() => waiting, request, () => this.#timedOut(request, rungs))
   }
 
   /** Something may have come back since it was looked at last, and then nothing else may be left to wait for. */
   #lastLook({ mayWait, refusal, request }: Exhausted): Answer | undefined {
-    const { line, progress } = this.#options
+    const { line } = this.#options
     if (refusal === undefined) return line.tryNow(request)
     const answer = line.answerOf(request)
     if (answer !== undefined) return answer
-    if (mayWait() || refusal.seen === progress()) return undefined
+    if (mayWait() || !refusal.isPast()) return undefined
     // While it tries for itself, it is not to be served in line.
     line.keepPlace(request)
     return tryAgain
   }
 
-  /** Whether they freed something, as far as that can be believed. */
-  #askHandlers(exhausted: Exhausted, before: number): Effect.Effect<boolean, GpuError> {
-    const { over, returned } = this.#options
-    const { refusal, request, rungs } = exhausted
-    const { onExhausted, waitAtMost } = request.patience
+  /** Whether they freed something, as far as that can be believed. What they take counts as waiting. */
+  #askHandlers(exhausted: Exhausted, help: Help): Effect.Effect<boolean | "too late", GpuError> {
+    const { refusal, request } = exhausted
+    const run = this.handlers.run(needOf(exhausted), () => help.came(refusal !== undefined))
     // A handler that never ends must not outlive the pool.
-    const asked = Effect.raceFirst(this.handlers.run(needOf(exhausted)), Effect.as(Deferred.await(over), false))
-    const freed = onExhausted === "fail" || waitAtMost === Infinity
-      ? asked
-      : this.#limited(asked, request, () => this.#tooLate(request, rungs.add("wait")))
-    return Effect.map(
-      freed,
-      (said) => said && (returned() !== before || (refusal !== undefined && request.believed++ < mostBelieved))
-    )
+    const asked = Effect.raceFirst(run, Effect.as(Deferred.await(this.#options.over), false))
+    if (request.patience.onExhausted === "fail" || request.patience.waitAtMost === Infinity) return asked
+    const tooLate = Exit.succeed("too late" as const)
+    // Those that answer at once would win against a timeout that is over already.
+    return this.#limited<boolean | "too late">((left) => left < 0 ? tooLate : asked, request, () => tooLate)
   }
 
+  /** Gives an effect what is left of the time that the request may wait, in milliseconds; negative when that is over. */
   #limited<A>(
-    effect: Effect.Effect<A, GpuError>,
+    effect: (left: number) => Effect.Effect<A, GpuError>,
     request: LeaseRequest,
     orElse: () => Effect.Effect<A, GpuError>
   ): Effect.Effect<A, GpuError> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       request.waitingSince ??= now
-      const waited = now - request.waitingSince
-      return Effect.timeoutOrElse(effect, { duration: Math.max(0, request.patience.waitAtMost - waited), orElse })
+      const left = request.patience.waitAtMost - (now - request.waitingSince)
+      return Effect.timeoutOrElse(effect(left), { duration: Math.max(0, left), orElse })
     })
   }
 

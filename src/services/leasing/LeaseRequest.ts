@@ -8,7 +8,7 @@ import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget, Charge } from "./Budget.ts"
-import type { LastResort } from "./LastResort.ts"
+import type { Help } from "./Help.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter } from "./WaitLine.ts"
@@ -69,10 +69,10 @@ export interface LeaseRequest {
   waiter: Waiter | undefined
   /** The time at which it began to wait, in milliseconds, when its patience has an end. */
   waitingSince: number | undefined
-  /** Whose handlers were of no help: what they do on the way, in leases of their own, is no reason to ask them again. */
-  declinedBy: LastResort | undefined
-  /** How often it believed handlers that nothing came back from. */
-  believed: number
+  /** What the handlers that it asked last have done for it. */
+  help: Help | undefined
+  /** A handler asks for a lease of its own while others wait. */
+  inHandler: boolean
   /** Bytes of the pool that are reserved for it, until the driver is asked. */
   reserved: number
   /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */

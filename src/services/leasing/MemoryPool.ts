@@ -77,6 +77,8 @@ export class MemoryPool implements Gate {
   #givenUp = 0
   /** Blocks that went from one lease to the next in one step. */
   #handedOver = 0
+  /** Leases that handlers took while others waited. */
+  #toHandlers = 0
 
   constructor(
     settings: PoolSettings,
@@ -135,8 +137,8 @@ export class MemoryPool implements Gate {
     this.lastResort = new LastResort({
       pool: this.lines,
       line: this.line,
-      returned: () => this.#returnedSoFar,
-      progress: () => this.progress,
+      room: () => this.#free + this.core.reservedBytes,
+      served: () => this.core.hits + this.core.misses - this.#toHandlers,
       evidence: (...evidence) => this.#outOfMemory(...evidence),
       over: this.#over
     })
@@ -339,9 +341,10 @@ export class MemoryPool implements Gate {
       : this.leases.grantOn(account, list, block, size, usage, label)
     if (block === this.#returning) this.#handedOver++
     if (list.scope === undefined) lease.borrowerId = request.fiberId
+    if (request.inHandler) this.#toHandlers++
     request.granted = lease
     request.collect?.push(lease)
-    charge?.settle(size, block.capacity, from)
+    charge?.settle(request, block.capacity, from)
     waiter?.line.served(waiter)
     CallSite.note(lease, request.callSite)
     return Exit.succeed(lease)
@@ -502,7 +505,8 @@ export class MemoryPool implements Gate {
   #leaseInTurn(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
     return Effect.withFiber((fiber) => {
       // It asks for the one that waits for it.
-      if (isWithin(fiber.getRef(InHandler), this.lines)) return this.#leaseAtOnce(request)
+      request.inHandler = isWithin(fiber.getRef(InHandler), this.lines)
+      if (request.inHandler) return this.#leaseAtOnce(request)
       const waits = request.patience.onExhausted === "wait" && this.lastResort.handlers.isEmpty
       const given: Effect.Effect<Outcome | "exhausted", GpuError> = waits
         ? this.lastResort.wait(request, this.#inTurn, undefined)

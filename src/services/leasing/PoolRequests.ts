@@ -292,8 +292,8 @@ export class PoolRequests {
       isOver: false,
       waiter: undefined,
       waitingSince: undefined,
-      declinedBy: undefined,
-      believed: 0,
+      help: undefined,
+      inHandler: false,
       reserved: 0,
       granted: undefined
     }
@@ -415,11 +415,12 @@ export class PoolRequests {
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
         // What others gave back meanwhile may do.
         if (core.releases - own > before) continue
+        const seen = memory.progress
         yield* memory.lastResort.take({
           request,
           rungs,
           missing: () => 0,
-          refusal: { seen: memory.progress },
+          refusal: { seen, isPast: () => memory.progress !== seen },
           mayWait: () => memory.mayWait(request)
         })
       }

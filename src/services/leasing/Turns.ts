@@ -49,7 +49,8 @@ export class Turns implements Gate {
       ...options,
       pool: options.lines,
       line: this.line,
-      progress: options.returned
+      room: () => 0,
+      served: () => 0
     })
   }
 
