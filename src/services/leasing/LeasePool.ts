@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { BufferReleased, GpuError, Holder } from "../../domain/GpuError.ts"
+import { Largest } from "../../domain/Largest.ts"
 import type { PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import type { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
@@ -169,18 +170,12 @@ export class LeasePool {
 
   /** The largest live leases, for the evidence of an out-of-memory error; under a budget, those charged to it. */
   largestHolders(count: number, budget?: Budget): ReadonlyArray<Holder> {
-    const largest: Array<PooledBuffer> = []
-    for (const list of this.#openLists()) {
-      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
-        const least = largest[count - 1]
-        if (budget !== undefined && !lease.account?.budget?.chain.includes(budget)) continue
-        if (lease.block === undefined || (least !== undefined && least.size >= lease.size)) continue
-        largest.push(lease)
-        largest.sort((a, b) => b.size - a.size)
-        largest.length = Math.min(largest.length, count)
-      }
+    // A lease of zero bytes holds nothing.
+    const largest = new Largest<PooledBuffer>(count, ({ size }) => size)
+    for (const lease of this.live()) {
+      if (budget === undefined || lease.account?.budget?.chain.includes(budget)) largest.add(lease)
     }
-    return largest.map((lease) => {
+    return largest.sorted().map((lease) => {
       const { capacity, label, sequence, size } = lease
       const callSite = CallSite.of(lease)
       const holder = { label, size, capacity, age: this.#sequence - sequence - 1 }

@@ -1,0 +1,34 @@
+/**
+ * The largest of many, looked at one after the other: in time that grows with their number, however many are wanted.
+ *
+ * @internal
+ */
+
+/** @internal */
+export class Largest<A> {
+  readonly #count: number
+  readonly #sizeOf: (element: A) => number
+  /** Sorted when there are twice as many as are wanted; at every element that would cost a sort each. */
+  #kept: Array<A> = []
+  /** Only what is larger can be among the largest. */
+  #least: number
+
+  constructor(count: number, sizeOf: (element: A) => number) {
+    this.#count = count
+    this.#sizeOf = sizeOf
+    this.#least = count > 0 ? 0 : Infinity
+  }
+
+  /** Of elements of one size those are kept that come first, and one of size 0 is none. */
+  add(element: A): void {
+    if (this.#sizeOf(element) <= this.#least) return
+    if (this.#kept.push(element) < 2 * this.#count) return
+    this.#kept = this.sorted()
+    this.#least = this.#sizeOf(this.#kept.at(-1)!)
+  }
+
+  /** The largest first. */
+  sorted(): Array<A> {
+    return this.#kept.sort((one, other) => this.#sizeOf(other) - this.#sizeOf(one)).slice(0, this.#count)
+  }
+}
