@@ -887,8 +887,8 @@ describe("requests in line are answered", () => {
 
 describe("100,000 requests in line", () => {
   const count = 100_000
-  const crowd = <A, E, R>(request: Effect.Effect<A, E, R>) =>
-    Effect.forEach(Array.from({ length: count }), () => Effect.forkChild(request))
+  const crowd = <A, E, R>(request: Effect.Effect<A, E, R>, length = count) =>
+    Effect.forEach(Array.from({ length }), () => Effect.forkChild(request))
 
   it.effect("are served one after the other without a stack that grows", () =>
     Effect.gen(function*() {
@@ -923,6 +923,38 @@ describe("100,000 requests in line", () => {
       yield* Fiber.interruptAll(fibers)
       yield* hasStats({ waiters: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(64)))))
+
+  /** How many answers the requests hear of in each turn of the event loop. */
+  const heardByTurn = Effect.fnUntraced(function*(heard: () => number) {
+    const turns: Array<number> = []
+    for (let before = heard(); before < 10_000; before = heard()) {
+      yield* nextTurn
+      turns.push(heard() - before)
+      assert.isBelow(turns.length, 10_000)
+    }
+    return turns
+  })
+
+  it.effect("hear of a limit that is raised, or of the end of the pool, in many turns of the event loop", () =>
+    Effect.gen(function*() {
+      for (const ending of ["raised", "closed"]) {
+        let heard = 0
+        const opened = yield* open(limited(64))
+        const scope = Scope.makeUnsafe()
+        yield* Scope.provide(opened.pool.allocate(64), scope)
+        const request = Effect.onExit(opened.pool.use(1, () => Effect.void, patient), () => Effect.sync(() => heard++))
+        const fibers = yield* crowd(Effect.exit(request), 10_000)
+        yield* quiet
+        yield* ending === "raised" ? opened.pool.setLimit({ maxBytes: Infinity }) : opened.closePool
+        const turns = yield* heardByTurn(() => heard)
+        // The turns of the test and those of the pool alternate, or two of the pool's come between.
+        assert.isAtMost(Math.max(...turns), 512, ending)
+        yield* Fiber.awaitAll(fibers)
+        yield* Scope.close(scope, Exit.void)
+        yield* opened.closePool
+        yield* opened.closeHost
+      }
+    }).pipe(Effect.provide(logsTo([]))))
 
   it.effect("are answered by the end of the pool", () =>
     Effect.gen(function*() {

@@ -5,6 +5,7 @@
  * @internal
  */
 import type * as Deferred from "effect/Deferred"
+import type * as Effect from "effect/Effect"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
@@ -111,7 +112,7 @@ export interface BudgetOptions {
   readonly lines: WaitLines
   readonly maxOvertakes: number
   /** Why nobody should wait for a lease any more. */
-  readonly ended: (request: LeaseRequest) => GpuError | undefined
+  readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
   /** Done when the pool has closed or its device is lost. */
   readonly over: Deferred.Deferred<void>
 }

@@ -12,7 +12,14 @@ import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
-import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
+import {
+  type BufferReleased,
+  type GpuError,
+  make as makeError,
+  OutOfMemory,
+  type Rung,
+  type WaitingJob
+} from "../../domain/GpuError.ts"
 import { type PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
 import type { Allocator } from "../Allocator.ts"
@@ -123,12 +130,12 @@ export class MemoryPool implements Gate {
       mayServe: (line) => Serving.mayServe(this, line),
       serve: (waiter) => Serving.serve(this, waiter),
       given: Serving.given,
-      ended: (request) => this.problem(request),
+      ended: (request) => this.ended(request),
       onFilled: (filled) => this.#queueing(filled)
     })
     this.#turns = new Turns({
       lines: this.lines,
-      ended: (request) => this.problem(request),
+      ended: (request) => this.ended(request),
       returned: () => this.#returnedSoFar,
       standstill: (request, jobs) => this.#outOfMemory(request, waitRungs, undefined, jobs),
       evidence: (...evidence) => this.#outOfMemory(...evidence),
@@ -432,7 +439,7 @@ export class MemoryPool implements Gate {
       leases: this.leases,
       lines: this.lines,
       maxOvertakes: this.settings.maxOvertakes,
-      ended: (request) => this.problem(request),
+      ended: (request) => this.ended(request),
       over: this.#over
     })
   }
@@ -454,9 +461,15 @@ export class MemoryPool implements Gate {
   /** Why nobody should wait for a lease any more. */
   problem(request: LeaseRequest): GpuError | undefined {
     if (this.status.error !== undefined) return this.status.error
-    if (this.leases.closed) return unavailable(request, "poolClosed")
-    if (request.list.closed) return unavailable(request, "scopeClosed")
+    const why = this.#closed(request)
+    if (why !== undefined) return unavailable(request, why)
     return this.limitProblem(request) ?? request.budget?.limitProblem(request.operation, request.exactSize)
+  }
+
+  /** The same for those in line, who may be very many: an error is made only when its request hears of it. */
+  ended(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
+    const why = this.status.error === undefined ? this.#closed(request) : undefined
+    return why === undefined ? this.problem(request) : Effect.suspend(() => unavailable(request, why))
   }
 
   /** LimitExceeded for a request that can never fit: no single buffer is larger than the device allows. */
@@ -487,6 +500,10 @@ export class MemoryPool implements Gate {
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
   })
+
+  #closed({ list }: LeaseRequest): BufferReleased["why"] | undefined {
+    return this.leases.closed ? "poolClosed" : list.closed ? "scopeClosed" : undefined
+  }
 
   #sizes(policy: SizePolicy.SizePolicy): (request: number) => number {
     const { granularity, maxBufferSize } = this.limits

@@ -116,7 +116,9 @@ export class WaitLines {
   /** What counts the requests in all lines. */
   readonly counter: { waiters: number }
   #arrivals = 0
+  /** Not empty while a task is to come that tells them; so many of them have heard. */
   #told: Array<Waiter> = []
+  #heard = 0
 
   readonly #dispatcher: Scheduler.SchedulerDispatcher
 
@@ -158,12 +160,10 @@ export class WaitLines {
 
   /** Fibers run from here until they suspend; whom they serve is told in a task after this one. */
   readonly #resumeTold = (): void => {
-    const told = this.#told
-    this.#told = []
-    let next = 0
+    const end = Math.min(this.#told.length, this.#heard + mostToldAtOnce)
     try {
-      while (next < told.length) {
-        const waiter = told[next++]!
+      while (this.#heard < end) {
+        const waiter = this.#told[this.#heard++]!
         const { resume } = waiter
         // One that was interrupted, or timed out, has been let go.
         const answer = waiter.take()
@@ -171,10 +171,11 @@ export class WaitLines {
       }
     } finally {
       // What watches a fiber may throw at its end, which is no reason to forget the others.
-      if (next < told.length) {
-        if (this.#told.length === 0) this.#schedule()
-        this.#told = told.slice(next).concat(this.#told)
+      if (2 * this.#heard >= this.#told.length) {
+        this.#told = this.#told.slice(this.#heard)
+        this.#heard = 0
       }
+      if (this.#told.length > 0) this.#schedule()
     }
   }
 }
@@ -185,6 +186,9 @@ export const sum = <A>(all: Iterable<A>, bytesOf: (one: A) => number): number =>
   for (const one of all) bytes += bytesOf(one)
   return bytes
 }
+
+/** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
+const mostToldAtOnce = 256
 
 /** How many of a line are looked at for one that can be served. */
 const window = 64
@@ -210,7 +214,7 @@ export interface WaitLineOptions {
   /** What a request has been given, whether or not its fiber has heard of it: it must not be served again. */
   readonly given: (request: LeaseRequest) => Answer | undefined
   /** Why nobody should wait for a lease any more. */
-  readonly ended: (request: LeaseRequest) => GpuError | undefined
+  readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
   /** Bytes that may come back to those in line: leased, reserved, set aside or charged. */
   readonly countedBytes: () => number
   /** Of these, the bytes of some leases and reservations. */
