@@ -81,9 +81,24 @@ export class IdleDecay<B extends IdleBlock<B>> {
     const ended = this.cohort(this.now)
     ended.idled = ended.held
     this.now++
-    const next = this.cohort(this.now)
-    next.held = 0
-    next.first = undefined
+    this.begin(this.now)
+  }
+
+  /**
+   * Ends several ticks of which the owner is told late. What became idle meanwhile may have done so just now: it counts
+   * as idle from the last of them on.
+   */
+  tickLate(ticks: number): void {
+    const { first } = this.cohort(this.now)
+    // In more of them everything expires that became idle before.
+    const skipped = Math.min(ticks, this.cohorts.length) - 1
+    for (let i = 0; i < skipped; i++) {
+      this.begin(this.now)
+      this.now++
+    }
+    this.begin(this.now)
+    for (let block = first; block !== undefined; block = block.newer) this.add(block)
+    this.tick()
   }
 
   /** The next block that has to go, where `oldest` is the longest idle one and `heldBytes` are held in all. */
@@ -98,6 +113,13 @@ export class IdleDecay<B extends IdleBlock<B>> {
       }
     }
     return undefined
+  }
+
+  /** Nothing has become idle in a tick yet. */
+  private begin(tick: number): void {
+    const cohort = this.cohort(tick)
+    cohort.held = 0
+    cohort.first = undefined
   }
 
   private cohort(tick: number): Cohort<B> {

@@ -405,9 +405,13 @@ export class PoolCore<A, F = number> {
    * a block was released does not count for it, unless the owner calls this right after the release too, as it does
    * when the release starts its timer. Nothing is freed by it: see {@link PoolCore.evictIdle}. Without the option
    * `idle` it does nothing.
+   *
+   * An owner that comes late says how many steps have passed since the last one. The blocks that were released meanwhile
+   * count from the last of them on: the owner cannot tell when that was.
    */
-  tick(): void {
-    this.decay?.tick()
+  tick(steps = 1): void {
+    if (steps === 1) this.decay?.tick()
+    else this.decay?.tickLate(steps)
   }
 
   /**

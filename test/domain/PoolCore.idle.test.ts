@@ -41,6 +41,24 @@ describe("PoolCore.evictIdle", () => {
     assert.deepStrictEqual(stepsOf(core, 3), ["", "a", "b"])
   })
 
+  it("counts late steps, and what was released meanwhile from the last of them on", () => {
+    for (const [late, first] of [[2, "ab"], [3, "abc"], [4, "abcd"], [5, "abcd"], [100, "abcd"]] as const) {
+      const core = decaying(4)
+      for (const value of "abcd") hold(core, 10, value)
+      core.tick()
+      for (const value of "efgh") hold(core, 10, value)
+      core.tick(late)
+      let gone = ""
+      for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) {
+        gone += block.value
+        core.freed(block)
+      }
+      assert.strictEqual(gone, first)
+      const rest = stepsOf(core, 4).map((values) => values.replace(/[a-d]/g, ""))
+      assert.deepStrictEqual(rest, ["e", "f", "g", "h"])
+    }
+  })
+
   it("lets a block that became idle alone go when its time to live is over", () => {
     const core = decaying(4)
     hold(core, 10, "a")

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -203,6 +205,30 @@ describe("idle memory", () => {
         deepStrictEqual([before >= bytes, yield* heldBytes], [true, bytes])
       }
     }).pipe(Effect.provide(idle({ idleSteps }))))
+
+  it.effect.each([[1, 1000, 3], [100, 1000, 101], [250, 4, 250]] as const)(
+    "of %i ms goes in time, in %i steps, whatever a timer can do",
+    ([idleTimeToLive, idleSteps, latest]) =>
+      Effect.gen(function*() {
+        const clock = yield* Clock.Clock
+        let sleeps = 0
+        // As the timers of a platform: whole milliseconds, one at least.
+        const coarse: Clock.Clock = {
+          ...clock,
+          sleep: (duration) => {
+            sleeps++
+            return clock.sleep(Duration.millis(Math.max(1, Math.ceil(Duration.toMillis(duration)))))
+          }
+        }
+        yield* Effect.gen(function*() {
+          yield* hold([10, 20])
+          yield* quiet
+          for (let millis = 0; millis < latest; millis++) yield* TestClock.adjust("1 millis")
+          yield* hasStats({ heldBytes: 0 })
+          assert.isAtMost(sleeps, latest)
+        }).pipe(Effect.provide(Layer.provide(idle({ idleTimeToLive, idleSteps }), Layer.succeed(Clock.Clock, coarse))))
+      })
+  )
 
   it.effect("goes the longest idle first, never below the share that may stay, and is reclaimed at each step", () =>
     withEvents({ pool: { idleTimeToLive: "4 seconds" } }, (events) =>

@@ -177,18 +177,22 @@ const evictOldest = command("evictOldest", (model, real) => {
   evictOne(model, real, real.core.evictOldest(), expected)
 })
 
-const tick = command("tick", (model, { core }) => {
-  model.tick()
-  core.tick()
-})
+const tick = (late: number) =>
+  command(`tick(${late})`, (model, { core }) => {
+    model.tick(late)
+    core.tick(late)
+  })
 
-/** What an owner does at each step of the time to live. */
-const step = command("step", (model, real) => {
-  model.tick()
-  real.core.tick()
-  let expected = model.nextIdle()
-  while (evictOne(model, real, real.core.evictIdle(), expected)) expected = model.nextIdle()
-})
+/** What an owner does at each step of the time to live, or after several when it comes late. */
+const step = (late: number) =>
+  command(`step(${late})`, (model, real) => {
+    model.tick(late)
+    real.core.tick(late)
+    let expected = model.nextIdle()
+    while (evictOne(model, real, real.core.evictIdle(), expected)) expected = model.nextIdle()
+  })
+
+const anyTicks = fc.constantFrom(1, 1, 1, 2, 3, 5, 40)
 
 const trim = (target: number) =>
   command(`trim(${target})`, (model, real) => {
@@ -289,8 +293,8 @@ export const anyCommand = [
   anyLimit.map(setMaxHeld),
   fc.constant(evictOldest),
   fc.constant(evict("evictIdle", (core) => core.evictIdle(), (model) => model.nextIdle())),
-  fc.constant(tick),
-  fc.constant(step),
+  anyTicks.map(tick),
+  anyTicks.map(step),
   fc.oneof(anyLimit, anyRequest).map(trim)
 ]
 
@@ -301,7 +305,7 @@ export const anyHeldCommand = [
   fc.constant(settle(0, "answered")),
   fc.nat(50).map(release),
   fc.constant(evictOldest),
-  fc.constant(step),
-  fc.constant(step),
+  anyTicks.map(step),
+  anyTicks.map(step),
   fc.nat(400).map(trim)
 ]

@@ -179,8 +179,11 @@ export class Model {
     return this.held().sort((a, b) => a.heldAt - b.heldAt)[0]
   }
 
-  tick(): void {
+  /** Of several ticks the last one is that in which blocks may have become idle. */
+  tick(ticks: number): void {
     const became = this.held().filter((block) => block.idleSince === this.now)
+    this.now += ticks - 1
+    for (const block of became) block.idleSince = this.now
     this.idled.set(this.now, sum(became, (block) => block.capacity))
     this.now++
   }

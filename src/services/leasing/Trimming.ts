@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
@@ -65,13 +66,13 @@ export class Trimming {
     })
   }
 
-  readonly #step = Effect.suspend(() => {
+  #step(ticks: number): Effect.Effect<void> {
     const { core, leases } = this.#pool
-    core.tick()
+    core.tick(ticks)
     const freed = core.driverFrees
     const failures = leases.freeAll(this.#idle())
     const { progress } = this.#pool
-    this.#stillSteps = progress === this.#seen ? this.#stillSteps + 1 : 0
+    this.#stillSteps = progress === this.#seen ? this.#stillSteps + ticks : 0
     this.#seen = progress
     if (core.driverFrees === freed) return failures
     this.#pool.serve()
@@ -81,27 +82,41 @@ export class Trimming {
         Effect.logWarning(`Idle memory of the buffer pool was freed, and may not be back yet: ${error.message}`)
     )
     return Effect.andThen(failures, reclaimed)
-  })
+  }
 
-  readonly #decay: Effect.Effect<void> = Effect.suspend(() => {
-    const { core, settings } = this.#pool
-    const steps = Effect.whileLoop({
+  /** By the clock: a timer may be late, and is so whenever the steps are shorter than it can wait for. */
+  #steps(start: number): Effect.Effect<void> {
+    const { idle, stepMillis } = this.#pool.settings
+    let now = start
+    let ended = 0
+    const step = Effect.flatMap(Clock.currentTimeMillis, (woken) => {
+      now = woken
+      const ticks = Math.max(1, Math.floor((now - start) / stepMillis) - ended)
+      ended += ticks
+      return this.#step(ticks)
+    })
+    return Effect.whileLoop({
       while: () => {
         // After a whole time to live nothing more goes: what is left is over the floor by less than its oldest block.
-        const goesOn = this.#hasIdle && this.#stillSteps <= settings.idle!.steps
+        const goesOn = this.#hasIdle && this.#stillSteps <= idle!.steps
         // In the same step, or a release that comes before the fiber has ended would start no other.
         if (!goesOn) this.#timer = undefined
         return goesOn
       },
-      body: () => Effect.andThen(Effect.sleep(settings.stepMillis), this.#step),
+      // Where the clock is set back, a step is as long as ever.
+      body: () =>
+        Effect.andThen(Effect.sleep(Math.min(Math.max(start + (ended + 1) * stepMillis - now, 0), stepMillis)), step),
       step: () => {}
     })
+  }
+
+  readonly #decay: Effect.Effect<void> = Effect.suspend(() => {
     // What comes back in the same turn, as all leases of a scope do, has been idle for as long from here on.
     return Effect.andThen(
       Effect.yieldNow,
-      Effect.suspend(() => {
-        core.tick()
-        return steps
+      Effect.flatMap(Clock.currentTimeMillis, (start) => {
+        this.#pool.core.tick()
+        return this.#steps(start)
       })
     )
   })
