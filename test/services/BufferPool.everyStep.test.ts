@@ -65,10 +65,12 @@ interface Case {
   readonly handlers: ReadonlyArray<boolean>
   readonly request: (typeof requests)[keyof typeof requests]
   readonly sizes: ReadonlyArray<number>
+  /** So many operations later another takes a little and gives it back, and raises the limit. */
+  readonly gap?: number
 }
 
 /** The leases of another come back before the k-th operation of the request. False when it has no k-th operation. */
-const releasedAt = Effect.fnUntraced(function*({ handlers, patience, request, shortage, sizes }: Case, k: number) {
+const releasedAt = Effect.fnUntraced(function*({ gap, handlers, patience, request, shortage, sizes }: Case, k: number) {
   const opened = yield* open(shortage.options)
   const [mine, others] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
   const pool = shortage.budget === undefined ? opened.pool : yield* opened.pool.budget(shortage.budget)
@@ -86,6 +88,14 @@ const releasedAt = Effect.fnUntraced(function*({ handlers, patience, request, sh
   const { reached } = scheduler
   yield* Effect.forEach(leases, PooledBuffer.release)
   yield* nextTurn
+  if (gap !== undefined) {
+    scheduler.resumeUntil(gap)
+    const stands = () => scheduler.reached || fiber.pollUnsafe() !== undefined
+    for (let turns = 0; !stands() && turns < 5; turns++) yield* nextTurn
+    yield* Effect.ignore(pool.use(5, () => Effect.void))
+    yield* pool.setLimit({ maxBytes: 120 })
+    yield* nextTurn
+  }
   scheduler.resume()
   yield* until("is answered", () => fiber.pollUnsafe() !== undefined)
   const exit = fiber.pollUnsafe()!
@@ -107,6 +117,24 @@ const releasedAt = Effect.fnUntraced(function*({ handlers, patience, request, sh
   yield* opened.closeHost
   strictEqual(opened.driverObjects.live, 0)
   return reached
+})
+
+describe.each(Object.entries(shortages))("where memory comes back twice, in a shortage %s", (_shortage, shortage) => {
+  it.live.each(Object.entries(answers))(
+    "a request is served once, and leaves nothing behind, where there is %s",
+    ([_name, handlers]) =>
+      Effect.gen(function*() {
+        for (const patience of [patiences.waits!, patiences.fails!]) {
+          for (const gap of [0, 1, 3]) {
+            const request = requests.allocate
+            let k = 0
+            while (yield* releasedAt({ shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) k++
+            assert.isAtLeast(k, 2)
+            assert.isBelow(k, 1000)
+          }
+        }
+      })
+  )
 })
 
 describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {

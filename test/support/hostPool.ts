@@ -151,12 +151,14 @@ export class ParkAt extends Scheduler.MixedScheduler {
   reached = false
   #resume: (() => void) | undefined = undefined
   #parkNext = false
+  /** How many operations come before it. */
+  #left: number
 
   constructor(k: number) {
     super("async")
-    let operations = 0
+    this.#left = k
     this.shouldYield = () => {
-      if (operations++ !== k) return false
+      if (this.#left-- !== 0) return false
       this.reached = true
       this.#parkNext = true
       return true
@@ -176,6 +178,13 @@ export class ParkAt extends Scheduler.MixedScheduler {
   }
 
   resume(): void {
+    this.#resume?.()
+  }
+
+  /** Goes on, and parks once more after so many operations. */
+  resumeUntil(k: number): void {
+    this.reached = false
+    this.#left = k
     this.#resume?.()
   }
 }
