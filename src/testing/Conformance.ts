@@ -41,6 +41,7 @@ import * as Pressure from "./Pressure.ts"
 import * as RandomCommands from "./RandomCommands.ts"
 import * as Rectangles from "./Rectangles.ts"
 import * as Regions from "./Regions.ts"
+import * as Reservations from "./Reservations.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Transfers from "./Transfers.ts"
 import * as Waiting from "./Waiting.ts"
@@ -88,6 +89,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Ownership.tests,
   ...Waiting.tests,
   ...Pressure.tests,
+  ...Reservations.tests,
   ...Tenants.tests,
   ...DecoratedAllocators.tests,
   ...BadRequests.tests,

@@ -230,6 +230,14 @@ class Ledger {
           count(size)
           return f(lease)
         }, options),
+      allocateAll: (sizes, options) =>
+        Effect.tap(pool.allocateAll(sizes, options), () => Effect.sync(() => Object.values(sizes).forEach(count))),
+      useAll: (sizes, f, options) =>
+        pool.useAll(sizes, (leases) => {
+          Object.values(sizes).forEach(count)
+          return f(leases)
+        }, options),
+      reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(this.#counted(reserved)), options),
       budget: (limit, options) => Effect.map(pool.budget(limit, options), (budget) => this.#counted(budget))
     }
   }
@@ -240,6 +248,7 @@ class Ledger {
       expectInvariants(stats)
       Expect.equal("active blocks after the test", stats.activeBlocks, 0)
       Expect.equal("active bytes after the test", stats.activeBytes, 0)
+      Expect.equal("bytes set aside after the test", stats.setAsideBytes, 0)
       Expect.equal("failed releases", stats.releaseFailures, 0)
       const granted = stats.hits + stats.misses
       if (interrupts) Expect.isTrue(`hits + misses ${granted} cover ${this.#leases} leases`, granted >= this.#leases)
