@@ -52,10 +52,10 @@ class Parties {
   }
 }
 
-/** The requests that wait for each other now. */
-const findStuck = (pool: MemoryPool): ReadonlySet<Waiter> => {
+/** The requests that wait for each other now, among those that may. */
+const findStuck = (pool: MemoryPool, mayBe: (waiter: Waiter) => boolean): ReadonlySet<Waiter> => {
   const lines = Array.from(pool.lines.filled)
-  const stuck = new Set(lines.flatMap((line) => line.parked()))
+  const stuck = new Set(lines.flatMap((line) => line.parked().filter(mayBe)))
   for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
     before = stuck.size
     const holdings = new Parties(stuck).holdings(pool)
@@ -175,10 +175,11 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
-    const stuck = Array.from(findStuck(this.#pool), (waiter) => [waiter, waiter.line.returned()] as const)
-    this.#suspects = new Map(stuck)
-    const proven = stuck.filter(([waiter, returned]) => before.get(waiter) === returned).map(([waiter]) => waiter)
-    if (proven.length > 0) this.#endYoungest(proven)
+    const stuck = findStuck(this.#pool, () => true)
+    this.#suspects = new Map(Array.from(stuck, (waiter) => [waiter, waiter.line.returned()]))
+    // Those that were found before must wait for each other without the ones that came since.
+    const proven = findStuck(this.#pool, (waiter) => before.get(waiter) === waiter.line.returned())
+    if (proven.size > 0) this.#endYoungest(Array.from(proven))
   })
 
   #endYoungest(stuck: ReadonlyArray<Waiter>): void {

@@ -1,0 +1,247 @@
+/**
+ * The rule of standstills against its definition, over all sets of waiting requests: programs of holders, waiters, loans,
+ * children that share a scope, and budgets.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import type * as BufferPool from "../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { nextTurn, open } from "../support/hostPool.ts"
+
+/** Agents 0 to 3: 0 and 1 have scopes of their own, 2 and 3 share one, as children of one fiber do. */
+const scopeOfAgent = [0, 1, 2, 2]
+
+type Command =
+  | { readonly kind: "allocate" | "lend"; readonly agent: number; readonly place: number; readonly size: number }
+  | { readonly kind: "endLoan"; readonly agent: number }
+  | { readonly kind: "release"; readonly nth: number }
+  | { readonly kind: "pass"; readonly millis: number }
+
+const agent = fc.nat(scopeOfAgent.length - 1)
+
+const command: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("allocate" as const, "allocate" as const, "lend" as const),
+      agent,
+      place: fc.nat(1),
+      size: fc.integer({ min: 10, max: 60 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("endLoan" as const), agent }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), nth: fc.nat(10) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("pass" as const), millis: fc.integer({ min: 1, max: 900 }) }) }
+)
+
+interface Request {
+  readonly agent: number
+  readonly scope: number
+  readonly place: number
+  readonly size: number
+  readonly arrival: number
+}
+
+interface Lease {
+  readonly lease: PooledBuffer.PooledBuffer
+  readonly place: number
+  /** The scope that owns it, or the agent that it is lent to. */
+  readonly owner: { readonly scope: number; readonly firstAgent: number } | { readonly borrower: number }
+}
+
+interface Agent {
+  readonly inbox: Queue.Queue<Command>
+  waits: Request | undefined
+  failed: { readonly request: Request; readonly error: GpuError } | undefined
+}
+
+/** What the test itself knows of a running program. */
+class World {
+  readonly places: ReadonlyArray<BufferPool.Pool>
+  readonly limits: ReadonlyArray<number>
+  readonly scopes: ReadonlyArray<Scope.Closeable>
+  readonly agents: ReadonlyArray<Agent>
+  readonly leases: Array<Lease> = []
+  /** The agent that first asked for a lease in a scope. */
+  readonly firstAgents = new Map<number, number>()
+  #arrivals = 0
+
+  constructor(places: ReadonlyArray<BufferPool.Pool>, limits: ReadonlyArray<number>, agents: ReadonlyArray<Agent>) {
+    this.places = places
+    this.limits = limits
+    this.agents = agents
+    this.scopes = [0, 1, 2].map(() => Scope.makeUnsafe())
+  }
+
+  get live(): ReadonlyArray<Lease> {
+    return this.leases.filter(({ lease }) => PooledBuffer.isLive(lease))
+  }
+
+  get waiting(): ReadonlyArray<Request> {
+    return this.agents.flatMap(({ waits }) => waits ?? [])
+  }
+
+  ask(agent: number, place: number, size: number): Request {
+    const request = { agent, scope: scopeOfAgent[agent]!, place, size, arrival: this.#arrivals++ }
+    this.agents[agent]!.waits = request
+    return request
+  }
+}
+
+const isHeldBy = (requests: ReadonlyArray<Request>, { owner }: Lease): boolean =>
+  "borrower" in owner
+    ? requests.some(({ agent }) => agent === owner.borrower)
+    : requests.some(({ agent, scope }) => scope === owner.scope || agent === owner.firstAgent)
+
+/** A set of requests is stuck when every lease of every line that one of them stands in is held by one of them. */
+const isStuck = (world: World, requests: ReadonlyArray<Request>): boolean =>
+  requests.every(({ place }) =>
+    world.live.every((lease) => world.places[lease.place] !== world.places[place] || isHeldBy(requests, lease))
+  )
+
+const subsets = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  all.reduce<ReadonlyArray<ReadonlyArray<A>>>((sets, one) => [...sets, ...sets.map((set) => [...set, one])], [[]])
+
+/** The union of all stuck sets, by its definition. */
+const stuckIn = (world: World): ReadonlyArray<Request> => {
+  const stuck = new Set(subsets(world.waiting).filter((set) => isStuck(world, set)).flat())
+  return Array.from(stuck)
+}
+
+const ageOf = (world: World, request: Request): number =>
+  Math.min(Infinity, ...world.live.filter((lease) => isHeldBy([request], lease)).map(({ lease }) => lease.sequence))
+
+const victimIn = (world: World): Request | undefined => {
+  const holding = stuckIn(world).filter((request) => ageOf(world, request) < Infinity)
+  return holding.sort((a, b) => ageOf(world, b) - ageOf(world, a) || b.arrival - a.arrival)[0]
+}
+
+const run = (world: World, self: number): Effect.Effect<void> => {
+  const me = world.agents[self]!
+  const failed = (request: Request) => (error: GpuError) =>
+    Effect.sync(() => {
+      me.waits = undefined
+      me.failed = { request, error }
+    })
+  const step = (command: Command): Effect.Effect<boolean> => {
+    if (command.kind === "endLoan") return Effect.succeed(false)
+    if (command.kind !== "allocate" && command.kind !== "lend") return Effect.succeed(true)
+    const { place, size } = command
+    const request = world.ask(self, place, size)
+    const pool = world.places[place]!
+    if (command.kind === "lend") {
+      const loan = pool.use(size, (lease) => {
+        me.waits = undefined
+        world.leases.push({ lease, place, owner: { borrower: self } })
+        return loop
+      })
+      return loan.pipe(
+        Effect.catch(failed(request)),
+        Effect.as(true),
+        Effect.provideService(Scope.Scope, world.scopes[request.scope]!)
+      )
+    }
+    if (!world.firstAgents.has(request.scope)) world.firstAgents.set(request.scope, self)
+    const firstAgent = world.firstAgents.get(request.scope)!
+    return pool.allocate(size).pipe(
+      Effect.map((lease) => {
+        me.waits = undefined
+        world.leases.push({ lease, place, owner: { scope: request.scope, firstAgent } })
+      }),
+      Effect.catch(failed(request)),
+      Effect.as(true),
+      Effect.provideService(Scope.Scope, world.scopes[request.scope]!)
+    )
+  }
+  const loop: Effect.Effect<void> = Effect.suspend(() => {
+    let goesOn = true
+    return Effect.whileLoop({
+      while: () => goesOn,
+      body: () => Effect.flatMap(Queue.take(me.inbox), step),
+      step: (next) => {
+        goesOn = next
+      }
+    })
+  })
+  return Effect.forever(loop)
+}
+
+const settle = Effect.forEach(Array.from({ length: 12 }), () => nextTurn, { discard: true })
+
+/** Longer than all commands together, so that the pool looks for the first time when they are over. */
+const suspectAfter = 20_000
+
+const check = (hasBudgets: boolean, commands: ReadonlyArray<Command>) =>
+  Effect.gen(function*() {
+    const { closeHost, closePool, pool } = yield* open({
+      pool: { maxBytes: hasBudgets ? 160 : 100, onExhausted: "wait", suspectAfter }
+    })
+    const limits = hasBudgets ? [100, 60] : [100, 100]
+    const places = hasBudgets ? yield* Effect.forEach(limits, (limit) => pool.budget(limit)) : [pool, pool]
+    const agents = yield* Effect.forEach(scopeOfAgent, () =>
+      Effect.map(Queue.unbounded<Command>(), (inbox): Agent => ({ inbox, waits: undefined, failed: undefined })))
+    const world = new World(places, limits, agents)
+    const fibers = yield* Effect.forEach(agents, (_, self) =>
+      Effect.forkDetach(run(world, self)))
+    for (const command of commands) {
+      if (command.kind === "pass") {
+        yield* TestClock.adjust(command.millis)
+      } else if (command.kind === "release") {
+        const lease = world.live[command.nth % Math.max(1, world.live.length)]
+        if (lease !== undefined) yield* PooledBuffer.release(lease.lease)
+      } else if (agents[command.agent]!.waits === undefined) {
+        yield* Queue.offer(agents[command.agent]!.inbox, command)
+      }
+      yield* settle
+      const broken = agents.filter(({ failed }) => failed !== undefined)
+      // One that could never fit is none of this law's; one that was found on the way was checked at its time.
+      for (const one of broken) one.failed = undefined
+    }
+    const found = yield* compared(world)
+    for (const fiber of fibers) yield* Fiber.interrupt(fiber)
+    for (const scope of world.scopes) yield* Scope.close(scope, Exit.void)
+    const { activeBlocks, reservedBytes, waiters } = yield* pool.stats
+    deepStrictEqual([activeBlocks, reservedBytes, waiters], [0, 0, 0])
+    yield* closePool
+    yield* closeHost
+    return found
+  }).pipe(Effect.provide(TestClock.layer()))
+
+/** From here on the program only waits: who is ended, one after the other, and that nobody else is. */
+const compared = Effect.fnUntraced(function*(world: World) {
+  for (let rounds = 0; rounds <= scopeOfAgent.length; rounds++) {
+    const expected = victimIn(world)
+    yield* TestClock.adjust(2 * suspectAfter)
+    yield* settle
+    const failures = world.agents.flatMap(({ failed }) => failed ?? [])
+    deepStrictEqual(failures.map(({ request }) => request), expected === undefined ? [] : [expected])
+    for (const { error } of failures) {
+      assert(error.reason._tag === "OutOfMemory", error.message)
+      assert.isAbove(error.reason.standstill.length, 0, error.message)
+    }
+    for (const one of world.agents) one.failed = undefined
+    if (expected === undefined) return rounds
+  }
+  return assert.fail("more requests were ended than there are agents")
+})
+
+describe("requests that wait for each other", () => {
+  for (const hasBudgets of [false, true]) {
+    it(`are found as the definition says, ${hasBudgets ? "in budgets" : "in a pool"}`, async () => {
+      let found = 0
+      const property = fc.asyncProperty(fc.array(command, { minLength: 4, maxLength: 16 }), async (commands) => {
+        found += await Effect.runPromise(check(hasBudgets, commands))
+      })
+      await fc.assert(property, { numRuns: 400 })
+      assert.isAbove(found, 100, "too few of these programs stand still")
+    })
+  }
+})
