@@ -2,7 +2,7 @@
  * Random load on pools of one device, for as long as it is told: one pool after the other, each with options of its own, in
  * rounds. After each round nothing may be left, and then the process's memory is looked at.
  */
-import { Context, Effect, Fiber, Layer, Logger, Option, Schema } from "effect"
+import { Context, Effect, Fiber, Layer, Logger, Option, Scheduler, Schema } from "effect"
 import { Allocator, BufferPool, CommandQueue, DeviceContext, FaultyAllocator, SizePolicy } from "effect-gpu-pool"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
@@ -54,7 +54,8 @@ const randomOptions = (next: () => number): BufferPool.BufferPoolOptions => ({
   maxHeldBytes: Random.pick(next, [undefined, limitBytes / 2]),
   idleTimeToLive: Random.pick(next, [undefined, "50 millis"]),
   idleKeepBytes: Random.pick(next, [0, limitBytes / 16]),
-  maxOvertakes: Random.pick(next, [0, 1, 16])
+  maxOvertakes: Random.pick(next, [0, 1, 16]),
+  suspectAfter: Random.pick(next, ["20 millis", "100 millis"])
 })
 
 /** A pool over the device in context, whose allocator fails at times. */
@@ -84,13 +85,22 @@ const isEmptied = Effect.fnUntraced(function*(
   }
 })
 
+/** Every third fiber gives way at any step, so that others act where it would go on by itself. */
+const oddly = <A, E, R>(effect: Effect.Effect<A, E, R>, seed: number): Effect.Effect<A, E, R> => {
+  if (seed % 3 !== 0) return effect
+  const next = Random.make(seed)
+  const scheduler = new Scheduler.MixedScheduler()
+  scheduler.shouldYield = () => next() < 0.02
+  return Effect.provideService(effect, Scheduler.Scheduler, scheduler)
+}
+
 const runAll = (means: Meddling.Means, seed: number, millis: number) =>
   Effect.gen(function*() {
     yield* Effect.forkScoped(Meddling.meddle(means, Random.make(seed)))
     yield* Effect.forkScoped(Meddling.cache(means, Random.make(seed + 1)))
     const until = performance.now() + millis
     const workers = Array.from({ length: fibers }, (_, index) =>
-      Actions.worker(means, Random.make(seed + 2 + index), until))
+      oddly(Actions.worker(means, Random.make(seed + 2 + index), until), seed + 2 + index))
     const ended = yield* Effect.timeoutOption(
       Effect.all(workers, { concurrency: "unbounded", discard: true }),
       patience

@@ -1,4 +1,7 @@
-/** What the fibers of a soak do with a pool. A fiber that holds leases waits for more only for a time, or all could wait for all. */
+/**
+ * What the fibers of a soak do with a pool. One that holds leases waits for more for a time, or with what it reserved, or for
+ * as long as the pool lets it.
+ */
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { BufferPool, type GpuError, PooledBuffer } from "effect-gpu-pool"
 import * as Random from "../Random.ts"
@@ -94,6 +97,27 @@ const budget: Action = ({ pool, ...ground }, next) => {
   return Effect.provideService(some, BufferPool.BufferPool, pool)
 }
 
+/** Two leases, one after the other, by whatever pool it is given. */
+const two = (pool: BufferPool.Pool, sizes: readonly [number, number], next: () => number, label: string) =>
+  Effect.scoped(Effect.gen(function*() {
+    for (const size of sizes) {
+      yield* pool.allocate(size, { onExhausted: "wait", label })
+      yield* pause(next)
+    }
+  }))
+
+const reserve: Action = ({ pool }, next) => {
+  const sizes = [size(next), size(next)] as const
+  return pool.reserve(sizes[0] + sizes[1], (reserved) => two(reserved, sizes, next, "reserve"))
+}
+
+const together: Action = ({ pool }, next) =>
+  pool.useAll([size(next), size(next), 0], () => pause(next), { onExhausted: "wait", label: "together" })
+
+const hold: Action = ({ pool }, next) => two(pool, [size(next), size(next)], next, "hold")
+
+const inTurn: Action = ({ pool }, next) => pool.inTurn(two(pool, [size(next), size(next)], next, "inTurn"))
+
 const all: Readonly<Record<string, Action>> = {
   allocate,
   use,
@@ -104,7 +128,11 @@ const all: Readonly<Record<string, Action>> = {
   transfer,
   extract,
   check,
-  budget
+  budget,
+  reserve,
+  together,
+  hold,
+  inTurn
 }
 
 const names = Object.keys(all)

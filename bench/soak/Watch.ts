@@ -83,7 +83,9 @@ export class Watch {
     const error = Cause.squash(cause)
     if (Cause.hasInterruptsOnly(cause)) this.count("interrupted")
     else if (!Cause.hasDies(cause) && error instanceof GpuError.GpuError && this.#isExpected(error)) {
-      this.count(error.reason._tag)
+      const { reason } = error
+      this.count(reason._tag)
+      if (reason._tag === "OutOfMemory" && reason.standstill.length > 0) this.count("standstill")
     } else this.problem(`${what}: ${Cause.pretty(cause)}`)
   }
 
