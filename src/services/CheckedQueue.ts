@@ -21,6 +21,7 @@ import * as BufferAccess from "./mapping/BufferAccess.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 import { QueueEvent } from "./QueueEvent.ts"
+import * as Reading from "./Reading.ts"
 import { RectangleCommands } from "./RectangleCommands.ts"
 
 type Service = CommandQueue["Service"]
@@ -71,32 +72,31 @@ export class CheckedQueue implements Service {
       return distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory)
     })
 
-  readonly read: Service["read"] = (source, type, options) =>
-    Effect.suspend(() => {
+  readonly read: Service["read"] = (source, type, options) => {
+    const bytes = Reading.read(() => {
       const operation = "CommandQueue.read"
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc) ?? typeProblem(operation, type) ??
         BufferRange.offsetProblem(operation, source.size, offset)
       if (problem !== undefined) return problem
       const bytes = readBytes(operation, source.size - offset, type, options?.length)
-      if (bytes instanceof GpuError) return bytes
-      return Effect.map(this.#read(operation, source, offset, bytes), (buffer) => new type(buffer))
+      return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
     })
+    return Effect.map(bytes, (buffer) => new type(buffer))
+  }
 
-  readonly readInto: Service["readInto"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.readInto"
+  readonly readInto: Service["readInto"] = (source, target, options) => {
+    const operation = "CommandQueue.readInto"
+    const bytes = Reading.read(() => {
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc) ??
         BufferRange.offsetProblem(operation, source.size, offset)
       if (problem !== undefined) return problem
       const view = HostData.bytes(operation, target)
-      if (view instanceof GpuError) return view
-      return Effect.flatMap(
-        this.#read(operation, source, offset, view.byteLength),
-        (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void
-      )
+      return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
     })
+    return Effect.flatMap(bytes, (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void)
+  }
 
   readonly copy: Service["copy"] = (source, target, options) =>
     Effect.suspend(() => {
@@ -171,19 +171,19 @@ export class CheckedQueue implements Service {
     return problem ?? BufferAccess.problem(operation, buffer, usage)
   }
 
-  /** The source is usable and the offset a good one. */
-  #read(
+  /** How to read a source that is usable, from a good offset on. */
+  #reading(
     operation: string,
     source: BufferLike.BufferLike,
     offset: number,
     bytes: number
-  ): Effect.Effect<ArrayBuffer, GpuError> {
+  ): Reading.Begin | GpuError | undefined {
     const problem = BufferRange.lengthProblem(operation, source.size, offset, bytes)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0
-      ? Effect.succeed(new ArrayBuffer(0))
-      : this.driver.read(memory, offset, bytes)
+      ? undefined
+      : (answer) => this.driver.readUnsafe(memory, offset, bytes, answer)
   }
 
   #compileAndRecord(

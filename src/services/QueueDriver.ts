@@ -78,6 +78,14 @@ export interface DriverMapping {
 }
 
 /**
+ * Takes what a read answers, once: the bytes, in the end of an effect that may still wait for them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ReadAnswer = (bytes: Effect.Effect<ArrayBuffer, GpuError>) => void
+
+/**
  * The backend's side of a command queue. Offsets and lengths are bytes, multiples of 4 except for an access that ends
  * at the lease's size: the bytes up to the next multiple of 4 then belong to the lease too, if its block has them.
  *
@@ -130,10 +138,15 @@ export interface QueueDriver {
   readonly dispatchUnsafe: (dispatch: Dispatch) => Exit.Exit<void, GpuError>
   /** Submits what was recorded. Nothing recorded: no driver call. */
   readonly flushUnsafe: () => Exit.Exit<void, GpuError>
-  /** Flushes and reads `bytes` bytes in queue order into memory of its own. Fails also with errors of recorded work. */
-  readonly read: (source: DeviceBuffer, offset: number, bytes: number) => Effect.Effect<ArrayBuffer, GpuError>
-  /** As `read`, of a region of rows, which come packed. */
-  readonly readRect: (extent: Extent, source: DeviceBuffer, from: Place) => Effect.Effect<ArrayBuffer, GpuError>
+  /**
+   * Flushes and reads `bytes` bytes in queue order into memory of its own. The read begins when it is called: nothing that
+   * is recorded or given back afterwards changes what it answers, and the memory that it reads stays until it has ended.
+   * Answers also with errors of recorded work, in this step or later. Returns the way to give up: what the read holds goes
+   * then, and no answer is needed.
+   */
+  readonly readUnsafe: (source: DeviceBuffer, offset: number, bytes: number, answer: ReadAnswer) => () => void
+  /** As `readUnsafe`, of a region of rows, which come packed. */
+  readonly readRectUnsafe: (extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer) => () => void
   /**
    * Maps `bytes` bytes of a buffer. A driver that leaves it out has no memory that it could show: mappings are then private
    * copies, read and written back.

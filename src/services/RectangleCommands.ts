@@ -14,6 +14,7 @@ import type { CommandQueue, ElementType } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
+import * as Reading from "./Reading.ts"
 
 type Service = CommandQueue["Service"]
 
@@ -76,36 +77,40 @@ export class RectangleCommands {
       return distrustUnproven(this.#driver.writeRectUnsafe(to.extent, to.memory, to.place, own), to.memory)
     })
 
-  readonly read: Service["readRect"] = (source, type, options) =>
-    Effect.suspend(() => {
+  readonly read: Service["readRect"] = (source, type, options) => {
+    const rows = Reading.read(() => {
       const operation = "CommandQueue.readRect"
       const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
       if (isGpuError(from)) return from
-      const problem = elementsProblem(operation, from.extent, type)
-      return problem ?? Effect.map(this.#rows(from), (rows) => new type(rows))
+      return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
     })
+    return Effect.map(rows, (rows) => new type(rows))
+  }
 
   readonly readInto: Service["readRectInto"] = (source, target, options) =>
     Effect.suspend(() => {
       const operation = "CommandQueue.readRectInto"
-      const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
-      if (isGpuError(from)) return from
-      const { extent } = from
-      const to = hostPlace(operation, target, options?.host, extent)
-      if (isGpuError(to)) return to
-      return Effect.flatMap(this.#rows(from), (rows) => {
+      let extent: Rectangle.Extent
+      const rows = Reading.read(() => {
+        const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
+        if (isGpuError(from)) return from
+        extent = from.extent
+        const to = hostPlace(operation, target, options?.host, extent)
+        return isGpuError(to) ? to : this.#reading(from)
+      })
+      return Effect.flatMap(rows, (rows) => {
         // The target is the program's, who may have resized or transferred it meanwhile.
-        const still = hostPlace(operation, target, options?.host, extent)
-        if (isGpuError(still)) return still
-        Rectangle.copyBytes(extent, new Uint8Array(rows), Rectangle.packed(extent), still.bytes, still.place)
+        const to = hostPlace(operation, target, options?.host, extent)
+        if (isGpuError(to)) return to
+        Rectangle.copyBytes(extent, new Uint8Array(rows), Rectangle.packed(extent), to.bytes, to.place)
         return Exit.void
       })
     })
 
-  #rows({ extent, memory, place }: Placed): Effect.Effect<ArrayBuffer, GpuError> {
+  #reading({ extent, memory, place }: Placed): Reading.Begin | undefined {
     return memory === undefined
-      ? Effect.succeed(new ArrayBuffer(0))
-      : this.#driver.readRect(extent, memory, place)
+      ? undefined
+      : (answer) => this.#driver.readRectUnsafe(extent, memory, place, answer)
   }
 
   #place(

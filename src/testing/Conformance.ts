@@ -22,11 +22,13 @@ import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTe
 import * as CopiesAndFills from "./CopiesAndFills.ts"
 import * as DecoratedAllocators from "./DecoratedAllocators.ts"
 import * as Dispatches from "./Dispatches.ts"
+import * as EndedLeases from "./EndedLeases.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Events from "./Events.ts"
 import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
+import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
 import * as PooledImages from "./images/PooledImages.ts"
@@ -70,6 +72,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Rectangles.tests,
   ...Mappings.tests,
   ...Events.tests,
+  ...EndedLeases.tests,
+  ...EndedImages.tests,
   ...Regions.tests,
   ...Dispatches.tests,
   ...KernelCaching.tests,

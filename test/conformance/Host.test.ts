@@ -15,3 +15,11 @@ const strict = Host.layer({ granularity: 4, lateFree: true, rangeItems: 100, max
 describe("the host conforms with late memory and short ranges", () => {
   Conformance.register({ describe, it, afterAll }, strict, Conformance.suite(strict))
 })
+
+/** Its answers come turns after the reads have begun. */
+const slow = Host.layer({ latency: "1 millis" })
+
+describe("the host conforms with latency", () => {
+  const suite = Conformance.tests.filter(({ group }) => group === "ended leases")
+  Conformance.register({ describe, it, afterAll }, slow, suite)
+})

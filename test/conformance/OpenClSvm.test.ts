@@ -22,6 +22,7 @@ const groups = [
   "pressure",
   "tenants",
   "interruption",
+  "ended leases",
   "arrays"
 ]
 

@@ -195,7 +195,17 @@ const faults: ReadonlyArray<
   [
     "reads from the start",
     "transfers",
-    ({ read }) => ({ read: (source, _, bytes) => read(source, 0, bytes) })
+    ({ readUnsafe }) => ({ readUnsafe: (source, _, bytes, answer) => readUnsafe(source, 0, bytes, answer) })
+  ],
+  [
+    "begins a read a step late",
+    "ended leases",
+    ({ readUnsafe }) => ({
+      readUnsafe: (source, offset, bytes, answer) => {
+        answer(Effect.callback((resume) => Effect.sync(readUnsafe(source, offset, bytes, resume))))
+        return () => {}
+      }
+    })
   ],
   [
     "forgets a row pitch",
@@ -208,7 +218,9 @@ const faults: ReadonlyArray<
   [
     "reads rectangles from the first row",
     "rectangles",
-    ({ readRect }) => ({ readRect: (extent, source, from) => readRect(extent, source, { ...from, offset: 0 }) })
+    ({ readRectUnsafe }) => ({
+      readRectUnsafe: (extent, source, from, answer) => readRectUnsafe(extent, source, { ...from, offset: 0 }, answer)
+    })
   ],
   [
     "writes the rows of a rectangle in a row",
@@ -218,9 +230,12 @@ const faults: ReadonlyArray<
   [
     "does not write a mapping back",
     "mappings",
-    ({ read }) => ({
+    ({ readUnsafe }) => ({
       mapUnsafe: (buffer, offset, bytes) =>
-        Exit.succeed({ memory: read(buffer, offset, bytes), unmapUnsafe: () => Exit.void })
+        Exit.succeed({
+          memory: Effect.callback((resume) => Effect.sync(readUnsafe(buffer, offset, bytes, resume))),
+          unmapUnsafe: () => Exit.void
+        })
     })
   ],
   ["does not wait for an event", "events", () => ({ awaitPosition: () => Effect.void })],

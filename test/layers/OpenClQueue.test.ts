@@ -316,6 +316,24 @@ const lossBetweenWaits: Bends = (api) => {
   }
 }
 
+/** The driver's answer for the event of the first read. */
+const failingRead: Bends = (api) => {
+  let read: bigint | undefined
+  return {
+    clEnqueueReadBuffer: (...args) => {
+      const code = api.clEnqueueReadBuffer(...args)
+      const event = args.at(-1)
+      if (event instanceof BigUint64Array) read ??= event[0]
+      return code
+    },
+    clGetEventInfo: (event, what, bytes, value, needed) => {
+      const code = api.clGetEventInfo(event, what, bytes, value, needed)
+      if (event === read && value instanceof Int32Array && value[0]! <= 0) value[0] = -5
+      return code
+    }
+  }
+}
+
 describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
   it.effect("fail the next read with the label of the one that failed among many", () =>
     onDevice(
@@ -337,6 +355,23 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
           strictEqual((yield* CommandQueue.read(x, Uint32Array))[0], 2)
         }),
       failingEvent(-4)
+    ))
+
+  it.effect("fail the read that failed itself, also where another fiber was told of it before", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* Allocator.allocate(64)
+          yield* CommandQueue.fill(x, 1)
+          const { driver } = yield* CommandQueue.CommandQueue
+          const answers: Array<Effect.Effect<ArrayBuffer, GpuError>> = []
+          driver.readUnsafe(x, 0, 64, (bytes) => answers.push(bytes))
+          assert.include((yield* Effect.flip(CommandQueue.finish)).message, "CL_OUT_OF_RESOURCES -5")
+          const error = yield* Effect.flip(answers[0]!)
+          assert.include(error.message, "clEnqueueReadBuffer")
+          assert.include(error.message, "CL_OUT_OF_RESOURCES -5")
+        }),
+      failingRead
     ))
 
   it.effect("wait for a finish when the work only reclaims", () =>

@@ -9,7 +9,7 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../do
 import { allocate } from "../../domain/HostData.ts"
 import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import {
   CopyCommand,
   copyPieces,
@@ -168,14 +168,20 @@ export class HostQueue implements QueueDriver {
     return Exit.void
   }
 
-  readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
-    this.#read(source, bytes, (own, result) => copyPieces(own.memory, own.base + offset, result, 0, bytes))
+  readonly readUnsafe: QueueDriver["readUnsafe"] = (source, offset, bytes, answer) =>
+    this.#readUnsafe(
+      source,
+      bytes,
+      (own, result) => copyPieces(own.memory, own.base + offset, result, 0, bytes),
+      answer
+    )
 
-  readonly readRect = (extent: Extent, source: DeviceBuffer, from: Place): Effect.Effect<ArrayBuffer, GpuError> =>
-    this.#read(
+  readonly readRectUnsafe: QueueDriver["readRectUnsafe"] = (extent, source, from, answer) =>
+    this.#readUnsafe(
       source,
       byteLength(extent),
-      (own, result) => copyRectPieces(extent, own.memory, own.base, from, result, 0, packed(extent))
+      (own, result) => copyRectPieces(extent, own.memory, own.base, from, result, 0, packed(extent)),
+      answer
     )
 
   readonly positionUnsafe = (): number => this.#submitted + this.#recorded.length
@@ -311,17 +317,19 @@ export class HostQueue implements QueueDriver {
     return lost ?? this.#device.status.error
   }
 
-  #read(source: DeviceBuffer, bytes: number, copy: Reading): Effect.Effect<ArrayBuffer, GpuError> {
-    return Effect.suspend(() => {
-      const result = this.#await<ArrayBuffer>((waiter) => {
-        const own = this.#device.own("CommandQueue.read", source)
-        if (isGpuError(own)) return own
-        this.#device.faults.nextRead()
-        return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(own, result))
-      })
-      const delay = this.#device.delay("reads")
-      return delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
-    })
+  /** The bytes are copied when the turn of the read comes; what gives the memory back has its own turn after that. */
+  #readUnsafe(source: DeviceBuffer, bytes: number, copy: Reading, answer: ReadAnswer): () => void {
+    const delay = this.#device.delay("reads")
+    const delayed: ReadAnswer = (result) =>
+      answer(
+        delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
+      )
+    return this.#begin<ArrayBuffer>((waiter) => {
+      const own = this.#device.own("CommandQueue.read", source)
+      if (isGpuError(own)) return own
+      this.#device.faults.nextRead()
+      return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(own, result))
+    }, delayed)
   }
 
   #readJob(
@@ -343,20 +351,24 @@ export class HostQueue implements QueueDriver {
     return { pieces: pieces(), finished }
   }
 
-  /**
-   * Waits for the turn of a job. It is made and queued in one step, so that no loss of the device can come between. An
-   * interrupted waiter leaves its job in the queue, where it takes nobody's failures away.
-   */
   #await<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError): Effect.Effect<A, GpuError> {
-    return Effect.callback<A, GpuError>((resume) => {
-      const waiter: Waiter<A> = { resume, interrupted: false }
-      const job = makeJob(waiter)
-      if (isGpuError(job)) return resume(job)
+    return Effect.callback<A, GpuError>((resume) => Effect.sync(this.#begin(makeJob, resume)))
+  }
+
+  /**
+   * Waits for the turn of a job. It is made and queued in one step, so that no loss of the device can come between. Who
+   * gives up leaves the job in the queue, where it takes nobody's failures away.
+   */
+  #begin<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError, resume: Waiter<A>["resume"]): () => void {
+    const waiter: Waiter<A> = { resume, interrupted: false }
+    const job = makeJob(waiter)
+    if (isGpuError(job)) resume(job)
+    else {
       this.#device.worker.enqueue({ ...job, abandoned: (error) => resume(Exit.fail(error)) })
       this.#device.worker.run()
-      return Effect.sync(() => {
-        waiter.interrupted = true
-      })
-    })
+    }
+    return () => {
+      waiter.interrupted = true
+    }
   }
 }

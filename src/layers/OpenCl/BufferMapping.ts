@@ -39,7 +39,7 @@ const addressOf = (buffer: DeviceBuffer): bigint | undefined => {
   return allocation === undefined ? undefined : allocation.address + BigInt(buffer.origin)
 }
 
-type Queue = Pick<OpenClQueue, "record" | "recordReturn" | "finish">
+type Queue = Pick<OpenClQueue, "recordAwaited" | "recordReturn">
 
 /**
  * The mappings of one queue that have not ended.
@@ -63,7 +63,7 @@ export class BufferMappings {
     const name = buffer.label
     const flags = flagsOf(access, isVersion12(this.#device.device))
     const shared = addressOf(buffer)
-    const recorded = this.#queue.record(
+    const recorded = this.#queue.recordAwaited(
       {
         call: shared === undefined ? "clEnqueueMapBuffer" : "clEnqueueSVMMap",
         bytes,
@@ -96,7 +96,12 @@ export class BufferMappings {
     if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)
     if (address === null) return Exit.fail(driverError({ call: "clEnqueueMapBuffer", code: this.#code[0]! }))
     this.#device.driverObjects.add("mapping")
-    const mapping = new BufferMapping(this.#device, this.#queue, { buffer, address, bytes }, this.#live)
+    const mapping = new BufferMapping(
+      this.#device,
+      this.#queue,
+      { buffer, address, bytes, ended: recorded.value },
+      this.#live
+    )
     this.#live.add(mapping)
     return Exit.succeed(mapping)
   }
@@ -111,6 +116,8 @@ interface Mapped {
   readonly buffer: DeviceBuffer
   readonly address: bigint
   readonly bytes: number
+  /** Waits for the driver to have mapped it. */
+  readonly ended: Effect.Effect<void, GpuError>
 }
 
 class BufferMapping implements DriverMapping {
@@ -130,7 +137,7 @@ class BufferMapping implements DriverMapping {
 
   /** A view is only made of memory that is mapped: it may have ended while the device was busy. */
   readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.suspend(() =>
-    Effect.map(this.#queue.finish, () => {
+    Effect.map(this.#mapped.ended, () => {
       if (this.#ended) return new ArrayBuffer(0)
       const { address, bytes } = this.#mapped
       return this.#view ??= this.#show(address, bytes)

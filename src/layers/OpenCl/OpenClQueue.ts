@@ -22,6 +22,7 @@ import {
   type DriverMapping,
   type MapAccess,
   type QueueDriver,
+  type ReadAnswer,
   type VectorBinding
 } from "../../services/QueueDriver.ts"
 import { BufferMappings } from "./BufferMapping.ts"
@@ -30,7 +31,7 @@ import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
-import { onDevice, onMemory } from "./OpenClError.ts"
+import { driverError, onDevice, onMemory } from "./OpenClError.ts"
 import type { OpenClKernel } from "./OpenClKernel.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
@@ -170,7 +171,8 @@ export class OpenClQueue implements QueueDriver {
   readonly writeRectUnsafe: QueueDriver["writeRectUnsafe"] = (extent, target, to, rows) =>
     this.#rectangles.write(extent, target, to, rows.buffer)
 
-  readonly readRect: QueueDriver["readRect"] = (extent, source, from) => this.#rectangles.read(extent, source, from)
+  readonly readRectUnsafe: QueueDriver["readRectUnsafe"] = (extent, source, from, answer) =>
+    this.#rectangles.readUnsafe(extent, source, from, answer)
 
   readonly mapUnsafe = (
     buffer: DeviceBuffer,
@@ -254,28 +256,25 @@ export class OpenClQueue implements QueueDriver {
     return Exit.void
   }
 
-  readonly read = (source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> =>
-    Effect.suspend(() => {
-      const memory = allocate(bytes)
-      if (memory === undefined) return outOfMemory(bytes)
-      const name = source.label
-      const recorded = this.record(
-        { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), memory, buffers: [source] },
-        (queue, event) =>
-          this.#device.api.clEnqueueReadBuffer(
-            queue,
-            memoryOf(source),
-            CL_NON_BLOCKING,
-            offset,
-            bytes,
-            memory,
-            0,
-            null,
-            event
-          )
-      )
-      return Effect.as(Effect.andThen(recorded, this.finish), memory)
-    })
+  readonly readUnsafe: QueueDriver["readUnsafe"] = (source, offset, bytes, answer) => {
+    const name = source.label
+    return this.recordRead(
+      { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },
+      answer,
+      (queue, event, memory) =>
+        this.#device.api.clEnqueueReadBuffer(
+          queue,
+          memoryOf(source),
+          CL_NON_BLOCKING,
+          offset,
+          bytes,
+          memory,
+          0,
+          null,
+          event
+        )
+    )
+  }
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
@@ -293,6 +292,49 @@ export class OpenClQueue implements QueueDriver {
     const { queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
     return this.#enqueued(enqueue(queue, this.#event), recording)
+  }
+
+  /**
+   * As {@link record}, for a command whose outcome a program needs. The effect waits for it, and fails when it failed,
+   * also where another fiber was told so before.
+   *
+   * @internal
+   */
+  recordAwaited(
+    recording: Recording,
+    enqueue: (queue: bigint, event: Pointer) => number
+  ): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
+    let failure: GpuError | undefined
+    const recorded = this.record({
+      ...recording,
+      failed: (code) => {
+        failure = driverError({ call: recording.call, code, commands: [recording.label()] })
+      }
+    }, enqueue)
+    if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)
+    const position = this.#commands.recorded
+    const ended = this.#endedUpTo(() => position)
+    return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
+  }
+
+  /**
+   * As {@link recordAwaited}, for a command that reads `bytes` bytes into memory of its own. The driver keeps what it reads
+   * from until it has ended, also where that is released meanwhile. There is nothing to give up.
+   *
+   * @internal
+   */
+  recordRead(
+    recording: Recording,
+    answer: ReadAnswer,
+    enqueue: (queue: bigint, event: Pointer, memory: ArrayBuffer) => number
+  ): () => void {
+    const memory = allocate(recording.bytes)
+    if (memory === undefined) answer(outOfMemory(recording.bytes))
+    else {
+      const ended = this.recordAwaited({ ...recording, memory }, (queue, event) => enqueue(queue, event, memory))
+      answer(Exit.isFailure(ended) ? Exit.failCause(ended.cause) : Effect.as(ended.value, memory))
+    }
+    return constVoid
   }
 
   /**

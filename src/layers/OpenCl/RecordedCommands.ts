@@ -28,6 +28,8 @@ export interface Command {
   /** Device memory that it is to use; when it fails, that memory may not exist. */
   readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
   readonly images?: ReadonlyArray<DeviceImage> | undefined
+  /** Hears of the failure, for who needs the outcome of this very command: `takeError` tells each failure only once. */
+  readonly failed?: ((code: number) => void) | undefined
 }
 
 /** One on its way, by the event that tells of its end. */
@@ -193,6 +195,7 @@ export class RecordedCommands {
   #failed(command: Command, code: number): void {
     for (const buffer of command.buffers ?? []) buffer.root.recyclable = false
     for (const image of command.images ?? []) image.recyclable = false
+    command.failed?.(code)
     this.#addFailure({ call: "a command", code, labels: [command.label()] })
   }
 

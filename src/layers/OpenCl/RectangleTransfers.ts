@@ -3,20 +3,19 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
-import { allocate } from "../../domain/HostData.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { byteLength, type Extent, type Place, runs } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { ReadAnswer } from "../../services/QueueDriver.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import type { OpenClQueue } from "./OpenClQueue.ts"
 
 const CL_NON_BLOCKING = 0
 
-type Queue = Pick<OpenClQueue, "record" | "copyUnsafe" | "finish">
+type Queue = Pick<OpenClQueue, "record" | "recordRead" | "copyUnsafe">
 
 type Triple = readonly [number, number, number]
 
@@ -115,27 +114,13 @@ export class RectangleTransfers {
     )
   }
 
-  read(extent: Extent, source: DeviceBuffer, from: Place): Effect.Effect<ArrayBuffer, GpuError> {
-    return Effect.suspend(() => {
-      const bytes = byteLength(extent)
-      const memory = allocate(bytes)
-      if (memory === undefined) return outOfMemory(bytes)
-      const recorded = this.#enqueueRead(extent, source, from, memory)
-      return Effect.as(Effect.andThen(recorded, this.#queue.finish), memory)
-    })
-  }
-
-  #enqueueRead(extent: Extent, source: DeviceBuffer, from: Place, memory: ArrayBuffer): Exit.Exit<void, GpuError> {
+  readUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
+    const bytes = byteLength(extent)
     const name = source.label
-    return this.#queue.record(
-      {
-        call: "clEnqueueReadBufferRect",
-        bytes: memory.byteLength,
-        label: () => CommandLabel.readRect(extent, name),
-        memory,
-        buffers: [source]
-      },
-      (queue, event) =>
+    return this.#queue.recordRead(
+      { call: "clEnqueueReadBufferRect", bytes, label: () => CommandLabel.readRect(extent, name), buffers: [source] },
+      answer,
+      (queue, event, memory) =>
         this.#api.clEnqueueReadBufferRect(
           queue,
           memoryOf(source),

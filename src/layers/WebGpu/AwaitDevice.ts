@@ -12,40 +12,54 @@ import { driverError, thrown } from "./ErrorScopes.ts"
 const notListening = (): void => {}
 
 /**
- * Calls `start`, in the same step, and waits for its answer or for the loss of the device. When the wait ends otherwise
- * than with the answer (interruption, loss), `abandon` gives back what `start` created.
+ * What a device is asked.
  *
  * @internal
  */
-export const awaitDevice = <A>(options: {
+export interface Question<A> {
   readonly status: DeviceStatus
   /** The driver's function, for the error of a promise that rejects. */
   readonly call: string
   readonly start: () => Promise<Exit.Exit<A, GpuError>>
+  /** Gives back what `start` created, when the wait ends otherwise than with its answer: by interruption or loss. */
   readonly abandon?: (() => void) | undefined
-}): Effect.Effect<A, GpuError> =>
-  Effect.callback((resume) => {
-    let waiting = true
-    let stop = notListening
-    const settle = (exit: Exit.Exit<A, GpuError>): void => {
-      if (!waiting) return
-      waiting = false
-      stop()
-      resume(exit)
-    }
-    const abandon = (): void => {
-      if (waiting) options.abandon?.()
-    }
-    stop = options.status.onLost((error) => {
-      abandon()
-      settle(Exit.fail(error))
-    })
-    if (waiting) {
-      options.start().then(settle, (cause) => settle(Exit.fail(driverError(options.call, [thrown(cause)], []))))
-    }
-    return Effect.sync(() => {
-      abandon()
-      waiting = false
-      stop()
-    })
+}
+
+/**
+ * Calls `start` when it is run, and waits for the answer or for the loss of the device.
+ *
+ * @internal
+ */
+export const awaitDevice = <A>(question: Question<A>): Effect.Effect<A, GpuError> =>
+  Effect.callback((resume) => Effect.sync(ask(question, resume)))
+
+/**
+ * Calls `start` in this very step, and `answer` once with its answer or with the loss of the device. Returns the way to give
+ * up.
+ *
+ * @internal
+ */
+export const ask = <A>(question: Question<A>, answer: (exit: Exit.Exit<A, GpuError>) => void): () => void => {
+  const { call, start, status } = question
+  let waiting = true
+  let stop = notListening
+  const settle = (exit: Exit.Exit<A, GpuError>): void => {
+    if (!waiting) return
+    waiting = false
+    stop()
+    answer(exit)
+  }
+  const abandon = (): void => {
+    if (waiting) question.abandon?.()
+  }
+  stop = status.onLost((error) => {
+    abandon()
+    settle(Exit.fail(error))
   })
+  if (waiting) start().then(settle, (cause) => settle(Exit.fail(driverError(call, [thrown(cause)], []))))
+  return () => {
+    abandon()
+    waiting = false
+    stop()
+  }
+}

@@ -3,13 +3,13 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { awaitDevice } from "./AwaitDevice.ts"
+import type { ReadAnswer } from "../../services/QueueDriver.ts"
+import { ask } from "./AwaitDevice.ts"
 import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuOf, roundUp4, usageBits } from "./WebGpuBuffer.ts"
@@ -56,21 +56,20 @@ class Staging {
  *
  * @internal
  */
-export const read = (
+export const readUnsafe = (
   opened: OpenDevice,
   source: DeviceBuffer,
   offset: number,
-  bytes: number
-): Effect.Effect<ArrayBuffer, GpuError> =>
-  Effect.suspend(() =>
-    readThrough(opened, {
-      label: CommandLabel.read(bytes, source.label),
-      bytes,
-      encode: (encoder, staging) =>
-        encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
-      take: (staged) => staged.slice(0, bytes)
-    })
-  )
+  bytes: number,
+  answer: ReadAnswer
+): () => void =>
+  readThroughUnsafe(opened, {
+    label: CommandLabel.read(bytes, source.label),
+    bytes,
+    encode: (encoder, staging) =>
+      encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
+    take: (staged) => staged.slice(0, bytes)
+  }, answer)
 
 /**
  * What is read, and how it comes into the staging buffer.
@@ -88,37 +87,36 @@ export interface Reading {
 }
 
 /**
- * Staging, copy and mapping are asked for in one step and proved by its error scopes; interruption destroys the staging
- * buffer.
+ * Staging, copy and mapping are asked for in this very step and proved by its error scopes: whatever becomes of the source
+ * afterwards, the copy comes before. Who gives up destroys the staging buffer.
  *
  * @internal
  */
-export const readThrough = (opened: OpenDevice, reading: Reading): Effect.Effect<ArrayBuffer, GpuError> =>
-  Effect.suspend(() => {
-    const { bytes, label } = reading
-    let staging: Staging | undefined
-    return awaitDevice<ArrayBuffer>({
-      status: opened.status,
-      call: "GPUBuffer.mapAsync",
-      start: async () => {
-        try {
-          let mapping: Promise<ScopedFailure | undefined> | undefined
-          const failures = await inScopes(opened.device, () => {
-            staging = new Staging(opened.device, opened.driverObjects, roundUp4(bytes))
-            mapping = request(opened.device, reading, staging)
-          })
-          const unmapped = await mapping
-          if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
-            return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
-          }
-          return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
-        } finally {
-          staging?.destroy()
+export const readThroughUnsafe = (opened: OpenDevice, reading: Reading, answer: ReadAnswer): () => void => {
+  const { bytes, label } = reading
+  let staging: Staging | undefined
+  return ask<ArrayBuffer>({
+    status: opened.status,
+    call: "GPUBuffer.mapAsync",
+    start: async () => {
+      try {
+        let mapping: Promise<ScopedFailure | undefined> | undefined
+        const failures = await inScopes(opened.device, () => {
+          staging = new Staging(opened.device, opened.driverObjects, roundUp4(bytes))
+          mapping = request(opened.device, reading, staging)
+        })
+        const unmapped = await mapping
+        if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
+          return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
         }
-      },
-      abandon: () => staging?.destroy()
-    })
-  })
+        return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
+      } finally {
+        staging?.destroy()
+      }
+    },
+    abandon: () => staging?.destroy()
+  }, answer)
+}
 
 const request = (
   device: GPUDevice,

@@ -3,11 +3,10 @@
  *
  * @internal
  */
-import type * as Effect from "effect/Effect"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
 import { byteLength, copyBytes, type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { ReadAnswer } from "../../services/QueueDriver.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import * as Readback from "./Readback.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
@@ -55,23 +54,24 @@ export const write = (
  *
  * @internal
  */
-export const read = (
+export const readUnsafe = (
   opened: OpenDevice,
   extent: Extent,
   source: DeviceBuffer,
-  from: Place
-): Effect.Effect<ArrayBuffer, GpuError> => {
+  from: Place,
+  answer: ReadAnswer
+): () => void => {
   const bytes = byteLength(extent)
   const span = from.end - from.offset
   return span <= largestSpan * bytes
-    ? Readback.readThrough(opened, {
+    ? Readback.readThroughUnsafe(opened, {
       label: CommandLabel.readRect(extent, source.label),
       bytes: span,
       encode: (encoder, staging) =>
         encoder.copyBufferToBuffer(gpuOf(source), source.origin + from.offset, staging, 0, span),
       take: (staged) => packRows(extent, staged, from)
-    })
-    : readRows(opened, extent, source, from)
+    }, answer)
+    : readRowsUnsafe(opened, extent, source, from, answer)
 }
 
 /** How many times the bytes of a region may be read to have it in one command. */
@@ -84,13 +84,14 @@ const packRows = (extent: Extent, staged: ArrayBuffer, from: Place): ArrayBuffer
 }
 
 /** Packs the rows in the staging buffer. */
-const readRows = (
+const readRowsUnsafe = (
   opened: OpenDevice,
   extent: Extent,
   source: DeviceBuffer,
-  from: Place
-): Effect.Effect<ArrayBuffer, GpuError> =>
-  Readback.readThrough(opened, {
+  from: Place,
+  answer: ReadAnswer
+): () => void =>
+  Readback.readThroughUnsafe(opened, {
     label: CommandLabel.readRect(extent, source.label),
     bytes: byteLength(extent),
     encode: (encoder, staging) => {
@@ -100,4 +101,4 @@ const readRows = (
       }
     },
     take: (staged) => staged.slice(0)
-  })
+  }, answer)

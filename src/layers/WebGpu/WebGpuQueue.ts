@@ -5,12 +5,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type { Extent, Place } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import * as Commands from "./Commands.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
@@ -46,12 +47,12 @@ export const driver = (queue: WebGpuQueue): QueueDriver => ({
   dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
   copyRectUnsafe: (extent, source, from, target, to) => queue.copyRect(extent, source, from, target, to),
   writeRectUnsafe: (extent, target, to, rows) => queue.writeRect(extent, target, to, rows),
-  readRect: (extent, source, from) => queue.readRect(extent, source, from),
+  readRectUnsafe: (extent, source, from, answer) => queue.readRectUnsafe(extent, source, from, answer),
   positionUnsafe: () => queue.position,
   endedUnsafe: () => queue.ended,
   awaitPosition: (position) => queue.awaitPosition(position),
   flushUnsafe: () => queue.flush(),
-  read: (source, offset, bytes) => queue.read(source, offset, bytes),
+  readUnsafe: (source, offset, bytes, answer) => queue.readUnsafe(source, offset, bytes, answer),
   finish: queue.finish,
   touch: () => Effect.void,
   reclaim: queue.reclaim
@@ -131,8 +132,11 @@ export class WebGpuQueue {
     return Exit.void
   }
 
-  readRect(extent: Extent, source: DeviceBuffer, from: Place): Effect.Effect<ArrayBuffer, GpuError> {
-    return this.inOrder(Effect.suspend(() => RectangleCommands.read(this.#opened, extent, source, from)))
+  readRectUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
+    return this.inOrderUnsafe(
+      (answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer),
+      answer
+    )
   }
 
   /** Everything before the next submit, if there is something to submit, and else before the last one's end. */
@@ -253,20 +257,23 @@ export class WebGpuQueue {
     return Exit.void
   }
 
-  read(source: DeviceBuffer, offset: number, bytes: number): Effect.Effect<ArrayBuffer, GpuError> {
-    return this.inOrder(Readback.read(this.#opened, source, offset, bytes))
+  readUnsafe(source: DeviceBuffer, offset: number, bytes: number, answer: ReadAnswer): () => void {
+    return this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
   }
 
-  /** What a read makes of data that comes back, after recorded work, whose failures it tells. */
-  inOrder<A>(read: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
-    return Effect.suspend(() => {
-      const flushed = this.flush()
-      if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
-      const { submitted } = this.#work
-      return Effect.tap(read, () => {
+  /** Begins a read in this very step, after recorded work, whose failures its answer tells. */
+  inOrderUnsafe(begin: (answer: ReadAnswer) => () => void, answer: ReadAnswer): () => void {
+    const flushed = this.flush()
+    if (Exit.isFailure(flushed)) {
+      answer(Exit.failCause(flushed.cause))
+      return constVoid
+    }
+    const { submitted } = this.#work
+    return begin((bytes) => {
+      answer(Effect.tap(bytes, () => {
         this.#work.endedUpTo(submitted)
         return this.#recorded
-      })
+      }))
     })
   }
 

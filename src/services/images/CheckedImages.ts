@@ -38,6 +38,7 @@ import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import type { MapAccess } from "../QueueDriver.ts"
+import * as Reading from "../Reading.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -118,34 +119,41 @@ export class CheckedImages implements Service {
     source: ImageLike.ImageLike,
     first?: ElementType<ArrayBufferView> | ImageShape.RegionOptions,
     second?: ImageShape.RegionOptions
-  ) =>
-    Effect.suspend((): Effect.Effect<never, GpuError> => {
-      const operation = "Images.read"
-      const type = typeof first === "function" ? first : undefined
-      const part = this.#part(operation, source, ImageUsage.copySrc, typeof first === "function" ? second : first)
+  ) => {
+    const operation = "Images.read"
+    const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
+    const memory = Reading.read(() => {
+      const part = this.#part(operation, source, ImageUsage.copySrc, options)
       if (isGpuError(part)) return part
       const problem = type === undefined ? undefined : itemsProblem(operation, type, part.bytes)
-      if (problem !== undefined) return problem
-      return Effect.map(
-        this.#read(part),
-        (memory) => (type === undefined ? ImageArray.over(part.image.format, memory) : new type(memory)) as never
-      )
+      return problem ?? this.#reading(part)
     })
+    return Effect.map(
+      memory,
+      (memory) => (type === undefined ? ImageArray.over(source.format, memory) : new type(memory)) as never
+    )
+  }
 
   readonly readInto: Service["readInto"] = (source, target, options) =>
     Effect.suspend(() => {
       const operation = "Images.readInto"
-      const part = this.#part(operation, source, ImageUsage.copySrc, options)
-      if (isGpuError(part)) return part
-      const view = HostData.bytes(operation, target)
-      if (isGpuError(view)) return view
-      // A view of memory that is resized meanwhile has another length then.
-      const { byteLength } = view
-      const place = hostPlace(operation, part, byteLength, options)
-      if (isGpuError(place)) return place
-      return Effect.flatMap(this.#read(part), (memory) => {
+      let asked: { readonly part: Part; readonly byteLength: number; readonly place: Rectangle.Place }
+      const memory = Reading.read(() => {
+        const part = this.#part(operation, source, ImageUsage.copySrc, options)
+        if (isGpuError(part)) return part
+        const view = HostData.bytes(operation, target)
+        if (isGpuError(view)) return view
+        const { byteLength } = view
+        const place = hostPlace(operation, part, byteLength, options)
+        if (isGpuError(place)) return place
+        asked = { part, byteLength, place }
+        return this.#reading(part)
+      })
+      return Effect.flatMap(memory, (memory) => {
+        const { byteLength, part, place } = asked
         const bytes = HostData.bytes(operation, target)
         if (isGpuError(bytes)) return bytes
+        // A view of memory that was resized meanwhile has another length now.
         const changed = lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
         if (changed !== undefined) return changed
         const extent = rectangle(part)
@@ -377,7 +385,7 @@ export class CheckedImages implements Service {
     if (conflict !== undefined) return conflictError(operation, conflict.region)
     const driverMapping = new PrivateMapping(this.#device.status, {
       bytes,
-      read: () => this.driver.read(image, region),
+      readUnsafe: (answer) => this.driver.readUnsafe(image, region, answer),
       writeUnsafe: (data) => this.driver.writeUnsafe(image, region, data)
     }, access)
     mapping.begin({ label: like.label, size: bytes }, image, regions, claim, driverMapping)
@@ -388,8 +396,8 @@ export class CheckedImages implements Service {
     )
   }
 
-  #read({ bytes, image, region }: Part): Effect.Effect<ArrayBuffer, GpuError> {
-    return bytes === 0 ? Effect.succeed(new ArrayBuffer(0)) : this.driver.read(image, region)
+  #reading({ bytes, image, region }: Part): Reading.Begin | undefined {
+    return bytes === 0 ? undefined : (answer) => this.driver.readUnsafe(image, region, answer)
   }
 
   #bufferProblem(

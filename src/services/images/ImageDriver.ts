@@ -15,6 +15,7 @@ import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../doma
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../domain/images/SamplerOptions.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { ReadAnswer } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 
@@ -43,8 +44,8 @@ export interface ImageDriver {
     region: ImageRegion,
     data: Uint8Array<ArrayBuffer>
   ) => Exit.Exit<void, GpuError>
-  /** In queue order, into memory of its own. Fails also with errors of recorded work. */
-  readonly read: (source: DeviceImage, region: ImageRegion) => Effect.Effect<ArrayBuffer, GpuError>
+  /** In queue order, into memory of its own; begins when called, as `QueueDriver.readUnsafe` does. */
+  readonly readUnsafe: (source: DeviceImage, region: ImageRegion, answer: ReadAnswer) => () => void
   /** Every element of the region becomes `element`, the bytes of one element. */
   readonly fillUnsafe: (
     target: DeviceImage,

@@ -195,7 +195,7 @@ const driverMapping = (
     ? Exit.succeed(
       new PrivateMapping(status, {
         bytes,
-        read: () => driver.read(memory, offset, bytes),
+        readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
         writeUnsafe: (data) => driver.writeUnsafe(memory, offset, data)
       }, access)
     )

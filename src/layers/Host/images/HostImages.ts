@@ -69,10 +69,8 @@ export class HostImages implements ImageDriver {
     return this.#queue.writeRectUnsafe(extentOf(target, region), bufferOf(target), placeOf(target, region.origin), rows)
   }
 
-  readonly read: ImageDriver["read"] = (source, region) =>
-    Effect.suspend(() =>
-      this.#queue.readRect(extentOf(source, region), bufferOf(source), placeOf(source, region.origin))
-    )
+  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) =>
+    this.#queue.readRectUnsafe(extentOf(source, region), bufferOf(source), placeOf(source, region.origin), answer)
 
   readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(

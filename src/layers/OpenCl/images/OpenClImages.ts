@@ -184,31 +184,28 @@ export class OpenClImages implements ImageDriver {
     return this.#write(target, region, memory, CommandLabel.write)
   }
 
-  readonly read: ImageDriver["read"] = (source, region) =>
-    Effect.suspend(() => {
-      const bytes = bytesOf(source, region)
-      const memory = allocate(bytes)
-      if (memory === undefined) return outOfMemory(bytes)
-      const name = source.label
-      const recorded = this.#queue.record(
-        { call: "clEnqueueReadImage", bytes, label: () => CommandLabel.read(bytes, name), memory, images: [source] },
-        (queue, event) =>
-          this.#api.clEnqueueReadImage(
-            queue,
-            imageOf(source),
-            CL_NON_BLOCKING,
-            place(this.#origin, source, region.origin),
-            extent(this.#extent, source, region),
-            0,
-            0,
-            memory,
-            0,
-            null,
-            event
-          )
-      )
-      return Effect.as(Effect.andThen(recorded, this.#queue.finish), memory)
-    })
+  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) => {
+    const bytes = bytesOf(source, region)
+    const name = source.label
+    return this.#queue.recordRead(
+      { call: "clEnqueueReadImage", bytes, label: () => CommandLabel.read(bytes, name), images: [source] },
+      answer,
+      (queue, event, memory) =>
+        this.#api.clEnqueueReadImage(
+          queue,
+          imageOf(source),
+          CL_NON_BLOCKING,
+          place(this.#origin, source, region.origin),
+          extent(this.#extent, source, region),
+          0,
+          0,
+          memory,
+          0,
+          null,
+          event
+        )
+    )
+  }
 
   readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) => {
     const color = fillColor(target.format, element)

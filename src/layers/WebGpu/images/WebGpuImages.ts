@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import {
   type GpuError,
@@ -134,22 +135,25 @@ export class WebGpuImages implements ImageDriver {
     return Exit.void
   }
 
-  readonly read = (source: DeviceImage, region: ImageRegion): Effect.Effect<ArrayBuffer, GpuError> =>
-    Effect.suspend(() => {
-      const { maxBufferSize } = this.#device.limits
-      const rowBytes = rowBytesOf(source, region)
-      const rows = rowsOf(region)
-      const packedBytes = rowBytes * rows
-      if (packedBytes > maxBufferSize) return Effect.fail(tooLarge("Images.read", packedBytes, maxBufferSize))
-      const aligned = TextureRows.alignedRow(rowBytes)
-      const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
-      return this.#queue.inOrder(Readback.readThrough(this.#opened, {
-        label: CommandLabel.readImage(source.label),
-        bytes: pitch * rows,
-        encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
-        take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
-      }))
-    })
+  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) => {
+    const { maxBufferSize } = this.#device.limits
+    const rowBytes = rowBytesOf(source, region)
+    const rows = rowsOf(region)
+    const packedBytes = rowBytes * rows
+    if (packedBytes > maxBufferSize) {
+      answer(tooLarge("Images.read", packedBytes, maxBufferSize))
+      return constVoid
+    }
+    const aligned = TextureRows.alignedRow(rowBytes)
+    const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
+    const reading: Readback.Reading = {
+      label: CommandLabel.readImage(source.label),
+      bytes: pitch * rows,
+      encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
+      take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
+    }
+    return this.#queue.inOrderUnsafe((answer) => Readback.readThroughUnsafe(this.#opened, reading, answer), answer)
+  }
 
   readonly fillUnsafe = (
     target: DeviceImage,

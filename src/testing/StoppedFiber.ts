@@ -1,0 +1,84 @@
+/**
+ * A fiber that stops before one of its steps, where another one acts. Effect's run loop yields after 2,048 operations, so
+ * in a long program that can be any step.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+
+/** Stops the first fiber that comes to the step with this number, until it is told to go on. */
+class StopAt implements Scheduler.Scheduler {
+  readonly executionMode = "async"
+  readonly stopped = Deferred.makeUnsafe<boolean>()
+  readonly #inner = new Scheduler.MixedScheduler()
+  #steps: number
+  #stopping = false
+  #goOn: (() => void) | undefined
+
+  constructor(step: number) {
+    this.#steps = step
+  }
+
+  shouldYield(): boolean {
+    this.#stopping = this.#steps-- === 0
+    return this.#stopping
+  }
+
+  makeDispatcher(): Scheduler.SchedulerDispatcher {
+    const inner = this.#inner.makeDispatcher()
+    const scheduleTask = (task: () => void, priority: number): void => {
+      if (!this.#stopping) return inner.scheduleTask(task, priority)
+      this.#stopping = false
+      this.#goOn = () => inner.scheduleTask(task, priority)
+      Deferred.doneUnsafe(this.stopped, Effect.succeed(true))
+    }
+    return { scheduleTask, flush: () => inner.flush() }
+  }
+
+  goOn(): void {
+    this.#goOn?.()
+  }
+}
+
+/**
+ * Runs `program` on a fiber of its own up to the step, then `act`, then the rest; answers how the program ended. Where it
+ * ends before that step, `act` does not run, and the answer is nothing.
+ *
+ * @internal
+ */
+export const actAt = <A, E, R, B, E2, R2>(
+  program: Effect.Effect<A, E, R>,
+  step: number,
+  act: Effect.Effect<B, E2, R2>
+): Effect.Effect<Exit.Exit<A, E> | undefined, E2, R | R2> =>
+  Effect.gen(function*() {
+    const scheduler = new StopAt(step)
+    const fiber = yield* program.pipe(
+      Effect.provideService(Scheduler.Scheduler, scheduler),
+      Effect.forkChild({ startImmediately: true })
+    )
+    fiber.addObserver(() => Deferred.doneUnsafe(scheduler.stopped, Effect.succeed(false)))
+    if (!(yield* Deferred.await(scheduler.stopped))) return undefined
+    yield* act
+    scheduler.goOn()
+    return yield* Fiber.await(fiber)
+  })
+
+/**
+ * Runs `program` on a fiber of its own until it first waits, then `act`; answers how the program ended.
+ *
+ * @internal
+ */
+export const actWhileItWaits = <A, E, R, B, E2, R2>(
+  program: Effect.Effect<A, E, R>,
+  act: Effect.Effect<B, E2, R2>
+): Effect.Effect<Exit.Exit<A, E>, E2, R | R2> =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(program, { startImmediately: true })
+    yield* act
+    return yield* Fiber.await(fiber)
+  })
