@@ -5,16 +5,40 @@
  */
 
 /**
- * Takes the bytes away from every view of `memory`, whose length becomes 0. `transfer` came with ES2024; where it is
- * missing, a clone that transfers does the same.
+ * From the prototype, since a backend keeps programs from transferring its memory; and looked up once, since a program may
+ * replace them. `transfer` came with ES2024; where it is missing, a clone that transfers does the same.
+ */
+const { transfer } = ArrayBuffer.prototype as {
+  readonly transfer?: (this: ArrayBuffer, newLength?: number) => ArrayBuffer
+}
+const byteLength = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "byteLength")!.get as (
+  this: ArrayBuffer
+) => number
+
+const move = (memory: ArrayBuffer, newLength?: number): ArrayBuffer | undefined => {
+  if (byteLength.call(memory) === 0) return undefined
+  try {
+    return transfer === undefined
+      ? structuredClone(memory, { transfer: [memory] })
+      : transfer.call(memory, ...(newLength === undefined ? [] : [newLength]))
+  } catch {
+    // Node lets a program mark memory so that no one can transfer it.
+    return undefined
+  }
+}
+
+/**
+ * Takes the bytes away from every view of `memory`, whose length becomes 0. False where that cannot be done: the program has
+ * transferred the memory, so that views of it go on elsewhere, or keeps it from being transferred.
  *
  * @internal
  */
-export const detachMemory = (memory: ArrayBuffer): void => {
-  // Also memory that was transferred before: it cannot be once more.
-  if (memory.byteLength === 0) return
-  // From the prototype: a backend keeps programs from transferring its memory.
-  const { transfer } = ArrayBuffer.prototype as { readonly transfer?: (newLength: number) => ArrayBuffer }
-  if (transfer === undefined) structuredClone(memory, { transfer: [memory] })
-  else transfer.call(memory, 0)
-}
+export const detachMemory = (memory: ArrayBuffer): boolean => move(memory, 0) !== undefined
+
+/**
+ * The bytes of `memory` in another ArrayBuffer, without a copy, and no view of the old one; nothing where
+ * {@link detachMemory} would be false.
+ *
+ * @internal
+ */
+export const moveMemory = (memory: ArrayBuffer): ArrayBuffer | undefined => move(memory)

@@ -270,6 +270,33 @@ const many = Effect.gen(function*() {
   Expect.equal("the sum", (yield* CommandQueue.read(x, Uint32Array))[0], 50)
 })
 
+const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayBuffer }
+
+/** Moves memory to another ArrayBuffer, where no mapping can cut it off. */
+const taken = (memory: ArrayBuffer): Uint8Array =>
+  new Uint8Array(transfer === undefined ? structuredClone(memory, { transfer: [memory] }) : transfer.call(memory))
+
+const takenMemory = Effect.gen(function*() {
+  for (const early of [true, false]) {
+    const kept = yield* Effect.scoped(Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(256)
+      yield* CommandQueue.fill(lease, 0x01010101)
+      const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
+      const kept = taken(mapped.data.buffer as ArrayBuffer)
+      if (early) yield* Expect.failsWith("what was stored cannot go back", Mapping.unmap(mapped), "InvalidRequest")
+      else yield* Effect.exit(Mapping.unmap(mapped))
+      return kept
+    }))
+    for (let owner = 0; owner < 4; owner++) {
+      const next = yield* BufferPool.allocate(256)
+      yield* CommandQueue.fill(next, 0x02020202)
+      Expect.numbers("the next owner's bytes", yield* CommandQueue.read(next, Uint8Array), new Uint8Array(256).fill(2))
+      yield* BufferPool.freeHeld
+    }
+    Expect.numbers("what the program took", kept, new Uint8Array(256).fill(1))
+  }
+})
+
 const short = BufferPool.allocate(62)
 
 const wrong = (
@@ -324,6 +351,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a mapping has its place in queue order", inOrder),
   test("a mapping ends with its scope, by itself, or with its lease", ends),
   test("a mapping that ends with its lease leaves the next owner alone", nextOwner),
+  test("memory that a program takes out of a mapping never shows the next owner's bytes", takenMemory),
   test("what is mapped for writing cannot be used, what is mapped for reading can be read", whileMapped),
   test("a sub-region is mapped from its first byte on", ofRegions),
   test("nothing is mapped where there is nothing to map", nothing, { counting: true }),

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { markAsUntransferable } from "node:worker_threads"
 import { OpenCl } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
@@ -31,6 +32,12 @@ const blocked = Effect.gen(function*() {
   return { x, end }
 })
 
+const markedMemory = (bytes: number): ArrayBuffer => {
+  const memory = new ArrayBuffer(bytes)
+  markAsUntransferable(memory)
+  return memory
+}
+
 describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
   it.live("shows the driver's own memory, and cuts it off before the driver gets it back", () =>
     onDevice(
@@ -49,6 +56,47 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
           strictEqual(watched.count("clEnqueueMapBuffer"), 1)
           strictEqual(watched.count("clEnqueueUnmapMemObject"), 1)
         })
+    ))
+
+  it.live("leaves memory that the program took away to it, and neither unmaps nor frees it", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
+          const kept = yield* Effect.scoped(Effect.gen(function*() {
+            const x = yield* allocate(64)
+            yield* CommandQueue.fill(x, 0x01010101)
+            const { data } = yield* Mapping.map(x, Uint8Array, { access: "read" })
+            return new Uint8Array(transfer.call(data.buffer as ArrayBuffer))
+          }))
+          yield* CommandQueue.finish
+          strictEqual(yield* mapped, 0)
+          strictEqual(watched.count("clEnqueueUnmapMemObject"), 0)
+          for (let owner = 0; owner < 20; owner++) {
+            const next = yield* allocate(64)
+            yield* CommandQueue.fill(next, 0x02020202)
+          }
+          yield* CommandQueue.finish
+          deepStrictEqual([...kept], [...new Uint8Array(64).fill(1)])
+        }),
+      undefined,
+      { clCreateBuffer: 1, clEnqueueMapBuffer: 1 }
+    ))
+
+  it.live("leaves memory to a program that keeps it from being cut off", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          const x = yield* allocate(64)
+          const mapped = yield* Mapping.map(x, Uint8Array)
+          strictEqual(yield* reasonOf(Mapping.unmap(mapped)), "InvalidRequest")
+          strictEqual(x.recyclable, false)
+          strictEqual(mapped.data.length, 64)
+          strictEqual(watched.count("clEnqueueUnmapMemObject"), 0)
+        }),
+      // Not the driver's own: Node ends the process at its exit when such a view was marked.
+      () => ({ view: (_, bytes) => markedMemory(bytes) }),
+      { clCreateBuffer: 1, clEnqueueMapBuffer: 1 }
     ))
 
   it.live("asks for what the program does, and no more", () => {

@@ -142,6 +142,32 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           strictEqual(data.length, 16)
         }), fine))
 
+    it.live("that a program takes away all the same never shows the next owner's bytes", () =>
+      onSvm(
+        () =>
+          Effect.gen(function*() {
+            const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
+            const scope = yield* Scope.make()
+            const x = yield* Scope.provide(BufferPool.allocate(256), scope)
+            yield* CommandQueue.fill(x, 0x01010101)
+            const view = yield* Scope.provide(Svm.view(x, Uint8Array), scope)
+            const kept = new Uint8Array(transfer.call(view.data.buffer as ArrayBuffer))
+            assert.include((yield* Effect.flip(Mapping.unmap(view))).message, "transferred to another ArrayBuffer")
+            const there = (yield* Svm.pointer(x)).address
+            yield* Scope.close(scope, Exit.void)
+            for (let owner = 0; owner < 4; owner++) {
+              const next = yield* BufferPool.allocate(256)
+              assert.notStrictEqual((yield* Svm.pointer(next)).address, there)
+              yield* CommandQueue.fill(next, 0x02020202)
+              yield* CommandQueue.finish
+            }
+            deepStrictEqual([...kept], [...new Uint8Array(256).fill(1)])
+          }),
+        fine,
+        undefined,
+        { clCreateBuffer: 1, clSVMAlloc: 1 }
+      ))
+
     it.live("leaves nothing behind wherever its fiber is interrupted", () =>
       onSvm(() =>
         Effect.gen(function*() {

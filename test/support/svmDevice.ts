@@ -11,11 +11,12 @@ import { type Bends, watch, type Watched } from "./watchedOpenCl.ts"
 
 export type SvmServices = OpenCl.Services | Allocator | BufferPool.BufferPool | Scope.Scope
 
-/** Runs a test on a pool of shared memory, and proves that nothing is left of it. */
+/** Runs a test on a pool of shared memory, and proves that nothing is left of it but the handles that it names. */
 export const onSvm = <A, E>(
   test: (watched: Watched) => Effect.Effect<A, E, SvmServices>,
   options?: Svm.PoolOptions,
-  bends?: Bends
+  bends?: Bends,
+  left: Readonly<Record<string, number>> = {}
 ) =>
   Effect.gen(function*() {
     const watched = yield* watch(bends)
@@ -25,7 +26,7 @@ export const onSvm = <A, E>(
     )
     const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))
     deepStrictEqual(device.driverObjects.liveByKind, {})
-    deepStrictEqual(watched.alive(), {})
+    deepStrictEqual(watched.alive(), left)
   })
 
 /** A command queue of the program's own, on the device that is open. */

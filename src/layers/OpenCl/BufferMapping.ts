@@ -18,6 +18,7 @@ import { driverError } from "./OpenClError.ts"
 import type { OpenClQueue } from "./OpenClQueue.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import type { SvmAllocation } from "./svm/SvmAllocation.ts"
+import { leaveUnsafe } from "./TakenMemory.ts"
 
 const CL_NON_BLOCKING = 0
 const CL_MAP_READ = 1
@@ -144,16 +145,20 @@ class BufferMapping implements DriverMapping {
     })
   )
 
-  /** No program can reach the memory any more by the time that the driver gets it back. */
+  /** No program can reach the memory any more by the time that the driver gets it back: else it does not. */
   readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
     if (this.#ended) return Exit.void
     this.#ended = true
     this.#live.delete(this)
     const { address, buffer } = this.#mapped
-    if (this.#view !== undefined && allocationOf(buffer)?.shown.delete(this.#view) !== false) detachMemory(this.#view)
+    const { api, driverObjects, status } = this.#device
+    if (!this.#cutOff()) {
+      // It is the program's now.
+      driverObjects.remove("mapping")
+      return Exit.fail(leaveUnsafe(this.#device, buffer))
+    }
     const name = buffer.label
     const shared = addressOf(buffer)
-    const { api, driverObjects, status } = this.#device
     const recorded = this.#queue.recordReturn(
       {
         call: shared === undefined ? "clEnqueueUnmapMemObject" : "clEnqueueSVMUnmap",
@@ -170,6 +175,15 @@ class BufferMapping implements DriverMapping {
       }
     )
     return status.error === undefined ? recorded : Exit.void
+  }
+
+  /** False where the program has the memory for good. */
+  #cutOff(): boolean {
+    const view = this.#view
+    if (view === undefined) return true
+    const allocation = allocationOf(this.#mapped.buffer)
+    // Views of shared memory that was freed are cut off already.
+    return (allocation !== undefined && !allocation.shown.delete(view)) || detachMemory(view)
   }
 
   #show(address: bigint, bytes: number): ArrayBuffer {

@@ -36,6 +36,11 @@ const dtypes: Readonly<Record<string, DType>> = {
  * and `get` and `set` throw a `GpuError` with the reason BufferReleased. They throw InvalidRequest for an index outside the
  * shape.
  *
+ * **Gotchas**
+ *
+ * Do not transfer the ArrayBuffer of `data`: the mapping then fails to end with InvalidRequest, and on OpenCL, where it is
+ * the driver's memory, that memory is never used or freed again. Copy with `slice()`, and transfer the copy.
+ *
  * **Example** (Rows and columns)
  *
  * ```ts

@@ -18,6 +18,8 @@ export class SvmAllocation {
   readonly grain: Grain
   /** Work on a queue of the program's could not be ordered before what comes next: nobody knows when it ends. */
   abandoned = false
+  /** A program has moved it out of a view: it is the program's, and never freed. */
+  taken = false
   /** Views of it that a program has. */
   readonly shown = new Set<ArrayBuffer>()
   readonly #free: (allocation: SvmAllocation) => Exit.Exit<void, GpuError>

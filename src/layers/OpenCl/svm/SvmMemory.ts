@@ -94,11 +94,16 @@ export class SvmMemory {
   }
 
   /** After everything that is recorded now; where no command could wait for that, at the close, or at once after it. */
-  readonly #freeUnsafe = ({ abandoned, address, shown }: SvmAllocation): Exit.Exit<void, GpuError> => {
+  readonly #freeUnsafe = (allocation: SvmAllocation): Exit.Exit<void, GpuError> => {
+    const { abandoned, address, shown } = allocation
     // Views end before, unless a program destroys the buffer under them.
-    for (const view of shown) detachMemory(view)
+    for (const view of shown) if (!detachMemory(view)) allocation.taken = true
     shown.clear()
     const { atClose, closed, driverObjects, status } = this.device
+    if (allocation.taken) {
+      driverObjects.remove("svm")
+      return Exit.void
+    }
     const freed = abandoned || status.error !== undefined ? undefined : this.#recordFree(address)
     if (freed !== undefined && Exit.isSuccess(freed)) {
       driverObjects.remove("svm")

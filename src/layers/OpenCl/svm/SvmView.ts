@@ -19,6 +19,7 @@ import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
 import type { DriverMapping } from "../../../services/QueueDriver.ts"
 import { memoryAt } from "../DriverMemory.ts"
 import type { OpenCl } from "../OpenCl.ts"
+import { leaveUnsafe } from "../TakenMemory.ts"
 import { opened, useOpened } from "../UseOpened.ts"
 import { unsupported } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
@@ -162,24 +163,27 @@ const wholeOf = (bytes: number) => ({ from: 0, to: bytes, writes: true })
 /** The memory, shown once everything recorded has ended, and until the view ends. */
 class SharedView implements DriverMapping {
   readonly memory: Effect.Effect<ArrayBuffer, GpuError>
-  readonly #shown: Set<ArrayBuffer>
+  readonly #svm: SvmMemory
+  readonly #target: SvmTarget
   #memory: ArrayBuffer | undefined
   #ended = false
 
-  constructor({ device, queue }: SvmMemory, { address, allocation }: SvmTarget, offset: number, bytes: number) {
-    this.#shown = allocation.shown
-    this.memory = Effect.map(queue.finish, () => {
+  constructor(svm: SvmMemory, target: SvmTarget, offset: number, bytes: number) {
+    this.#svm = svm
+    this.#target = target
+    this.memory = Effect.map(svm.queue.finish, () => {
       if (this.#ended) return new ArrayBuffer(0)
-      this.#memory = memoryAt(device.api, address + BigInt(offset), bytes)
-      this.#shown.add(this.#memory)
+      this.#memory = memoryAt(svm.device.api, target.address + BigInt(offset), bytes)
+      target.allocation.shown.add(this.#memory)
       return this.#memory
     })
   }
 
   readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
     this.#ended = true
-    if (this.#memory !== undefined && this.#shown.delete(this.#memory)) detachMemory(this.#memory)
-    return Exit.void
+    const { allocation, buffer } = this.#target
+    if (this.#memory === undefined || !allocation.shown.delete(this.#memory)) return Exit.void
+    return detachMemory(this.#memory) ? Exit.void : Exit.fail(leaveUnsafe(this.#svm.device, buffer))
   }
 }
 

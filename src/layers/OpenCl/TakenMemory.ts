@@ -1,0 +1,28 @@
+/**
+ * Memory of the driver's that a program has moved out of a mapping, as to a worker, so that it cannot be cut off any more.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
+import type { OpenDevice } from "./OpenDevice.ts"
+
+/**
+ * Leaves the memory to the program for as long as the process lives: no pool leases it again, and a reference that is never
+ * released keeps the driver from giving it to anything else, also after the layer has closed. Answers what went wrong.
+ *
+ * @internal
+ */
+export const leaveUnsafe = ({ api }: OpenDevice, buffer: DeviceBuffer): GpuError => {
+  buffer.root.recyclable = false
+  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+  if (allocation !== undefined) allocation.taken = true
+  api.clRetainMemObject(memoryOf(buffer))
+  return invalidRequest(
+    "Mapping.unmap",
+    "the mapped memory was transferred to another ArrayBuffer, or marked as untransferable: it cannot go back to the device, " +
+      "what was stored in it is lost, and its bytes are never freed",
+    "Copy it with slice(), and transfer the copy."
+  )
+}
