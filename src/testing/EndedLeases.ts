@@ -143,7 +143,8 @@ export const endedAnywhere = <Lease, R>(
     expectInvariants(yield* BufferPool.stats)
   })
 
-const buffers: Tenancy<PooledBuffer> = {
+/** @internal */
+export const buffers: Tenancy<PooledBuffer> = {
   what: "buffer",
   allocate: BufferPool.allocate(size),
   blockOf: BufferLike.deviceBuffer,

@@ -24,7 +24,7 @@ import {
   isGpuError,
   make as makeError
 } from "../../domain/GpuError.ts"
-import * as BufferLike from "../../services/BufferLike.ts"
+import type * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
@@ -34,6 +34,7 @@ import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
 import { HostMemory } from "./HostMemory.ts"
 import { HostQueue } from "./HostQueue.ts"
+import * as HostView from "./HostView.ts"
 import { HostImages } from "./images/HostImages.ts"
 
 export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
@@ -106,9 +107,10 @@ export class Host extends Context.Service<Host, {
 
 /**
  * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is
- * not in it yet, so finish first. The view is detached when the buffer is destroyed; a block that goes to its next
- * owner keeps its memory, so don't keep the view for longer than the lease. Fails with BufferReleased, ForeignBuffer or
- * DeviceLost.
+ * not in it yet, so finish first. The view ends with the lease, or when the buffer is destroyed: its length is 0 then, and
+ * never shows what the next owner of the block has. Where the device is still busy with the lease's commands it ends once
+ * they have run, before those of the next owner. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
+ * InvalidRequest where the program has transferred the memory elsewhere; the next owner gets other memory then.
  *
  * **Example** (Looking at device memory)
  *
@@ -228,15 +230,7 @@ const open = (settings: Settings): Effect.Effect<HostDevice, GpuError> => {
 
 const handles = (device: HostDevice): Host["Service"] =>
   Host.of({
-    bytes: (buffer) =>
-      Effect.suspend(() => {
-        const problem = device.status.error ?? BufferLike.problem("Host.bytes", buffer, device.info)
-        if (problem !== undefined) return problem
-        const memory = BufferLike.deviceBuffer(buffer)
-        if (memory === undefined) return Effect.succeed(new Uint8Array(0))
-        const own = device.own("Host.bytes", memory)
-        return isGpuError(own) ? own : Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))
-      }),
+    bytes: (buffer) => HostView.bytes(device, buffer),
     usedBytes: Effect.sync(() => device.memory.usedBytes),
     faults: device.faults
   })

@@ -11,7 +11,14 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
-import { DriverError, ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import {
+  DriverError,
+  ForeignBuffer,
+  type GpuError,
+  invalidRequest,
+  make as makeError,
+  outOfMemory
+} from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { HostMode } from "../../services/DeviceContext.ts"
@@ -81,7 +88,23 @@ export class HostDevice {
   own(operation: string, buffer: DeviceBuffer): HostBuffer | GpuError {
     const problem = BufferLike.problem(operation, buffer, this.info)
     if (problem !== undefined) return problem
-    return buffer instanceof HostBuffer ? buffer : foreign(operation, buffer)
+    if (!(buffer instanceof HostBuffer)) return foreign(operation, buffer)
+    return buffer.isTaken ? takenProblem(operation) : buffer
+  }
+
+  /** Waits until what is submitted now has run. */
+  readonly turn: Effect.Effect<void, GpuError> = Effect.callback((resume) => {
+    this.worker.enqueue({
+      ...immediate(() => resume(Exit.void)),
+      abandoned: (error) => resume(Exit.fail(error))
+    })
+    this.worker.run()
+  })
+
+  /** Does something once submitted work has run, or at once where there is none. */
+  afterSubmitted(done: () => void): void {
+    if (this.worker.idle) done()
+    else this.worker.enqueue({ ...immediate(done), abandoned: done })
   }
 
   readonly createBuffer = (
@@ -201,11 +224,16 @@ export class HostDevice {
   /** Submitted work that uses the buffer comes first, as on a device. */
   #release(buffer: HostBuffer): void {
     this.driverObjects.remove(buffer.kind)
-    if (this.worker.idle) return this.memory.release(buffer)
-    const release = () => this.memory.release(buffer)
-    this.worker.enqueue({ ...immediate(release), abandoned: release })
+    this.afterSubmitted(() => this.memory.release(buffer))
   }
 }
+
+const takenProblem = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    "the buffer's memory was transferred to another ArrayBuffer",
+    "Copy what Host.bytes gives with slice(), and transfer the copy."
+  )
 
 const foreign = (operation: string, buffer: DeviceBuffer): GpuError =>
   makeError(

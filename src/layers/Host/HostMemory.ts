@@ -4,17 +4,25 @@
  * @internal
  */
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import { detachMemory, moveMemory } from "../../domain/DetachMemory.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { PooledBuffer } from "../../services/PooledBuffer.ts"
 
 /** One piece of memory, of a buffer and of the regions of it. */
 interface Piece {
   bytes: ArrayBuffer | undefined
   /** Regions that were not destroyed. */
   regions: number
+  /** The lease that a program sees it by, in place. */
+  shownBy: PooledBuffer | undefined
+  /** How often views of it are still to be cut off, in queue order. */
+  moves: number
 }
+
+const pieceOf = (bytes: ArrayBuffer): Piece => ({ bytes, regions: 0, shownBy: undefined, moves: 0 })
 
 /**
  * A buffer of the host backend: its own memory, a part of another one's, or the program's.
@@ -43,7 +51,7 @@ export class HostBuffer extends DeviceBuffer {
   }
 
   static over(owner: DeviceInfo, memory: ArrayBuffer, usage: BufferUsage, label: string | undefined): HostBuffer {
-    return new HostBuffer(owner, { bytes: memory, regions: 0 }, 0, memory.byteLength, usage, label)
+    return new HostBuffer(owner, pieceOf(memory), 0, memory.byteLength, usage, label)
   }
 
   /** The program's own memory, which stays the program's. */
@@ -54,7 +62,7 @@ export class HostBuffer extends DeviceBuffer {
     label: string | undefined
   ): HostBuffer {
     const { buffer, byteLength, byteOffset } = data
-    const made = new HostBuffer(owner, { bytes: buffer, regions: 0 }, byteOffset, byteLength, usage, label)
+    const made = new HostBuffer(owner, pieceOf(buffer), byteOffset, byteLength, usage, label)
     made.pinned = data
     return made
   }
@@ -85,18 +93,49 @@ export class HostBuffer extends DeviceBuffer {
     return this.#piece.bytes
   }
 
+  /** Whether a program has moved the memory out of a view of it. */
+  get isTaken(): boolean {
+    return this.#piece.bytes?.byteLength === 0
+  }
+
   /** Takes the memory away, from views that a program kept of it too; the program's own stays with it. */
   drop(): void {
     const { bytes } = this.#piece
-    if (bytes !== undefined && this.root.pinned === undefined) detach(bytes)
+    if (bytes !== undefined && this.root.pinned === undefined) detachMemory(bytes)
     this.#piece.bytes = undefined
   }
-}
 
-/** `transfer` came with ES2024; where it is missing the memory goes when its last view is collected. */
-const detach = (memory: ArrayBuffer): void => {
-  const { transfer } = memory as ArrayBuffer & { readonly transfer?: (newLength: number) => ArrayBuffer }
-  transfer?.call(memory, 0)
+  /** The lease by which a program sees the memory in place, if any. */
+  get shownBy(): PooledBuffer | undefined {
+    return this.#piece.shownBy
+  }
+
+  /** Whether a view that ends is not cut off yet. */
+  get isMoving(): boolean {
+    return this.#piece.moves > 0
+  }
+
+  show(lease: PooledBuffer): void {
+    this.#piece.shownBy = lease
+  }
+
+  /** The lease has ended: the memory is to {@link move} when the work that uses it where it is has run. */
+  hide(): void {
+    this.#piece.shownBy = undefined
+    this.#piece.moves += 1
+  }
+
+  /**
+   * Gives the bytes another ArrayBuffer, without a copy, and so cuts off the views that a program has. Where the program took
+   * the memory away it gets new memory, and without that it is never leased again.
+   */
+  move(): void {
+    const { bytes } = this.#piece
+    this.#piece.moves -= 1
+    if (bytes === undefined || this.root.pinned !== undefined) return
+    this.#piece.bytes = moveMemory(bytes) ?? allocate(this.root.size)
+    if (this.#piece.bytes === undefined) this.root.recyclable = false
+  }
 }
 
 /**

@@ -280,7 +280,7 @@ export class HostQueue implements QueueDriver {
     try {
       yield* command.pieces()
     } catch (cause) {
-      this.#fail("run", cause instanceof Error ? cause.message : String(cause), [command.label])
+      this.#fail("run", textOf(cause), [command.label])
     }
   }
 
@@ -343,7 +343,11 @@ export class HostQueue implements QueueDriver {
     }
     const pieces = function*() {
       start()
-      if (result instanceof ArrayBuffer) yield* copy(result)
+      try {
+        if (result instanceof ArrayBuffer) yield* copy(result)
+      } catch (cause) {
+        result = driverError("read", textOf(cause), [])
+      }
     }
     const finished = () => {
       if (result !== undefined) waiter.resume(isGpuError(result) ? result : Exit.succeed(result))
@@ -372,3 +376,6 @@ export class HostQueue implements QueueDriver {
     }
   }
 }
+
+/** A kernel's own mistake, or memory that the program took away meanwhile. */
+const textOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)

@@ -1,0 +1,51 @@
+/**
+ * The memory of a buffer as a program sees it in place.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as BufferLike from "../../services/BufferLike.ts"
+import * as Attachments from "../../services/memory/Attachments.ts"
+import { leaseOf } from "../../services/memory/SubRegion.ts"
+import type { PooledBuffer } from "../../services/PooledBuffer.ts"
+import type { HostDevice } from "./HostDevice.ts"
+import type { HostBuffer } from "./HostMemory.ts"
+
+const operation = "Host.bytes"
+
+/**
+ * The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends.
+ *
+ * @internal
+ */
+export const bytes = (
+  device: HostDevice,
+  buffer: BufferLike.BufferLike
+): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
+  Effect.suspend(() => {
+    const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+    if (problem !== undefined) return problem
+    const memory = BufferLike.deviceBuffer(buffer)
+    if (memory === undefined) return Effect.succeed(new Uint8Array(0))
+    const own = device.own(operation, memory)
+    if (isGpuError(own)) return own
+    // A view from before the move would end with the last owner's.
+    if (own.isMoving) return Effect.andThen(device.turn, bytes(device, buffer))
+    const lease = leaseOf(buffer)
+    if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)
+    return Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))
+  })
+
+/** The views end with the lease: work that was submitted before still uses the memory where it is. */
+const show = (device: HostDevice, own: HostBuffer, lease: PooledBuffer): void => {
+  own.show(lease)
+  Attachments.attach(lease, {
+    endUnsafe: () => {
+      own.hide()
+      device.afterSubmitted(() => own.move())
+      return Exit.void
+    }
+  })
+}
