@@ -19,6 +19,7 @@ import * as DispatchArguments from "./DispatchArguments.ts"
 import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
 import * as BufferAccess from "./mapping/BufferAccess.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
+import { PendingCopies } from "./PendingCopies.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 import { QueueEvent } from "./QueueEvent.ts"
 import * as Reading from "./Reading.ts"
@@ -36,6 +37,7 @@ export class CheckedQueue implements Service {
   readonly driver: QueueDriver
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
+  readonly #copies: PendingCopies
   readonly copyRect: Service["copyRect"]
   readonly writeRect: Service["writeRect"]
   readonly readRect: Service["readRect"]
@@ -50,6 +52,7 @@ export class CheckedQueue implements Service {
     this.driver = options.driver
     this.#device = options.device
     this.#cache = options.cache
+    this.#copies = PendingCopies.of(options.driver)
     const rectangles = new RectangleCommands(options.driver, this.#problem)
     this.copyRect = rectangles.copy
     this.writeRect = rectangles.write
@@ -57,8 +60,15 @@ export class CheckedQueue implements Service {
     this.readRectInto = rectangles.readInto
   }
 
-  readonly write: Service["write"] = (target, data, options) =>
-    Effect.suspend(() => {
+  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
+
+  #write(
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: Parameters<Service["write"]>[2],
+    isFirst: boolean
+  ): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
       const operation = "CommandQueue.write"
       const unusable = this.#problem(operation, target, BufferUsage.copyDst)
       if (unusable !== undefined) return unusable
@@ -69,8 +79,14 @@ export class CheckedQueue implements Service {
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return Exit.void
-      return distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory)
+      return this.#copies.admit(
+        bytes.byteLength,
+        isFirst,
+        () => distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory),
+        (isFirst) => this.#write(target, data, options, isFirst)
+      )
     })
+  }
 
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read(() => {

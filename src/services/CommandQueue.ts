@@ -242,7 +242,8 @@ export const fromDriver = (options: {
 }): CommandQueue["Service"] => CommandQueue.of(new CheckedQueue(options))
 
 /**
- * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes.
+ * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
+ * are still under way, the write waits in line until the device has come far enough.
  *
  * **Example** (Uploading four numbers)
  *

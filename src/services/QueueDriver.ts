@@ -163,6 +163,8 @@ export interface QueueDriver {
   readonly endedUnsafe: () => number
   /** Flushes and waits as `finish` does, but only for what was recorded up to a position. */
   readonly awaitPosition: (position: number) => Effect.Effect<void, GpuError>
+  /** As `awaitPosition`, and leaves the errors of recorded work to the next finish or read. */
+  readonly awaitEnded: (position: number) => Effect.Effect<void, GpuError>
   /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
   readonly finish: Effect.Effect<void, GpuError>
   /**

@@ -13,6 +13,7 @@ import * as BufferLike from "./BufferLike.ts"
 import type { CommandQueue, ElementType } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
+import { PendingCopies } from "./PendingCopies.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 import * as Reading from "./Reading.ts"
 
@@ -32,9 +33,11 @@ interface Placed {
 export class RectangleCommands {
   readonly #driver: QueueDriver
   readonly #problem: Problem
+  readonly #copies: PendingCopies
 
   constructor(driver: QueueDriver, problem: Problem) {
     this.#driver = driver
+    this.#copies = PendingCopies.of(driver)
     this.#problem = problem
   }
 
@@ -60,8 +63,15 @@ export class RectangleCommands {
       return distrustUnproven(exit, from.memory, to.memory)
     })
 
-  readonly write: Service["writeRect"] = (target, data, options) =>
-    Effect.suspend(() => {
+  readonly write: Service["writeRect"] = (target, data, options) => this.#write(target, data, options, false)
+
+  #write(
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: Parameters<Service["writeRect"]>[2],
+    isFirst: boolean
+  ): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
       const operation = "CommandQueue.writeRect"
       const to = this.#place(operation, "buffer", target, BufferUsage.copyDst, options?.region, options?.buffer)
       if (isGpuError(to)) return to
@@ -69,13 +79,19 @@ export class RectangleCommands {
       if (isGpuError(bytes)) return bytes
       const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
       if (isGpuError(from)) return from
-      if (to.memory === undefined) return Exit.void
-      const rows = HostData.allocate(Rectangle.byteLength(to.extent))
-      if (rows === undefined) return outOfMemory(Rectangle.byteLength(to.extent))
-      const own = new Uint8Array(rows)
-      Rectangle.copyBytes(to.extent, bytes, from, own, Rectangle.packed(to.extent))
-      return distrustUnproven(this.#driver.writeRectUnsafe(to.extent, to.memory, to.place, own), to.memory)
+      const { extent, memory, place } = to
+      if (memory === undefined) return Exit.void
+      const length = Rectangle.byteLength(extent)
+      const write = () => {
+        const rows = HostData.allocate(length)
+        if (rows === undefined) return outOfMemory(length)
+        const own = new Uint8Array(rows)
+        Rectangle.copyBytes(extent, bytes, from, own, Rectangle.packed(extent))
+        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, own), memory)
+      }
+      return this.#copies.admit(length, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
     })
+  }
 
   readonly read: Service["readRect"] = (source, type, options) => {
     const rows = Reading.read(() => {

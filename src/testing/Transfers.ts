@@ -151,6 +151,28 @@ const interruptedReadInto = Effect.gen(function*() {
   Expect.numbers("the buffer", yield* CommandQueue.read(lease, Uint8Array), new Uint8Array(64).fill(2))
 })
 
+const MiB = 1024 * 1024
+
+/** More than is copied for the device at a time: later ones wait for it, each in its turn. */
+const manyWrites = Effect.gen(function*() {
+  const random = new Random(11)
+  const lease = yield* BufferPool.allocate(2 * MiB)
+  const expected = new Uint8Array(2 * MiB)
+  yield* CommandQueue.write(lease, expected)
+  for (let written = 0, turn = 1; written < 80 * MiB; turn++) {
+    const offset = 4 * random.integer(0, MiB / 4)
+    const data = new Uint8Array(4 * random.integer(1, MiB / 4)).fill(turn)
+    yield* CommandQueue.write(lease, data, { offset })
+    expected.set(data, offset)
+    written += data.length
+  }
+  Expect.numbers("what was written last", yield* CommandQueue.read(lease, Uint8Array), expected)
+  const writes = Array.from({ length: 80 }, (_, at) => CommandQueue.write(lease, new Uint8Array(MiB).fill(at)))
+  yield* Effect.all(writes, { concurrency: "unbounded", discard: true })
+  const found = yield* CommandQueue.read(lease, Uint8Array, { length: MiB })
+  Expect.isTrue("one write as a whole came last", found.every((byte) => byte === found[0]))
+})
+
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("every size comes back as it was written", roundTrips),
@@ -160,6 +182,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("elements of every type come back bit by bit", elementTypes),
   test("data is copied at the write, and a read has memory of its own", ownsItsData),
   test("large data comes back as it was written", large, { heavy: true }),
+  test("writes of more data than is copied at a time all come, each in its turn", manyWrites),
   test("a hundred reads at the same time each get their own data", concurrentReads),
   test("an interrupted readInto leaves its target alone", interruptedReadInto, { interrupts: true })
 ]

@@ -316,6 +316,32 @@ const lossBetweenWaits: Bends = (api) => {
   }
 }
 
+const MiB = 1024 * 1024
+
+describeWith(["opencl"], "Writes to a busy OpenCL queue", () => {
+  it.live("keep no more copies than 64 MiB, and are all made in the end", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const { end, x } = yield* blocked
+        const y = yield* Allocator.allocate(MiB)
+        const data = new Uint8Array(MiB)
+        const writes = yield* Effect.forEach(
+          Array.from({ length: 200 }, (_, at) => at),
+          (at) => start(Effect.suspend(() => CommandQueue.write(y, data.fill(at))))
+        )
+        yield* settled
+        const whileBusy = watched.count("clEnqueueWriteBuffer")
+        yield* CommandQueue.fill(x, 1)
+        end()
+        strictEqual(whileBusy, 64)
+        yield* Fiber.joinAll(writes)
+        strictEqual(watched.count("clEnqueueWriteBuffer"), 200)
+        const found = yield* CommandQueue.read(y, Uint8Array)
+        strictEqual(found.every((byte) => byte === 199), true)
+      })
+    ))
+})
+
 /** The driver's answer for the event of the first read. */
 const failingRead: Bends = (api) => {
   let read: bigint | undefined

@@ -189,9 +189,12 @@ export class HostQueue implements QueueDriver {
   readonly endedUnsafe = (): number => this.#ended
 
   readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+    Effect.flatMap(this.awaitEnded(position), () => this.#takeFailures() ?? Exit.void)
+
+  readonly awaitEnded = (position: number): Effect.Effect<void, GpuError> =>
     Effect.callback<void, GpuError>((resume) => {
       const { status } = this.#device
-      const settle = (error: GpuError | undefined): void => resume(error ?? this.#takeFailures() ?? Exit.void)
+      const settle = (error: GpuError | undefined): void => resume(error ?? Exit.void)
       const lost = this.#operationAfterFlush()
       if (lost !== undefined || this.#ended >= position) return settle(lost)
       const waiter: PositionWaiter = {

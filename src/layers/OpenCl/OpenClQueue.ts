@@ -189,7 +189,9 @@ export class OpenClQueue implements QueueDriver {
   }
 
   readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
-    Effect.flatMap(this.#endedUpTo(() => position, true), () => this.#commands.takeError() ?? Exit.void)
+    Effect.flatMap(this.awaitEnded(position), () => this.#commands.takeError() ?? Exit.void)
+
+  readonly awaitEnded = (position: number): Effect.Effect<void, GpuError> => this.#endedUpTo(() => position, true)
 
   readonly fillUnsafe = (
     target: DeviceBuffer,

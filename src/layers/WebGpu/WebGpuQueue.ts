@@ -50,7 +50,8 @@ export const driver = (queue: WebGpuQueue): QueueDriver => ({
   readRectUnsafe: (extent, source, from, answer) => queue.readRectUnsafe(extent, source, from, answer),
   positionUnsafe: () => queue.position,
   endedUnsafe: () => queue.ended,
-  awaitPosition: (position) => queue.awaitPosition(position),
+  awaitPosition: (position) => Effect.andThen(queue.awaitEnded(position), queue.recorded),
+  awaitEnded: (position) => queue.awaitEnded(position),
   flushUnsafe: () => queue.flush(),
   readUnsafe: (source, offset, bytes, answer) => queue.readUnsafe(source, offset, bytes, answer),
   finish: queue.finish,
@@ -150,12 +151,12 @@ export class WebGpuQueue {
   }
 
   /** What was recorded later than the position is left to be submitted by the end of the turn. */
-  awaitPosition(position: number): Effect.Effect<void, GpuError> {
+  awaitEnded(position: number): Effect.Effect<void, GpuError> {
     const flushed = Effect.suspend(() =>
       position > this.#work.submitted ? this.flush() : this.#opened.status.error ?? Effect.void
     )
     const worked = Effect.suspend(() => this.#work.ended >= position ? Effect.void : this.#worked)
-    return Effect.andThen(flushed, Effect.andThen(worked, this.#recorded))
+    return Effect.andThen(flushed, worked)
   }
 
   /** Counts a submit or a write that has just been made, and follows what becomes of it. */
@@ -272,13 +273,13 @@ export class WebGpuQueue {
     return begin((bytes) => {
       answer(Effect.tap(bytes, () => {
         this.#work.endedUpTo(submitted)
-        return this.#recorded
+        return this.recorded
       }))
     })
   }
 
   get finish(): Effect.Effect<void, GpuError> {
-    return Effect.andThen(Effect.suspend(() => this.flush()), Effect.andThen(this.#worked, this.#recorded))
+    return Effect.andThen(Effect.suspend(() => this.flush()), Effect.andThen(this.#worked, this.recorded))
   }
 
   /** Dawn gives destroyed memory back when a submit that came after the destroy completes. */
@@ -319,7 +320,7 @@ export class WebGpuQueue {
   )
 
   /** Fails with what went wrong in earlier flushes and writes. */
-  readonly #recorded = Effect.suspend(() =>
+  readonly recorded = Effect.suspend(() =>
     Effect.flatMap(
       awaitDevice<void>({
         status: this.#opened.status,

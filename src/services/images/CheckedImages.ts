@@ -37,6 +37,7 @@ import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
+import { PendingCopies } from "../PendingCopies.ts"
 import type { MapAccess } from "../QueueDriver.ts"
 import * as Reading from "../Reading.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
@@ -67,6 +68,7 @@ export class CheckedImages implements Service {
   readonly driver: ImageDriver
   readonly #device: DeviceContext["Service"]
   readonly #queue: CommandQueue["Service"]
+  readonly #copies: PendingCopies
   /** What the driver has answered, by usage and kind: a driver is asked once. */
   readonly #formats = new Map<string, ReadonlyArray<ImageFormat.ImageFormat>>()
 
@@ -79,6 +81,7 @@ export class CheckedImages implements Service {
     this.driver = options.driver
     this.#device = options.device
     this.#queue = options.queue
+    this.#copies = PendingCopies.of(options.queue.driver)
   }
 
   readonly make: Service["make"] = (shape, format, options) =>
@@ -102,18 +105,31 @@ export class CheckedImages implements Service {
       return Effect.tap(this.make(shape, format, { ...options, usage }), (image) => this.write(image, data))
     })
 
-  readonly write: Service["write"] = (target, data, options) =>
-    Effect.suspend(() => {
+  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
+
+  #write(
+    target: ImageLike.ImageLike,
+    data: HostData.HostData,
+    options: Parameters<Service["write"]>[2],
+    isFirst: boolean
+  ): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
       const operation = "Images.write"
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
-      const packed = gathered(operation, part, bytes, options)
-      if (isGpuError(packed)) return packed
+      const place = hostPlace(operation, part, bytes.byteLength, options)
+      if (isGpuError(place)) return place
       if (part.bytes === 0) return Exit.void
-      return distrustUnproven(this.driver.writeUnsafe(part.image, part.region, packed), part.image)
+      const write = () => {
+        const packed = gathered(part, bytes, place)
+        if (isGpuError(packed)) return packed
+        return distrustUnproven(this.driver.writeUnsafe(part.image, part.region, packed), part.image)
+      }
+      return this.#copies.admit(part.bytes, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
     })
+  }
 
   readonly read: Service["read"] = (
     source: ImageLike.ImageLike,
@@ -386,7 +402,11 @@ export class CheckedImages implements Service {
     const driverMapping = new PrivateMapping(this.#device.status, {
       bytes,
       readUnsafe: (answer) => this.driver.readUnsafe(image, region, answer),
-      writeUnsafe: (data) => this.driver.writeUnsafe(image, region, data)
+      writeUnsafe: (data) => {
+        const written = this.driver.writeUnsafe(image, region, data)
+        this.#copies.add(data.byteLength)
+        return written
+      }
     }, access)
     mapping.begin({ label: like.label, size: bytes }, image, regions, claim, driverMapping)
     return Effect.flatMap(
@@ -563,13 +583,10 @@ const hostPlace = (
 
 /** The bytes of a part, without the gaps that host data may have. */
 const gathered = (
-  operation: string,
   part: Part,
   data: Uint8Array<ArrayBuffer>,
-  layout: HostLayout | undefined
+  place: Rectangle.Place
 ): Uint8Array<ArrayBuffer> | GpuError => {
-  const place = hostPlace(operation, part, data.byteLength, layout)
-  if (isGpuError(place)) return place
   if (data.byteLength === part.bytes) return data
   const memory = HostData.allocate(part.bytes)
   if (memory === undefined) return outOfMemory(part.bytes)

@@ -22,6 +22,7 @@ import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
+import { PendingCopies } from "../PendingCopies.ts"
 import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
@@ -196,7 +197,11 @@ const driverMapping = (
       new PrivateMapping(status, {
         bytes,
         readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
-        writeUnsafe: (data) => driver.writeUnsafe(memory, offset, data)
+        writeUnsafe: (data) => {
+          const written = driver.writeUnsafe(memory, offset, data)
+          PendingCopies.of(driver).add(data.byteLength)
+          return written
+        }
       }, access)
     )
     : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)

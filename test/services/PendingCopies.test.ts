@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
+import { KernelCache } from "../../src/services/KernelCache.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { expectNoFailure, interruptedAt } from "../../src/testing/Interruption.ts"
+import { tagOf } from "../support/hostPool.ts"
+
+const MiB = 1024 * 1024
+const bound = 64 * MiB
+
+/** A device that keeps the data of writes until the test says that it has used them, and that counts them. */
+class HoldingDevice {
+  /** Bytes of each write, in queue order. */
+  readonly writes: Array<number> = []
+  peak = 0
+  status: DeviceStatus | undefined
+  #ended = 0
+  readonly #waiters = new Set<{ readonly position: number; readonly done: () => void }>()
+
+  get pending(): number {
+    return this.writes.slice(this.#ended).reduce((sum, bytes) => sum + bytes, 0)
+  }
+
+  write(bytes: number): Exit.Exit<void> {
+    this.writes.push(bytes)
+    this.peak = Math.max(this.peak, this.pending)
+    return Exit.void
+  }
+
+  /** Uses the data of so many writes. */
+  use(writes: number): void {
+    this.#ended = Math.min(this.writes.length, this.#ended + writes)
+    for (const waiter of this.#waiters) {
+      if (waiter.position > this.#ended) continue
+      this.#waiters.delete(waiter)
+      waiter.done()
+    }
+  }
+
+  lose(): void {
+    this.status!.lose("unplugged")
+    for (const { done } of this.#waiters) done()
+  }
+
+  readonly driver = {
+    writeUnsafe: (_: unknown, __: number, data: Uint8Array) => this.write(data.byteLength),
+    writeRectUnsafe: (_: unknown, __: unknown, ___: unknown, rows: Uint8Array) => this.write(rows.byteLength),
+    positionUnsafe: () => this.writes.length,
+    endedUnsafe: () => this.#ended,
+    awaitEnded: (position: number) =>
+      Effect.callback<void, GpuError>((resume) => {
+        const waiter = { position, done: () => resume(this.status?.error ?? Exit.void) }
+        if (position <= this.#ended) return resume(Exit.void)
+        this.#waiters.add(waiter)
+        return Effect.sync(() => {
+          this.#waiters.delete(waiter)
+        })
+      })
+  }
+}
+
+type Services = BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext | Images.Images | Scope.Scope
+
+const onDevice = <A, E>(test: (device: HoldingDevice) => Effect.Effect<A, E, Services>) => {
+  const holding = new HoldingDevice()
+  const layer = Layer.effectContext(Effect.gen(function*() {
+    const host = yield* Layer.build(Host.layer())
+    const [device, cache] = [Context.get(host, DeviceContext), Context.get(host, KernelCache)]
+    holding.status = device.status
+    const driver = { ...Context.get(host, CommandQueue.CommandQueue).driver, ...holding.driver }
+    const queue = CommandQueue.fromDriver({ driver, device, cache })
+    const images = Images.fromDriver({
+      driver: {
+        ...Context.get(host, Images.Images).driver,
+        writeUnsafe: (_, __, data) => holding.write(data.byteLength)
+      },
+      device,
+      queue
+    })
+    return host.pipe(Context.add(CommandQueue.CommandQueue, queue), Context.add(Images.Images, images))
+  }))
+  return Effect.scoped(test(holding)).pipe(Effect.provide(BufferPool.layer()), Effect.provide(layer))
+}
+
+const start = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+/** Lets the fibers that can go on do so. */
+const settled = Effect.gen(function*() {
+  for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
+})
+
+const data = new Uint8Array(100 * MiB)
+
+const write = (lease: PooledBuffer.PooledBuffer, bytes: number) => CommandQueue.write(lease, data.subarray(0, bytes))
+
+describe("copies for writes under way", () => {
+  it.effect("are bounded, however many write, and all are made in the end, in turn", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(2 * MiB)
+        const sizes = Array.from({ length: 300 }, (_, at) => MiB + 4 * at)
+        const fibers = yield* Effect.forEach(sizes, (bytes) => start(write(lease, bytes)))
+        assert.isAbove(device.pending, bound - 2 * MiB)
+        while (device.writes.length < sizes.length || device.pending > 0) {
+          device.use(7)
+          yield* settled
+          assert.isAtMost(device.pending, bound)
+        }
+        yield* Fiber.joinAll(fibers)
+        assert.isAtMost(device.peak, bound)
+        deepStrictEqual(device.writes, sizes)
+      })
+    ))
+
+  it.effect("of rectangles and images count as well", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(32 * MiB)
+        const image = yield* Images.make(
+          { kind: "2d", width: 2048, height: 2048, depth: 1, layers: 1 },
+          { order: "rgba", type: "unorm8" }
+        )
+        yield* Images.write(image, data.subarray(0, 16 * MiB))
+        yield* CommandQueue.writeRect(lease, data, { region: [1024, 32 * 1024] })
+        const waiting = [
+          yield* start(Images.write(image, data.subarray(0, 16 * MiB), { rowPitch: 8192 })),
+          yield* start(write(lease, MiB)),
+          yield* start(Images.write(image, data.subarray(0, 16 * MiB))),
+          yield* start(CommandQueue.writeRect(lease, data, { region: [1024, 1024] }))
+        ]
+        strictEqual(device.pending, bound)
+        device.use(10)
+        yield* settled
+        yield* Fiber.joinAll(waiting)
+        deepStrictEqual(device.writes.map((bytes) => bytes / MiB), [16, 32, 16, 1, 16, 1])
+        assert.isAtMost(device.peak, bound)
+      })
+    ))
+
+  it.effect("larger than the bound go alone, after those before and before those after", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(data.length)
+        yield* write(lease, MiB)
+        const large = yield* start(write(lease, data.length))
+        const small = yield* start(write(lease, MiB))
+        yield* settled
+        deepStrictEqual(device.writes, [MiB])
+        device.use(1)
+        yield* settled
+        deepStrictEqual(device.writes, [MiB, data.length])
+        device.use(1)
+        yield* Fiber.joinAll([large, small])
+        deepStrictEqual(device.writes, [MiB, data.length, MiB])
+      })
+    ))
+
+  it.effect("hold up no other work", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(bound)
+        yield* write(lease, bound)
+        const waiting = yield* start(write(lease, MiB))
+        yield* CommandQueue.fill(lease, 5)
+        strictEqual((yield* CommandQueue.read(lease, Uint32Array, { length: 1 }))[0], 5)
+        deepStrictEqual(device.writes, [bound])
+        device.use(1)
+        yield* Fiber.join(waiting)
+      })
+    ))
+
+  it.effect("are not made for a lease that ends while its write waits, and the next in line goes on", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(bound)
+        const short = yield* BufferPool.allocate(bound)
+        yield* write(lease, bound)
+        const late = yield* start(tagOf(write(short, MiB)))
+        const next = yield* start(write(lease, MiB))
+        yield* PooledBuffer.release(short)
+        device.use(1)
+        strictEqual(yield* Fiber.join(late), "BufferReleased")
+        yield* Fiber.join(next)
+        deepStrictEqual(device.writes, [bound, MiB])
+      })
+    ))
+
+  it.live("leave the line free wherever a write in it is interrupted", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(bound)
+        for (let step = 0; step < 40; step++) {
+          yield* write(lease, bound)
+          const first = yield* start(write(lease, MiB))
+          expectNoFailure(`interrupted at step ${step}`, yield* interruptedAt(write(lease, MiB), step))
+          const last = yield* start(write(lease, MiB))
+          device.use(1)
+          yield* Fiber.joinAll([first, last])
+          device.use(10)
+        }
+      })
+    ))
+
+  it.effect("wait for a lost device no longer", () =>
+    onDevice((device) =>
+      Effect.gen(function*() {
+        const lease = yield* BufferPool.allocate(bound)
+        yield* write(lease, bound)
+        const waiting = yield* Effect.forEach([1, 2], () => start(tagOf(write(lease, MiB))))
+        device.lose()
+        deepStrictEqual(yield* Fiber.joinAll(waiting), ["DeviceLost", "DeviceLost"])
+      })
+    ))
+
+  it.live("leave the failures of recorded work to the next finish", () =>
+    Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(bound)
+      const { faults } = yield* Host.Host
+      faults.failCommands()
+      yield* CommandQueue.fill(lease, 1)
+      yield* write(lease, bound).pipe(Effect.repeat({ times: 3 }))
+      strictEqual(yield* tagOf(CommandQueue.finish), "DriverError")
+    }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer())))
+})
