@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
@@ -9,6 +15,7 @@ import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
+import { actAt } from "../../src/testing/StoppedFiber.ts"
 import { layer, reasonOf } from "../support/hostPool.ts"
 
 const doubles = Kernel.make({
@@ -73,4 +80,46 @@ describe("the program's data on the host", () => {
       faults.lose("unplugged")
       strictEqual((yield* reasonOf(MemoryObjects.fromHost(new Uint8Array(8))))._tag, "DeviceLost")
     }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
+describe("data that is copied to the host's memory", () => {
+  const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
+
+  /** What else happens between two steps, and how the copy may then fail. */
+  const disturbances = [
+    ["the layer closes", (scope: Scope.Closeable) => Scope.close(scope, Exit.void), "DeviceLost"],
+    ["the device is lost", () => Host.Host.useSync(({ faults }) => faults.lose("unplugged")), "DeviceLost"],
+    [
+      "the data is transferred",
+      (_: Scope.Closeable, data: Uint8Array<ArrayBuffer>) => Effect.sync(() => transfer.call(data.buffer)),
+      "InvalidRequest"
+    ]
+  ] as const
+
+  for (const latency of [undefined, "1 millis"] as const) {
+    it.live.each(disturbances)(
+      `fails typed and leaves nothing, or is there, when %s at any step${
+        latency === undefined ? "" : ", with latency"
+      }`,
+      ([, disturb, tag]) =>
+        Effect.gen(function*() {
+          const tags = new Set<string>()
+          for (let step = 0, isInside = true; isInside; step++) {
+            const scope = yield* Scope.make()
+            const host = yield* Layer.buildWithScope(Host.layer({ latency }), scope)
+            const data = new Uint8Array(64).fill(3)
+            const copy = Effect.scoped(MemoryObjects.fromHost(data))
+            const exit = yield* actAt(copy, step, disturb(scope, data)).pipe(Effect.provideContext(host))
+            yield* Scope.close(scope, Exit.void)
+            deepStrictEqual(Context.get(host, DeviceContext).driverObjects.liveByKind, {})
+            isInside = exit !== undefined
+            if (exit === undefined || Exit.isSuccess(exit)) continue
+            const error = Cause.findErrorOption(exit.cause)
+            assert(Option.isSome(error), String(exit.cause))
+            tags.add(error.value.reason._tag)
+          }
+          deepStrictEqual([...tags], [tag])
+        })
+    )
+  }
 })

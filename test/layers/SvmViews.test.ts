@@ -8,13 +8,14 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import * as KernelArgument from "../../src/domain/KernelArgument.ts"
-import { Svm } from "../../src/opencl.ts"
+import { type OpenCl, Svm } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { buffers, endedAnywhere, lateByte, type LateWork } from "../../src/testing/EndedLeases.ts"
 import { reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { onSvm, ownQueue, type SvmServices } from "../support/svmDevice.ts"
@@ -47,6 +48,51 @@ const isOver = (mapped: Mapping.MappedArray<Float32Array>) => {
   assert.throws(() => mapped.get(0), /MappedArray.get: the mapping of \d+ bytes/)
   assert.throws(() => mapped.set(1, 0), /MappedArray.set/)
 }
+
+/** Elements one by one: methods of an array that ended with its lease throw. */
+const elements = (data: Uint8Array) => Uint8Array.from({ length: data.length }, (_, at) => data[at]!)
+
+const storeLate = (data: Uint8Array) => {
+  for (let at = 0; at < data.length; at++) data[at] = lateByte
+}
+
+const nothing = new Uint8Array(0)
+
+const late: ReadonlyArray<
+  readonly [name: string, grain: Svm.Grain, work: LateWork<PooledBuffer.PooledBuffer, OpenCl.OpenCl>]
+> = [
+  ["a view", "fine", (x) => Effect.map(Svm.view(x, Uint8Array), ({ data }) => elements(data))],
+  [
+    "a view that is written",
+    "fine",
+    (x) => Effect.as(Effect.map(Svm.view(x, Uint8Array), ({ data }) => storeLate(data)), nothing)
+  ],
+  ["a mapping", "coarse", (x) => Effect.map(Svm.map(x, Uint8Array, { access: "read" }), ({ data }) => elements(data))],
+  [
+    "a mapping that is written",
+    "coarse",
+    (x) => Effect.as(Effect.map(Svm.map(x, Uint8Array, { access: "write" }), ({ data }) => storeLate(data)), nothing)
+  ],
+  ["a fill", "coarse", (x) => Effect.as(Svm.fill(x, Uint8Array.of(lateByte)), nothing)],
+  [
+    "a copy",
+    "coarse",
+    (x) =>
+      BufferPool.use(4096, (y) =>
+        Effect.gen(function*() {
+          yield* Svm.fill(y, Uint8Array.of(lateByte))
+          yield* Svm.copy(y, x, { size: x.size })
+          return nothing
+        }))
+  ]
+]
+
+describeWith(["opencl"], "Shared virtual memory whose lease ends at any step", () => {
+  it.live.each(late)(
+    "is never reached late by %s",
+    ([, grain, work]) => onSvm(() => endedAnywhere(buffers, work), { grain })
+  )
+})
 
 describeWith(["opencl"], "Views of shared virtual memory", () => {
   describe("a view", () => {

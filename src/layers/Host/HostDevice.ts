@@ -131,10 +131,7 @@ export class HostDevice {
         const problem = this.#allocationProblem(data.byteLength)
         return problem ?? Exit.succeed(this.#add(HostBuffer.using(this.info, data, usage, label)))
       })
-      : Effect.map(this.createBuffer(data.byteLength, usage, label), (buffer) => {
-        new Uint8Array(buffer.memory).set(data)
-        return buffer
-      })
+      : Effect.flatMap(this.createBuffer(data.byteLength, usage, label), (buffer) => this.#copied(buffer, data))
 
   readonly createRegionUnsafe = (
     { origin, parent }: Part,
@@ -193,6 +190,22 @@ export class HostDevice {
     if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)
     buffer.kind = kind
     return Exit.succeed(this.#add(buffer))
+  }
+
+  /** The device may have closed, and the data been transferred elsewhere, since the buffer was created. */
+  #copied(buffer: HostBuffer, data: Uint8Array<ArrayBuffer>): Exit.Exit<HostBuffer, GpuError> {
+    const problem = this.status.error ??
+      (data.byteLength === buffer.size ? undefined : invalidRequest(
+        "MemoryObjects.fromHost",
+        `the data had ${buffer.size} bytes and has ${data.byteLength} now`,
+        "Let it stay as it is until the effect has completed."
+      ))
+    if (problem === undefined) {
+      new Uint8Array(buffer.memory).set(data)
+      return Exit.succeed(buffer)
+    }
+    if (!buffer.destroyed) this.#destroy(buffer)
+    return Exit.fail(problem)
   }
 
   /** What a test planned for this allocation, or the loss of the device. */

@@ -220,6 +220,12 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
  * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and
  * with InvalidRequest for a zero-byte lease, which has no memory.
  *
+ * **Gotchas**
+ *
+ * Between two steps of a fiber another one may end the lease, and the handle is then of the next owner's memory. Where others
+ * can do so, use it in the step that asks for it: `handleUnsafe` of the service answers at once, and what is enqueued in that step comes before
+ * whatever the next owner does.
+ *
  * **Example** (Handing a lease to another OpenCL library)
  *
  * ```ts

@@ -225,6 +225,12 @@ const service = (
  * a sub-region is the whole one that it is a part of, from `origin` on: bind it with {@link binding}. Fails with
  * BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
  *
+ * **Gotchas**
+ *
+ * Between two steps of a fiber another one may end the lease, and the handle is then of the next owner's memory. Where others
+ * can do so, use it in the step that asks for it: `handleUnsafe` of the service answers at once, and what is submitted in that step comes before
+ * whatever the next owner does.
+ *
  * **Example** (Using a lease as a vertex buffer)
  *
  * ```ts

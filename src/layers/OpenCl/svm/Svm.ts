@@ -57,6 +57,11 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a zero-byte lease, which is nowhere;
  * with Unsupported, BufferReleased, ForeignBuffer or DeviceLost.
  *
+ * **Gotchas**
+ *
+ * An address knows nothing of the lease: when that ends, be it by another fiber, the memory is the next owner's or freed. Use it
+ * in a scope that no other fiber closes; {@link bindToQueue} orders what is enqueued elsewhere before the next owner's work.
+ *
  * **Example** (An argument of a raw kernel)
  *
  * ```ts
