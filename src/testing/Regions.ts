@@ -22,6 +22,7 @@ import { fillBytes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
+import { actAt } from "./StoppedFiber.ts"
 
 const test = inGroup("regions")
 
@@ -355,6 +356,25 @@ const badData = Effect.gen(function*() {
   Expect.isTrue("regions begin at multiples of 4", limits.regionAlignment % 4 === 0)
 })
 
+const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayBuffer }
+
+const changedData = Effect.gen(function*() {
+  const failures = new Set<string>()
+  for (let step = 0, isInside = true; isInside; step++) {
+    const data = new Uint8Array(64).fill(3)
+    const copy = Effect.scoped(
+      Effect.flatMap(MemoryObjects.fromHost(data), (buffer) => CommandQueue.read(buffer, Uint8Array))
+    )
+    const away = Effect.sync(() => transfer?.call(data.buffer) ?? structuredClone(data, { transfer: [data.buffer] }))
+    const exit = yield* actAt(copy, step, away)
+    isInside = exit !== undefined
+    if (exit === undefined) continue
+    if (Exit.isSuccess(exit)) Expect.numbers("the copy", exit.value, new Uint8Array(64).fill(3))
+    else failures.add((yield* Expect.failsWith(`data that is gone at step ${step}`, exit, "InvalidRequest"))._tag)
+  }
+  Expect.same("failures", [...failures], ["InvalidRequest"])
+})
+
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any mix of commands through regions of regions leaves what one array would have", randomRegions, {
@@ -370,5 +390,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a lease that moves keeps its regions", moves),
   test("a region keeps the memory of a freed buffer, until the last one is gone", outlivesItsParent),
   test("a buffer begins with the program's data, of any length", fromData),
+  test("data that is transferred while it is copied fails typed, or is there as a whole", changedData),
   test("data that can be no memory is refused", badData, { counting: true })
 ]

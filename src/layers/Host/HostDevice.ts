@@ -194,18 +194,12 @@ export class HostDevice {
 
   /** The device may have closed, and the data been transferred elsewhere, since the buffer was created. */
   #copied(buffer: HostBuffer, data: Uint8Array<ArrayBuffer>): Exit.Exit<HostBuffer, GpuError> {
-    const problem = this.status.error ??
-      (data.byteLength === buffer.size ? undefined : invalidRequest(
-        "MemoryObjects.fromHost",
-        `the data had ${buffer.size} bytes and has ${data.byteLength} now`,
-        "Let it stay as it is until the effect has completed."
-      ))
-    if (problem === undefined) {
+    if (this.status.error === undefined && data.byteLength === buffer.size) {
       new Uint8Array(buffer.memory).set(data)
       return Exit.succeed(buffer)
     }
     if (!buffer.destroyed) this.#destroy(buffer)
-    return Exit.fail(problem)
+    return Exit.fail(this.status.error ?? driverError("createBuffer", "the data is gone", []))
   }
 
   /** What a test planned for this allocation, or the loss of the device. */

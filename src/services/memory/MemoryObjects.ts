@@ -251,8 +251,21 @@ const create = (
     BufferRequest.emptyProblem(operation, bytes.byteLength) ??
     BufferRequest.usageProblem(operation, usage) ??
     BufferRequest.limitProblem(operation, bytes.byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
-  return problem ?? device.createFromHost(bytes, mode, usage, label)
+  if (problem !== undefined) return problem
+  const { byteLength } = bytes
+  return Effect.mapError(
+    device.createFromHost(bytes, mode, usage, label),
+    (error) => changedProblem(operation, bytes, byteLength) ?? error
+  )
 }
+
+/** What a driver says of data that was transferred or resized under it misleads. */
+const changedProblem = (operation: string, data: Uint8Array<ArrayBuffer>, before: number): GpuError | undefined =>
+  data.byteLength === before ? undefined : invalidRequest(
+    operation,
+    `the data had ${before} bytes and has ${data.byteLength} now`,
+    "Let it stay as it is until the effect has completed."
+  )
 
 /** Programs without types can pass anything. */
 const modeProblem = (operation: string, mode: HostMode, data: Uint8Array<ArrayBuffer>): GpuError | undefined => {
