@@ -161,7 +161,8 @@ export const kernelReadOnly = 128
  */
 export const kernelWriteOnly = 256
 /**
- * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR.
+ * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR. All memory of OpenCL's CPU devices is
+ * so without being asked, see `OpenCl.DeviceOptions`.
  *
  * **Example** (Memory that an OpenCL driver can share with the host)
  *

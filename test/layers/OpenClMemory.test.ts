@@ -4,17 +4,24 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
+import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { answering, watch } from "../support/watchedOpenCl.ts"
 
+const CL_DEVICE_TYPE = 0x1000
 const CL_DEVICE_VERSION = 0x102f
+const CL_DEVICE_TYPE_CPU = 2
+const CL_DEVICE_TYPE_GPU = 4
 
 const filled = (size: number, offset: number) =>
   Effect.gen(function*() {
@@ -108,28 +115,57 @@ describeWith(["opencl"], "OpenCL memory", () => {
       (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
     ))
 
+  const [CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY] = [1, 2, 4]
+  const CL_MEM_ALLOC_HOST_PTR = 16
+  const CL_MEM_USE_HOST_PTR = 8
+  const CL_MEM_COPY_HOST_PTR = 32
+
   const created: ReadonlyArray<readonly [usage: number, flags: number]> = [
-    [BufferUsage.defaultUsage, 1],
-    [BufferUsage.defaultUsage | BufferUsage.kernelWriteOnly, 2],
-    [BufferUsage.defaultUsage | BufferUsage.kernelReadOnly, 4],
-    [BufferUsage.defaultUsage | BufferUsage.hostMemory, 17]
+    [BufferUsage.defaultUsage, CL_MEM_READ_WRITE],
+    [BufferUsage.defaultUsage | BufferUsage.kernelWriteOnly, CL_MEM_WRITE_ONLY],
+    [BufferUsage.defaultUsage | BufferUsage.kernelReadOnly, CL_MEM_READ_ONLY],
+    [BufferUsage.defaultUsage | BufferUsage.hostMemory, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR]
   ]
-  it.effect.each(created)("creates memory for usage %i with flags %i", ([usage, expected]) => {
-    const seen: Array<number> = []
-    return onDevice(
-      () =>
-        Effect.gen(function*() {
-          yield* Allocator.allocate(64, { usage })
-          deepStrictEqual(seen, [expected])
+  const devices: ReadonlyArray<readonly [type: number, hostMemory: boolean | undefined, flag: number]> = [
+    [CL_DEVICE_TYPE_CPU, undefined, CL_MEM_ALLOC_HOST_PTR],
+    [CL_DEVICE_TYPE_CPU, false, 0],
+    [CL_DEVICE_TYPE_GPU, undefined, 0],
+    [CL_DEVICE_TYPE_GPU, true, CL_MEM_ALLOC_HOST_PTR]
+  ]
+  it.effect.each(devices)(
+    "creates memory by usage, on a device of type %i with hostMemory %s",
+    ([type, hostMemory, flag]) => {
+      const seen: Array<number> = []
+      return onDevice(
+        () =>
+          Effect.gen(function*() {
+            for (const [usage] of created) yield* Allocator.allocate(64, { usage })
+            yield* MemoryObjects.fromHost(new Uint8Array(64))
+            yield* MemoryObjects.fromHost(new Uint8Array(64), { mode: "use" })
+            yield* Images.make(ImageShape.image2d(4, 4), ImageFormat.rgba8)
+            deepStrictEqual(seen, [
+              ...created.map(([, flags]) => flags | flag),
+              CL_MEM_READ_WRITE | flag | CL_MEM_COPY_HOST_PTR,
+              CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+              CL_MEM_READ_ONLY | flag
+            ])
+          }),
+        (api) => ({
+          clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_TYPE, BigInt(type)),
+          clCreateBuffer: (context, flags, ...rest) => {
+            seen.push(flags)
+            return api.clCreateBuffer(context, flags, ...rest)
+          },
+          clCreateImage: (context, flags, ...rest) => {
+            seen.push(flags)
+            return api.clCreateImage(context, flags, ...rest)
+          }
         }),
-      (api) => ({
-        clCreateBuffer: (context, flags, ...rest) => {
-          seen.push(flags)
-          return api.clCreateBuffer(context, flags, ...rest)
-        }
-      })
-    )
-  })
+        {},
+        { hostMemory }
+      )
+    }
+  )
 
   it.effect.each([-4, -5, -6, -61])("takes code %i of a creation for a lack of memory", (code) =>
     onDevice(

@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { execFileSync } from "node:child_process"
@@ -14,7 +15,9 @@ import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Waiters from "../../src/testing/Waiters.ts"
 import { describeWith } from "../support/required.ts"
 
 const MiB = 2 ** 20
@@ -32,29 +35,44 @@ const withRoomFor = (bytes: number) =>
     () => Effect.sync(() => setAddressSpace("unlimited"))
   )
 
-const device = OpenCl.layer({ platform: "Portable Computing Language" })
+const platform = "Portable Computing Language"
+const device = OpenCl.layer({ platform })
 
 interface Kind {
   readonly name: string
-  readonly pool: Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl.Services>
+  readonly device: Layer.Layer<OpenCl.Services, GpuError>
+  readonly pool: (options?: BufferPool.BufferPoolOptions) => Layer.Layer<
+    BufferPool.BufferPool,
+    GpuError,
+    OpenCl.Services
+  >
   readonly usage: BufferUsage.BufferUsage
 }
 
-/** Memory that PoCL takes from the system when it is asked for: an ordinary buffer's first touch would abort the process. */
+/** Memory that PoCL takes from the system when it is asked for; otherwise the first touch would abort the process. */
 const kinds: ReadonlyArray<Kind> = [
   {
-    name: "CL_MEM_ALLOC_HOST_PTR",
-    pool: BufferPool.layer({ maxBytes: 2 ** 40 }),
+    name: "the default of a device of type CPU",
+    device,
+    pool: BufferPool.layer,
+    usage: BufferUsage.defaultUsage
+  },
+  {
+    name: "BufferUsage.hostMemory, on a device that is told not to use it by itself",
+    device: OpenCl.layer({ platform, hostMemory: false }),
+    pool: BufferPool.layer,
     usage: BufferUsage.defaultUsage | BufferUsage.hostMemory
   },
   {
     name: "shared virtual memory of coarse grain",
-    pool: Svm.poolLayer({ maxBytes: 2 ** 40 }),
+    device,
+    pool: Svm.poolLayer,
     usage: BufferUsage.defaultUsage
   },
   {
     name: "shared virtual memory of fine grain",
-    pool: Svm.poolLayer({ maxBytes: 2 ** 40, grain: "fine" }),
+    device,
+    pool: (options) => Svm.poolLayer({ ...options, grain: "fine" }),
     usage: BufferUsage.defaultUsage
   }
 ]
@@ -73,7 +91,7 @@ const untilExhausted = (usage: BufferUsage.BufferUsage) =>
   })
 
 /** This process is limited while a test runs. A crash would fail the file. */
-const exhaust = ({ pool, usage }: Kind) =>
+const exhaust = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)
     const { error, leases } = yield* untilExhausted(usage)
@@ -84,10 +102,10 @@ const exhaust = ({ pool, usage }: Kind) =>
     yield* CommandQueue.finish
     const stats = yield* BufferPool.stats
     strictEqual(stats.activeBytes, leases.length * 192 * MiB + 100 * MiB)
-  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool, device)))
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
 
 /** A block of another size is in the way, and goes: the ladder evicts it when the driver has refused. */
-const climb = ({ pool, usage }: Kind) =>
+const climb = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)
     const { leases } = yield* untilExhausted(usage)
@@ -97,7 +115,34 @@ const climb = ({ pool, usage }: Kind) =>
     yield* CommandQueue.fill(large, 7)
     deepStrictEqual([...(yield* CommandQueue.read(large, Uint32Array, { length: 2 }))], [7, 7])
     assert.isBelow((yield* BufferPool.stats).heldBlocks, held)
-  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool, device)))
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
+
+/** A request that the system cannot serve now waits in the line, and is served when a lease comes back. */
+const wait = ({ device, pool, usage }: Kind) =>
+  Effect.gen(function*() {
+    yield* withRoomFor(1024 * MiB)
+    const { leases } = yield* untilExhausted(usage)
+    const waiting = yield* Waiters.fork(BufferPool.allocate(192 * MiB, { usage, onExhausted: "wait" }))
+    yield* Waiters.untilWaiting(1)
+    yield* PooledBuffer.release(leases.pop()!)
+    const served = yield* Fiber.join(waiting)
+    yield* CommandQueue.fill(served, 3)
+    deepStrictEqual([...(yield* CommandQueue.read(served, Uint32Array, { length: 2 }))], [3, 3])
+    strictEqual((yield* BufferPool.stats).waiters, 0)
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
+
+/** Data of the program that is to be copied needs memory as well, and is refused when the buffer is made. */
+const exhaustByCopies = Effect.gen(function*() {
+  const data = new Uint8Array(192 * MiB).fill(9)
+  yield* withRoomFor(1024 * MiB)
+  const { leases } = yield* untilExhausted(BufferUsage.defaultUsage)
+  const error = yield* Effect.flip(MemoryObjects.fromHost(data))
+  strictEqual(error.reason._tag, "OutOfMemory")
+  yield* PooledBuffer.release(leases.pop()!)
+  yield* BufferPool.freeHeld
+  const copy = yield* MemoryObjects.fromHost(data)
+  deepStrictEqual([...(yield* CommandQueue.read(copy, Uint8Array, { length: 4, offset: 100 * MiB }))], [9, 9, 9, 9])
+}).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(BufferPool.layer(), device)))
 
 /** 192 MiB. */
 const largePicture = Images.make(ImageShape.image2d(8192, 6144), ImageFormat.rgba8)
@@ -126,8 +171,13 @@ if (process.platform === "linux") {
   describeWith(["opencl"], "Real exhaustion on PoCL", () => {
     it.live.each(kinds)("of $name ends as OutOfMemory, and passes when a lease is released", exhaust)
 
+    it.live("of buffers made from the program's data ends as OutOfMemory, and passes when memory is back", () =>
+      exhaustByCopies)
+
     it.live("of images ends as OutOfMemory, and passes when an image is gone", () => exhaustImages)
 
     it.live.each(kinds)("of $name makes the pool evict what it holds", climb)
+
+    it.live.each(kinds)("of $name lets a request wait until a lease comes back", wait)
   })
 }

@@ -16,11 +16,12 @@ import { type Bends, watch, type Watched } from "./watchedOpenCl.ts"
 export const onDevice = <A, E>(
   test: (watched: Watched) => Effect.Effect<A, E, OpenCl.Services | Allocator.Allocator | Scope.Scope>,
   bends?: Bends,
-  left: Readonly<Record<string, number>> = {}
+  left: Readonly<Record<string, number>> = {},
+  options?: OpenCl.DeviceOptions
 ) =>
   Effect.gen(function*() {
     const watched = yield* watch(bends)
-    const layer = Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api)))
+    const layer = Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFrom(watched.api, options)))
     const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))
     deepStrictEqual(device.driverObjects.liveByKind, {})
     deepStrictEqual(watched.alive(), left)

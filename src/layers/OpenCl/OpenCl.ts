@@ -115,6 +115,13 @@ export interface DeviceOptions {
   readonly device?: Selector | undefined
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
+  /**
+   * Whether all buffers and images are of memory that the host can reach (CL_MEM_ALLOC_HOST_PTR), as
+   * `BufferUsage.hostMemory` asks for a single buffer. Without it `true` on devices of type CPU, whose memory is the host's
+   * anyway: drivers then take it when it is asked for, so that a lack of it is an OutOfMemory; PoCL otherwise ends the
+   * process. `false` on other devices.
+   */
+  readonly hostMemory?: boolean | undefined
 }
 
 /**
@@ -250,7 +257,7 @@ const make = Effect.fnUntraced(function*(
   const { candidates, tried } = select(yield* list(api), options)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = openFirst(api, candidates, tried)
+      const opened = openFirst(api, candidates, tried, options.hostMemory)
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())

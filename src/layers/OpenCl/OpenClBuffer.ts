@@ -13,8 +13,14 @@ const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
 const CL_MEM_USE_HOST_PTR = 8
-const CL_MEM_ALLOC_HOST_PTR = 16
 const CL_MEM_COPY_HOST_PTR = 32
+
+/**
+ * Memory that the host can reach.
+ *
+ * @internal
+ */
+export const CL_MEM_ALLOC_HOST_PTR = 16
 
 /**
  * The device buffer of this backend.
@@ -55,12 +61,13 @@ export class OpenClBuffer extends DeviceBuffer {
 }
 
 /**
- * The cl_mem_flags for a usage. WebGPU's purposes mean nothing to OpenCL; the access and host flags do.
+ * The cl_mem_flags for a usage. WebGPU's purposes mean nothing to OpenCL; the access and host flags do. `hostMemoryFlag`
+ * is what the device gives to all its memory.
  *
  * @internal
  */
-export const memoryFlags = (usage: BufferUsage.BufferUsage): number =>
-  accessFlag(usage) | (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : 0)
+export const memoryFlags = (usage: BufferUsage.BufferUsage, hostMemoryFlag: number): number =>
+  accessFlag(usage) | (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : hostMemoryFlag)
 
 /**
  * The flag for what kernels may do.
@@ -79,8 +86,8 @@ export const accessFlag = (usage: BufferUsage.BufferUsage): number =>
  *
  * @internal
  */
-export const hostFlags = (usage: BufferUsage.BufferUsage, mode: HostMode): number =>
-  mode === "use" ? accessFlag(usage) | CL_MEM_USE_HOST_PTR : memoryFlags(usage) | CL_MEM_COPY_HOST_PTR
+export const hostFlags = (usage: BufferUsage.BufferUsage, mode: HostMode, hostMemoryFlag: number): number =>
+  mode === "use" ? accessFlag(usage) | CL_MEM_USE_HOST_PTR : memoryFlags(usage, hostMemoryFlag) | CL_MEM_COPY_HOST_PTR
 
 /**
  * The usage that an existing cl_mem allows; what the host may do is for the driver to say.

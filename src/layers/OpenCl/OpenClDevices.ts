@@ -154,7 +154,7 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): Device
     granularity: 1,
     regionAlignment: device.memoryAlignment,
     memoryBytes: device.globalMemoryBytes,
-    // PoCL aborts the process when the first touch of a buffer finds no memory, so a pool must stop before.
+    // Systems that give out more memory than they have end the process that uses it, so a pool must stop before.
     defaultMaxBytes: device.globalMemoryBytes,
     maxWorkgroupSize: device.maxWorkgroupSize,
     maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector)),

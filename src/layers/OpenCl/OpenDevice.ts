@@ -16,7 +16,7 @@ import type { TriedDevice } from "../../domain/GpuError.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { HostMode } from "../../services/DeviceContext.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
-import { accessFlag, hostFlags, memoryFlags, memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
+import { accessFlag, CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
 import { driverError, onMemory } from "./OpenClError.ts"
@@ -36,6 +36,12 @@ export class OpenDevice {
   readonly info: DeviceInfo
   readonly driverObjects: DriverObjects
   readonly status = new DeviceStatus("opencl")
+  /**
+   * What all buffers and images get beside their own flags: CL_MEM_ALLOC_HOST_PTR or 0. A processor's memory is the host's:
+   * told to take it there, its driver takes it at once and says whether there is any. PoCL 3.1 aborts the process when it
+   * is not told so and the first use finds none.
+   */
+  readonly hostMemoryFlag: number
   /** Buffers that nobody has destroyed yet. */
   readonly #buffers = new Set<OpenClBuffer>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
@@ -51,7 +57,8 @@ export class OpenDevice {
     api: OpenClApi,
     { device, platform }: Candidate,
     handles: { readonly context: bigint; readonly queue: bigint },
-    driverObjects: DriverObjects
+    driverObjects: DriverObjects,
+    hostMemory: boolean = device.type === "cpu"
   ) {
     this.api = api
     this.platform = platform
@@ -60,6 +67,7 @@ export class OpenDevice {
     this.queue = handles.queue
     this.driverObjects = driverObjects
     this.info = makeInfo(platform, device)
+    this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
   readonly createBuffer = (
@@ -69,7 +77,8 @@ export class OpenDevice {
   ): Effect.Effect<DeviceBuffer, GpuError> =>
     Effect.suspend(() => {
       if (this.status.error !== undefined) return this.status.error
-      const memory = this.api.clCreateBuffer(this.context, memoryFlags(usage), bytes, null, this.#code)
+      const flags = memoryFlags(usage, this.hostMemoryFlag)
+      const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
     })
@@ -83,7 +92,8 @@ export class OpenDevice {
     Effect.suspend(() => {
       if (this.status.error !== undefined) return this.status.error
       const bytes = data.byteLength
-      const memory = this.api.clCreateBuffer(this.context, hostFlags(usage, mode), bytes, data, this.#code)
+      const flags = hostFlags(usage, mode, this.hostMemoryFlag)
+      const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
       if (mode === "use") buffer.pinned = data
@@ -185,11 +195,12 @@ const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === und
 export const openFirst = (
   api: OpenClApi,
   candidates: ReadonlyArray<Candidate>,
-  leftOut: ReadonlyArray<TriedDevice>
+  leftOut: ReadonlyArray<TriedDevice>,
+  hostMemory: boolean | undefined
 ): OpenDevice | GpuError => {
   const failed: Array<TriedDevice> = []
   for (const candidate of candidates) {
-    const opened = open(api, candidate)
+    const opened = open(api, candidate, hostMemory)
     if (opened instanceof OpenDevice) return opened
     failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
   }
@@ -197,7 +208,7 @@ export const openFirst = (
 }
 
 /** The device, or why it cannot be opened. */
-const open = (api: OpenClApi, candidate: Candidate): OpenDevice | string => {
+const open = (api: OpenClApi, candidate: Candidate, hostMemory: boolean | undefined): OpenDevice | string => {
   const driverObjects = new DriverObjects()
   const code = new Int32Array(new ArrayBuffer(4))
   const properties = new BigUint64Array(new ArrayBuffer(24))
@@ -213,5 +224,5 @@ const open = (api: OpenClApi, candidate: Candidate): OpenDevice | string => {
     return `clCreateCommandQueue: ${OpenClCode.format(code[0]!)}`
   }
   driverObjects.add("queue")
-  return new OpenDevice(api, candidate, { context, queue }, driverObjects)
+  return new OpenDevice(api, candidate, { context, queue }, driverObjects, hostMemory)
 }

@@ -35,7 +35,6 @@ const CL_NON_BLOCKING = 0
 const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
-const CL_MEM_ALLOC_HOST_PTR = 16
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_INVALID_IMAGE_SIZE = -40
 const CL_INVALID_BUFFER_SIZE = -61
@@ -131,11 +130,11 @@ export class OpenClImages implements ImageDriver {
 
   readonly create: ImageDriver["create"] = (shape, format, usage, label) =>
     Effect.suspend(() => {
-      const { context, info, status } = this.#device
+      const { context, hostMemoryFlag, info, status } = this.#device
       if (status.error !== undefined) return status.error
       const memory = this.#api.clCreateImage(
         context,
-        accessFlag(usage) | this.#immediateFlag,
+        accessFlag(usage) | hostMemoryFlag,
         OpenClImageFormat.encode(format),
         description(shape),
         null,
@@ -145,7 +144,6 @@ export class OpenClImages implements ImageDriver {
       const image = new OpenClImage(memory, info, shape, format, usage, label)
       this.#device.driverObjects.add("image")
       this.#images.add(image)
-      if (this.#immediateFlag !== 0) return Exit.succeed(image)
       const touched = this.#touch(image)
       if (Exit.isSuccess(touched)) return Exit.succeed(image)
       this.destroyUnsafe(image)
@@ -285,14 +283,6 @@ export class OpenClImages implements ImageDriver {
 
   get #hasImages(): boolean {
     return this.#device.device.images !== undefined && isVersion12(this.#device.device)
-  }
-
-  /**
-   * A processor's memory is the host's: told to take it there, its driver takes it at once and says whether there is any.
-   * PoCL 3.1 aborts the process when it is not told so and the first use finds none.
-   */
-  get #immediateFlag(): number {
-    return this.#device.device.type === "cpu" ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
   /**
