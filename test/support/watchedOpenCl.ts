@@ -52,7 +52,10 @@ export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
       return result
     }
     const api = Object.fromEntries(
-      Object.entries(bent).map(([name, call]) => [name, note(name, call as unknown as AnyFunction)])
+      Object.entries(bent).map(([name, member]) => [
+        name,
+        typeof member === "function" ? note(name, member as unknown as AnyFunction) : member
+      ])
     ) as unknown as Api
     return {
       api,

@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import * as CompilerStack from "./CompilerStack.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
 /**
@@ -263,6 +264,11 @@ export interface OpenClApi {
    * which its `transfer(0)` must have cut every view of it off.
    */
   readonly view: (address: bigint, bytes: number) => ArrayBuffer
+  /**
+   * Bytes of the stack that functions ending in `Async` run on, compilers among them. A kernel whose source could make a
+   * compiler use more is refused.
+   */
+  readonly asyncStackBytes: number
 }
 
 /**
@@ -297,7 +303,7 @@ export const libraryNames = (platform: string): ReadonlyArray<string> => {
 }
 
 /** The part of npm `koffi` that this backend uses. */
-type Koffi = Pick<typeof import("koffi"), "load" | "view">
+type Koffi = Pick<typeof import("koffi"), "config" | "load" | "view">
 
 type Library = ReturnType<Koffi["load"]>
 
@@ -334,9 +340,10 @@ export const load = (options?: {
     Effect.suspend(() => {
       const names = options?.library === undefined ? libraryNames(process.platform) : [options.library]
       const tried: Array<DeviceUnavailable["tried"][number]> = []
+      const stackBytes = CompilerStack.reserve(koffi)
       for (const name of names) {
         try {
-          return Effect.succeed(bind(koffi.load(name), koffi))
+          return Effect.succeed(bind(koffi.load(name), koffi, stackBytes))
         } catch (cause) {
           tried.push({ backend: "opencl", device: name, why: reasonOf(cause) })
         }
@@ -365,7 +372,7 @@ const orElse = <F, G>(bound: () => F, missing: G): F | G => {
   }
 }
 
-const bind = (library: Library, { view }: Koffi): OpenClApi => {
+const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
   const call = (name: string, ...types: ReadonlyArray<string>) => library.func(name, "int32_t", [...types])
   const create = (name: string, ...types: ReadonlyArray<string>) => library.func(name, handle, [...types, pointer])
   const newer = (name: string, ...types: ReadonlyArray<string>) =>
@@ -479,6 +486,7 @@ const bind = (library: Library, { view }: Koffi): OpenClApi => {
     clWaitForEventsAsync: call("clWaitForEvents", uint, pointer).async,
     clReleaseEvent: call("clReleaseEvent", handle),
     clFlush: call("clFlush", handle),
-    view: (address, bytes) => view(address, bytes)
+    view: (address, bytes) => view(address, bytes),
+    asyncStackBytes
   }
 }

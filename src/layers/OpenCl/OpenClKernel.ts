@@ -9,6 +9,7 @@ import { type GpuError, isGpuError, LimitExceeded, make as makeError, Unsupporte
 import type { Kernel } from "../../domain/Kernel.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
+import * as CompilerStack from "./CompilerStack.ts"
 import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { onDevice } from "./OpenClError.ts"
@@ -56,7 +57,12 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   const body = bodyOf(kernel, "opencl", "opencl")
   if (isGpuError(body)) return body
   if (device.status.error !== undefined) return device.status.error
-  const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device)
+  const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
+    CompilerStack.problem(
+      kernel.name,
+      OpenClSource.source(kernel, { body, workgroupSize: kernel.workgroupSize }),
+      device.api.asyncStackBytes
+    )
   if (beyond !== undefined) return beyond
   return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)

@@ -5,11 +5,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { GpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { GpuError, invalidRequest, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { ImageArg } from "../../domain/KernelArgument.ts"
+import * as SourceNesting from "../../domain/SourceNesting.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
@@ -43,7 +44,8 @@ export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
       if (refused !== undefined) return refused
       const source = generate(kernel)
       if (source instanceof GpuError) return source
-      return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? compile(kernel, source, opened)
+      return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
+        compile(kernel, source, opened)
     }),
   release: () => opened.driverObjects.remove("kernel")
 })
@@ -103,6 +105,19 @@ const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }
       limitName: "maxUniformBufferBindingSize",
       limit
     })
+  )
+}
+
+/** Mesa's llvmpipe has room for 80 levels and ends the process beyond, at the first dispatch. */
+const maxStatements = 64
+
+/** WGSL compilers refuse what is nested too deeply, but not long chains of `else if`, of which each link is a level. */
+const nestingProblem = (kernel: Kernel, { code }: WgslSource): GpuError | undefined => {
+  const levels = SourceNesting.deepest(code, { bracket: 0, operator: 0, control: 1 })
+  return levels <= maxStatements ? undefined : invalidRequest(
+    `KernelCache.get, kernel "${kernel.name}"`,
+    `the WGSL has ${levels} statements in one another, each link of a chain of else if counted, and ${maxStatements} is the most`,
+    "Use a switch, or move inner statements into functions."
   )
 }
 
