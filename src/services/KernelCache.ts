@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
@@ -220,7 +221,7 @@ class Cache<C extends CompiledKernel> {
     if (problem !== undefined) return problem
     const key = this.#compiler.key(kernel)
     this.#keys.set(kernel, key)
-    return Effect.uninterruptibleMask((restore) => this.#share(key, kernel, scope, restore))
+    return Effect.withFiber((asker) => this.#share(key, kernel, scope, asker))
   }
 
   clear(): void {
@@ -242,12 +243,12 @@ class Cache<C extends CompiledKernel> {
     return entry.compiled
   }
 
-  /** Looks and starts in one step that cannot be interrupted, so that a pending entry always has a fiber behind it. */
+  /** Looks and starts in one step, so that a pending entry always has a fiber behind it. */
   #share(
     key: string,
     kernel: Kernel,
     scope: Scope.Scope,
-    restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+    asker: Fiber.Fiber<unknown, unknown>
   ): Effect.Effect<C, GpuError> {
     const compiled = this.#touch(key)
     if (compiled !== undefined) return Effect.succeed(compiled)
@@ -256,35 +257,38 @@ class Cache<C extends CompiledKernel> {
       // The scope may be closing already, and wait for other compilations before it closes this cache.
       return scope.state._tag === "Closed"
         ? this.#status.lose("its layer is closed")
-        : this.#compile(key, kernel, scope, restore)
+        : Deferred.await(this.#compile(key, kernel, scope, asker))
     }
     this.#hits += 1
-    return restore(Deferred.await(running))
+    return Deferred.await(running)
   }
 
   /**
-   * The compilation belongs to the device's scope, so that an interrupted requester does not fail the others; it is
-   * uninterruptible from its first step, or the close of the scope could end it before it answers them.
+   * Starts in this very step: after another the scope might be closed, in which nothing starts. The compilation belongs to
+   * the device's scope, whose close waits for it, so that an interrupted requester does not fail the others; it is
+   * uninterruptible from its first step, or the close could end it before it answers them.
    */
   #compile(
     key: string,
     kernel: Kernel,
     scope: Scope.Scope,
-    restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  ): Effect.Effect<C, GpuError> {
+    asker: Fiber.Fiber<unknown, unknown>
+  ): Deferred.Deferred<C, GpuError> {
     this.#misses += 1
     const done = Deferred.makeUnsafe<C, GpuError>()
     this.#pending.set(key, done)
+    const running = Scope.forkUnsafe(scope)
+    Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
     const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
       Effect.sync(() => {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
         Deferred.doneUnsafe(done, exit)
+        // What its finalizer would wait for is done.
+        Scope.closeUnsafe(running, Exit.void)
       }))
-    return Effect.andThen(
-      Effect.forkIn(compile, scope, { startImmediately: true, uninterruptible: true }),
-      restore(Deferred.await(done))
-    )
+    Effect.runForkWith(asker.context)(compile, { uninterruptible: true })
+    return done
   }
 
   #keep(key: string, compiled: C): void {

@@ -21,13 +21,18 @@ import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("interruption")
 
-/** Yields once, before the step with this number: there the interruption comes. */
-class YieldAt extends Scheduler.MixedScheduler {
+/** Yields once, before the step with this number: there the interruption comes, or what another fiber does. @internal */
+export class YieldAt extends Scheduler.MixedScheduler {
   #steps: number
 
   constructor(step: number) {
     super()
     this.#steps = step
+  }
+
+  /** Whether that step came. */
+  get reached(): boolean {
+    return this.#steps < 0
   }
 
   override shouldYield(): boolean {

@@ -4,19 +4,29 @@
  *
  * @internal
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
+import { isGpuError } from "../domain/GpuError.ts"
+import * as ImageFormat from "../domain/images/ImageFormat.ts"
+import * as ImageShape from "../domain/images/ImageShape.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import * as DeviceContext from "../services/DeviceContext.ts"
+import * as Images from "../services/images/Images.ts"
 import { KernelCache } from "../services/KernelCache.ts"
+import * as Mapping from "../services/mapping/Mapping.ts"
+import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
+import * as SubRegion from "../services/memory/SubRegion.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import type { ConformanceTest, Device } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { YieldAt } from "./Interruption.ts"
 import * as Kernels from "./Kernels.ts"
 
 type Services = Device | BufferPool.BufferPool
@@ -108,6 +118,71 @@ const closesInTheMiddle = (layer: Layer.Layer<Device, unknown>) =>
     yield* expectLate(context, x)
   })
 
+/** Each begins with a check, and does or makes something after. */
+const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effect<unknown, unknown, Services>]> = [
+  ["a compilation", KernelCache.use((cache) => cache.get(Kernels.constant(79)))],
+  ["a buffer made of data", Effect.scoped(MemoryObjects.fromHost(new Uint8Array(64)))],
+  ["a buffer without a pool", DeviceContext.DeviceContext.use((device) => device.createBuffer(64, 12))],
+  [
+    "an image",
+    Effect.scoped(Effect.flatMap(
+      Images.make(ImageShape.image2d(2, 2), ImageFormat.rgba8),
+      (image) => Images.fill(image, [0, 0, 0, 1])
+    ))
+  ],
+  [
+    "a mapping",
+    Effect.scoped(Effect.flatMap(BufferPool.allocate(64), (lease) => Mapping.map(lease, Uint32Array)))
+  ],
+  [
+    "a region and a read",
+    Effect.scoped(Effect.gen(function*() {
+      const region = yield* SubRegion.make(yield* BufferPool.allocate(64), { offset: 0, size: 16 })
+      yield* CommandQueue.write(region, new Uint8Array(16))
+      return yield* CommandQueue.read(region, Uint8Array)
+    }))
+  ]
+]
+
+/** More turns than anything needs that a closed device has let go. */
+const turns = 1000
+
+/** Closes the device when the effect has yielded before its step of that number; whether it came so far. */
+const closesAt = (
+  layer: Layer.Layer<Device, unknown>,
+  name: string,
+  effect: Effect.Effect<unknown, unknown, Services>,
+  step: number
+) =>
+  Effect.gen(function*() {
+    const what = `${name}, closed at step ${step}`
+    const opened = yield* open(layer)
+    const scheduler = new YieldAt(step)
+    const fiber = yield* effect.pipe(
+      Effect.provide(opened.context),
+      Effect.provideService(Scheduler.Scheduler, scheduler),
+      Effect.forkChild({ startImmediately: true })
+    )
+    yield* opened.close
+    for (let turn = 0; turn < turns && fiber.pollUnsafe() === undefined; turn++) yield* Effect.yieldNow
+    const exit = fiber.pollUnsafe()
+    if (exit === undefined) Expect.fail(`${what}: it waits for ever`)
+    else if (Exit.isFailure(exit)) Expect.isTrue(`${what}: ${Cause.pretty(exit.cause)}`, isGpuError(failureOf(exit)))
+    expectClosed(what, opened)
+    return scheduler.reached
+  })
+
+const closesAtEveryStep = (layer: Layer.Layer<Device, unknown>) =>
+  Effect.gen(function*() {
+    for (const [name, effect] of closedMeanwhile) {
+      // What waits for the driver after its first steps is closed there, since that is where the device's close comes.
+      for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
+    }
+  })
+
+/** More than the longest of them takes until it first waits. */
+const steps = 60
+
 const failureOf = (exit: Exit.Failure<unknown, unknown>): unknown => {
   const [reason] = exit.cause.reasons
   return reason?._tag === "Fail" ? reason.error : reason
@@ -186,6 +261,7 @@ const stories: ReadonlyArray<
   ["a closed device leaves no driver object", true, closesIdle],
   ["a device that worked leaves no driver object", true, closesAfterWork],
   ["a device may close while leases live and work is under way", true, closesInTheMiddle],
+  ["a device may close at every step of what begins", true, closesAtEveryStep],
   ["whoever waits for a device's loss hears of its close", true, tellsOfItsEnd],
   ["two openings are two devices", true, independent],
   ["a device outlives its pools", true, outlivesItsPools]

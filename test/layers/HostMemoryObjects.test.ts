@@ -4,9 +4,11 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
@@ -80,6 +82,18 @@ describe("the program's data on the host", () => {
       faults.lose("unplugged")
       strictEqual((yield* reasonOf(MemoryObjects.fromHost(new Uint8Array(8))))._tag, "DeviceLost")
     }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("is refused when its data has gone before the copy", () =>
+    Effect.gen(function*() {
+      const data = new Uint8Array(8)
+      const made = yield* Effect.forkChild(MemoryObjects.fromHost(data), { startImmediately: true })
+      structuredClone(data.buffer, { transfer: [data.buffer] })
+      yield* TestClock.adjust("1 second")
+      const reason = yield* reasonOf(Fiber.join(made))
+      assert(reason._tag === "InvalidRequest")
+      assert.include(reason.message, "the data had 8 bytes and has 0 now")
+      strictEqual(yield* Host.usedBytes, 0)
+    }).pipe(Effect.scoped, Effect.provide(Host.layer({ latency: "1 second" }))))
 })
 
 describe("data that is copied to the host's memory", () => {

@@ -140,6 +140,28 @@ describe("a kernel", () => {
       deepStrictEqual(yield* cache.stats, { hits: 2, misses: 2, evictions: 0, size: 0, capacity: 256 })
     }))
 
+  it.live("answers its caller, wherever the scope closes meanwhile", () =>
+    Effect.gen(function*() {
+      let reached = true
+      for (let step = 0; reached; step++) {
+        const compiler = new Compiler()
+        const scope = yield* Scope.make()
+        const cache = yield* Scope.provide(make(compiler), scope)
+        const scheduler = new ParkAt(step)
+        const asking = Effect.runFork(Effect.provideService(cache.get(kernel("k")), Scheduler.Scheduler, scheduler))
+        const closing = Effect.runFork(Scope.close(scope, Exit.void))
+        yield* nextTurn
+        scheduler.resume()
+        yield* nextTurn
+        reached = scheduler.reached
+        const exit = asking.pollUnsafe()
+        assert.isDefined(exit, `step ${step}: the caller waits for ever`)
+        if (Exit.isFailure(exit)) strictEqual(yield* tagOf(exit), "DeviceLost", `step ${step}`)
+        assert.isDefined(closing.pollUnsafe(), `step ${step}: the close waits for ever`)
+        strictEqual(compiler.live, 0, `step ${step}`)
+      }
+    }))
+
   it.live("wherever its first caller is interrupted, serves the others", () =>
     Effect.gen(function*() {
       for (const slow of [false, true]) {

@@ -112,26 +112,24 @@ export class HostDevice {
     usage: BufferUsage,
     label?: string | undefined,
     kind: HostBuffer["kind"] = "buffer"
-  ): Effect.Effect<HostBuffer, GpuError> =>
-    Effect.suspend(() => {
-      const delay = this.delay("allocations")
-      const create = Effect.suspend(() => this.#create(bytes, usage, label, kind))
-      // Callers are uninterruptible for the sake of what was created; before that there is nothing to lose.
-      return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
-    })
+  ): Effect.Effect<HostBuffer, GpuError> => this.#afterDelay(() => this.#create(bytes, usage, label, kind))
 
   readonly createFromHost = (
     data: Uint8Array<ArrayBuffer>,
     mode: HostMode,
     usage: BufferUsage,
     label?: string | undefined
-  ): Effect.Effect<HostBuffer, GpuError> =>
-    mode === "use"
-      ? Effect.suspend(() => {
-        const problem = this.#allocationProblem(data.byteLength)
-        return problem ?? Exit.succeed(this.#add(HostBuffer.using(this.info, data, usage, label)))
-      })
-      : Effect.flatMap(this.createBuffer(data.byteLength, usage, label), (buffer) => this.#copied(buffer, data))
+  ): Effect.Effect<HostBuffer, GpuError> => {
+    if (mode === "use") return Effect.suspend(() => this.#using(data, usage, label))
+    const { byteLength } = data
+    // Creates and copies in one step: between two the layer may close, and take the memory away.
+    return this.#afterDelay(() => {
+      if (data.byteLength !== byteLength) return Exit.fail(driverError("createBuffer", "the data is gone", []))
+      const created = this.#create(byteLength, usage, label, "buffer")
+      if (Exit.isSuccess(created)) new Uint8Array(created.value.memory).set(data)
+      return created
+    })
+  }
 
   readonly createRegionUnsafe = (
     { origin, parent }: Part,
@@ -178,6 +176,26 @@ export class HostDevice {
     this.driverObjects.remove("device")
   }
 
+  #afterDelay(create: () => Exit.Exit<HostBuffer, GpuError>): Effect.Effect<HostBuffer, GpuError> {
+    return Effect.suspend(() => {
+      const delay = this.delay("allocations")
+      const created = Effect.suspend(create)
+      // Callers are uninterruptible for the sake of what was created; before that there is nothing to lose.
+      return delay === undefined ? created : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), created)
+    })
+  }
+
+  #using(
+    data: Uint8Array<ArrayBuffer>,
+    usage: BufferUsage,
+    label: string | undefined
+  ): Exit.Exit<HostBuffer, GpuError> {
+    const problem = this.#allocationProblem(data.byteLength)
+    return problem === undefined
+      ? Exit.succeed(this.#add(HostBuffer.using(this.info, data, usage, label)))
+      : Exit.fail(problem)
+  }
+
   #create(
     bytes: number,
     usage: BufferUsage,
@@ -190,16 +208,6 @@ export class HostDevice {
     if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)
     buffer.kind = kind
     return Exit.succeed(this.#add(buffer))
-  }
-
-  /** The device may have closed, and the data been transferred elsewhere, since the buffer was created. */
-  #copied(buffer: HostBuffer, data: Uint8Array<ArrayBuffer>): Exit.Exit<HostBuffer, GpuError> {
-    if (this.status.error === undefined && data.byteLength === buffer.size) {
-      new Uint8Array(buffer.memory).set(data)
-      return Exit.succeed(buffer)
-    }
-    if (!buffer.destroyed) this.#destroy(buffer)
-    return Exit.fail(this.status.error ?? driverError("createBuffer", "the data is gone", []))
   }
 
   /** What a test planned for this allocation, or the loss of the device. */
