@@ -6,6 +6,8 @@
 import * as BufferUsage from "./BufferUsage.ts"
 import type { DeviceLimits } from "./DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make } from "./GpuError.ts"
+import * as Label from "./Label.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
  * Why `size` is no byte count that could be asked for, or `undefined`. Zero is one.
@@ -15,7 +17,7 @@ import { type GpuError, invalidRequest, LimitExceeded, make } from "./GpuError.t
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
-    `the size ${String(size)} is no whole number of bytes from 0 to 2^53 - 1`,
+    `the size ${shown(size)} is no whole number of bytes from 0 to 2^53 - 1`,
     "Round it up with Math.ceil, and check where it comes from if it is negative or NaN."
   )
 
@@ -44,6 +46,20 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
     ? undefined
     : invalidRequest(operation, problem, "Join flags of BufferUsage with |, as storage | copyDst.")
 }
+
+/**
+ * Why a size, a usage and a label are none that memory could be asked for with, or `undefined`: what is in order is plain
+ * data of the types that drivers want.
+ *
+ * @internal
+ */
+export const problem = (
+  operation: string,
+  size: number,
+  usage: number,
+  label: string | undefined
+): GpuError | undefined =>
+  sizeProblem(operation, size) ?? usageProblem(operation, usage) ?? Label.problem(operation, label)
 
 /**
  * LimitExceeded when `bytes` are over a limit, else `undefined`.

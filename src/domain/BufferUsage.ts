@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import { shown } from "./ShownValue.ts"
 
 /**
  * A set of usage flags, joined with `|`.
@@ -262,7 +263,7 @@ export const format = (usage: BufferUsage): string => {
  */
 export const problem = (usage: BufferUsage): string | undefined => {
   // The flags fill the bits up to `all`; beyond 2^32 a mask would see nothing of a number.
-  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${usage} has unknown flags`
+  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${shown(usage)} has unknown flags`
   if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
     return `the usage ${format(usage)} allows no operation`
   }

@@ -178,8 +178,30 @@ export const check = (kernel: Kernel): GpuError | undefined => {
   ) {
     return invalidRequest(operation, "the value given for a kernel is none", "Pass what Kernel.make returned.")
   }
-  return kernel.problem ?? argumentProblem(kernel) ?? nameProblem(kernel) ?? dtypeProblem(kernel) ??
+  return kernel.problem ?? textProblem(kernel) ?? argumentProblem(kernel) ?? nameProblem(kernel) ??
+    dtypeProblem(kernel) ??
     itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
+}
+
+/** Compilers get these, and some end the process over one that is no text. */
+const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
+  const texts: ReadonlyArray<readonly [what: string, value: unknown, isOptional: boolean]> = [
+    ["name", name, false],
+    ["body.wgsl", body.wgsl, true],
+    ["body.opencl", body.opencl, true],
+    ["preamble.wgsl", preamble?.wgsl, false],
+    ["preamble.opencl", preamble?.opencl, false],
+    ["buildOptions", buildOptions, false]
+  ]
+  for (const [what, value, isOptional] of texts) {
+    if (typeof value === "string" || (isOptional && value === undefined)) continue
+    return invalidRequest(
+      operation,
+      `${shown(value)} was given for ${what}${typeof name === "string" ? ` of kernel "${name}"` : ""}`,
+      isOptional ? "Pass source as a string, or leave it out." : "Pass a string."
+    )
+  }
+  return undefined
 }
 
 /** What the types of the arguments forbid. */

@@ -90,9 +90,8 @@ const make = (immediate: boolean) =>
       Effect.suspend(() => {
         const operation = "Allocator.allocate"
         return device.status.error ??
-          BufferRequest.sizeProblem(operation, bytes) ??
+          BufferRequest.problem(operation, bytes, usage, label) ??
           BufferRequest.emptyProblem(operation, bytes) ??
-          BufferRequest.usageProblem(operation, usage) ??
           BufferRequest.limitProblem(operation, bytes, "maxBufferSize", device.info.limits.maxBufferSize) ??
           device.createBuffer(bytes, usage, label)
       })

@@ -17,6 +17,7 @@ import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import * as Label from "../domain/Label.ts"
 import * as MemoryLimit from "../domain/MemoryLimit.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
 import { shown } from "../domain/ShownValue.ts"
@@ -236,6 +237,8 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
       Effect.suspend(() => {
         const bytes = requiredBytes("BufferPool.reserve", "the reservation", amount, device)
         if (isGpuError(bytes)) return bytes
+        const patience = patienceOf("BufferPool.reserve", options, terms.patience)
+        if (isGpuError(patience)) return patience
         return requests.reserve(bytes, (reserved) => f(serviceOf(reserved, device)), options)
       }),
     inTurn: (effect) => requests.inTurn(effect),
@@ -268,6 +271,8 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
         if (isGpuError(bytes)) return bytes
         const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
+        const mislabelled = Label.problem(operation, options.label)
+        if (mislabelled !== undefined) return mislabelled
         const label = options.label ?? terms.label
         const nested = new PoolRequests(memory, { ...terms, budget: memory.budget(bytes, budget), patience, label })
         return Exit.succeed(serviceOf(nested, device))

@@ -8,6 +8,7 @@ import * as Delay from "../domain/Delay.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import type { IdleDecayOptions } from "../domain/IdleDecay.ts"
+import * as Label from "../domain/Label.ts"
 import * as MemoryLimit from "../domain/MemoryLimit.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
@@ -293,6 +294,7 @@ export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): Pool
   if (typeof options !== "object" || options === null) return noOptions(operation, options)
   const { clear, idleSteps = 4, label, maxOvertakes = 16, sizePolicy } = options
   const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? policyProblem(sizePolicy) ??
+    Label.problem(operation, label) ??
     countProblem("idleSteps", idleSteps, 1, 1000) ??
     countProblem("maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
   if (problem !== undefined) return problem

@@ -35,6 +35,7 @@ import * as PooledImages from "./images/PooledImages.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
 import * as Mappings from "./Mappings.ts"
+import * as OddValues from "./OddValues.ts"
 import * as Openings from "./Openings.ts"
 import * as Ordering from "./Ordering.ts"
 import * as Ownership from "./Ownership.ts"
@@ -99,6 +100,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...BadRequests.tests,
   ...BadCommands.tests,
   ...BadDispatches.tests,
+  ...OddValues.tests,
   ...Interruption.tests,
   ...EventLoop.tests
 ]

@@ -15,12 +15,14 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Sealed } from "../../services/Sealed.ts"
+import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
@@ -165,9 +167,9 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.flatMap(
-    load({ library: options?.library }),
-    (api) => make(api, options ?? {})
+  Layer.effectContext(Effect.suspend(() =>
+    GivenOptions.problem(options) ??
+      Effect.flatMap(load({ library: options?.library }), (api) => make(api, options ?? {}))
   ))
 
 /**
@@ -254,6 +256,8 @@ const make = Effect.fnUntraced(function*(
   api: OpenClApi,
   options: DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const problem = GivenOptions.problem(options)
+  if (problem !== undefined) return yield* problem
   const { candidates, tried } = select(yield* list(api), options)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
@@ -303,6 +307,20 @@ const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl
         )
       )
     },
-    enqueueUnsafe: ({ call, enqueue, label, memory }) =>
-      queue.record({ call, bytes: memory?.byteLength ?? 0, label: () => label, memory }, enqueue)
+    enqueueUnsafe: ({ call, enqueue, label, memory }) => {
+      const problem = commandProblem(label, memory)
+      if (problem !== undefined) return Exit.fail(problem)
+      return queue.record({ call, bytes: memory?.byteLength ?? 0, label: () => label, memory }, enqueue)
+    }
   })
+
+/** Memory that is none would be gone while the driver still uses what the program meant. */
+const commandProblem = (label: unknown, memory: unknown): GpuError | undefined => {
+  const operation = "OpenCl.enqueueUnsafe"
+  if (typeof label !== "string") {
+    return invalidRequest(operation, `the label ${shown(label)} is no string`, "Pass what errors call it.")
+  }
+  return memory === undefined || memory instanceof ArrayBuffer
+    ? undefined
+    : invalidRequest(operation, `the memory ${shown(memory)} is no ArrayBuffer`, "Pass one, or leave it out.")
+}

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import * as CompilerStack from "./CompilerStack.ts"
+import { libraryProblem } from "./GivenOptions.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
 /**
@@ -333,10 +334,12 @@ export const load = (options?: {
   /** Where koffi comes from, for tests. @internal */
   readonly koffi?: (() => Promise<Koffi>) | undefined
 }): Effect.Effect<OpenClApi, GpuError> =>
-  Effect.tryPromise({
-    try: options?.koffi ?? importKoffi,
-    catch: (cause) => unavailable("npm koffi", reasonOf(cause))
-  }).pipe(Effect.flatMap((koffi) =>
+  Effect.suspend(() =>
+    libraryProblem(options?.library) ?? Effect.tryPromise({
+      try: options?.koffi ?? importKoffi,
+      catch: (cause) => unavailable("npm koffi", reasonOf(cause))
+    })
+  ).pipe(Effect.flatMap((koffi) =>
     Effect.suspend(() => {
       const names = options?.library === undefined ? libraryNames(process.platform) : [options.library]
       const tried: Array<DeviceUnavailable["tried"][number]> = []

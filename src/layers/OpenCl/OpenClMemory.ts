@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/Label.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
@@ -238,7 +239,8 @@ const adoptImageUnsafe = (
   memory: bigint,
   { label, retain = true }: AdoptImageOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
-  const found = opened.status.error ?? AdoptedImage.find(opened, images, memory, label)
+  const found = opened.status.error ?? Label.problem("OpenClMemory.adoptImage", label) ??
+    AdoptedImage.find(opened, images, memory, label)
   if (isGpuError(found)) return Exit.fail(found)
   const code = retain ? opened.api.clRetainMemObject(memory) : OpenClCode.success
   if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
@@ -335,7 +337,7 @@ const adoptUnsafe = (
   memory: bigint,
   { label, retain = true, usage }: AdoptOptions
 ): Exit.Exit<Adopted, GpuError> => {
-  const found = device.status.error ?? describe(device, memory, label)
+  const found = device.status.error ?? Label.problem(operation, label) ?? describe(device, memory, label)
   if (isGpuError(found)) return Exit.fail(found)
   const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
   if (problem !== undefined) return Exit.fail(problem)

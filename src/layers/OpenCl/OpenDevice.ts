@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { format } from "../../domain/DeviceInfo.ts"
@@ -76,7 +77,8 @@ export class OpenDevice {
     label?: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> =>
     Effect.suspend(() => {
-      if (this.status.error !== undefined) return this.status.error
+      const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label)
+      if (problem !== undefined) return problem
       const flags = memoryFlags(usage, this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
@@ -90,8 +92,9 @@ export class OpenDevice {
     label?: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> =>
     Effect.suspend(() => {
-      if (this.status.error !== undefined) return this.status.error
       const bytes = data.byteLength
+      const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
+      if (problem !== undefined) return problem
       const flags = hostFlags(usage, mode, this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)

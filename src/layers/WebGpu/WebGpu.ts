@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/Label.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
@@ -21,6 +22,7 @@ import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
 import { Sealed } from "../../services/Sealed.ts"
+import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
 import { WebGpuImages } from "./images/WebGpuImages.ts"
@@ -146,6 +148,8 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.flatMap(
     Effect.suspend(() => {
+      const problem = GivenOptions.problem(options) ?? GivenOptions.flagsProblem(options?.flags)
+      if (problem !== undefined) return problem
       const gpu = browserGpu()
       return gpu === undefined ? nodeGpu(options?.flags ?? []) : Effect.succeed(gpu)
     }),
@@ -174,6 +178,8 @@ const make = Effect.fnUntraced(function*(
   gpu: GPU,
   options: DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const problem = GivenOptions.problem(options)
+  if (problem !== undefined) return yield* problem
   const opened = yield* OpenDevice.open(gpu, options)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
     status: opened.status,
@@ -339,7 +345,8 @@ const adoptUnsafe = (
   { destroy = false, label, usage }: AdoptOptions
 ): Exit.Exit<DeviceBuffer, GpuError> => {
   const operation = "WebGpu.adopt"
-  if (device.status.error !== undefined) return Exit.fail(device.status.error)
+  const unusable = device.status.error ?? Label.problem(operation, label)
+  if (unusable !== undefined) return Exit.fail(unusable)
   const problem = adoptionProblem(gpu, usage)
   if (problem !== undefined) {
     return Exit.fail(invalidRequest(operation, problem, "Pass an unmapped GPUBuffer of this device."))
@@ -439,7 +446,8 @@ const adoptTextureUnsafe = (
   gpu: GPUTexture,
   { destroy = false, label }: AdoptTextureOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
-  const found = device.status.error ?? AdoptedTexture.find(device.info, gpu)
+  const found = device.status.error ?? Label.problem("WebGpu.adoptTexture", label) ??
+    AdoptedTexture.find(device.info, gpu)
   if (isGpuError(found)) return Exit.fail(found)
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
   return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !destroy))

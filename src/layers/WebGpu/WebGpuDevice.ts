@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
@@ -43,7 +44,9 @@ export class WebGpuDevice {
     bytes: number,
     usage: BufferUsage,
     label?: string | undefined
-  ): Effect.Effect<WebGpuBuffer, GpuError> => this.#within(() => this.#request(bytes, usage, label))
+  ): Effect.Effect<WebGpuBuffer, GpuError> =>
+    BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
+      this.#within(() => this.#request(bytes, usage, label))
 
   readonly createFromHost = (
     data: Uint8Array<ArrayBuffer>,
@@ -52,7 +55,8 @@ export class WebGpuDevice {
     label?: string | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> =>
     mode === "copy"
-      ? this.#within(() => this.#request(data.byteLength, usage, label, data))
+      ? BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label) ??
+        this.#within(() => this.#request(data.byteLength, usage, label, data))
       : makeError(
         new Unsupported({
           operation: "MemoryObjects.fromHost",

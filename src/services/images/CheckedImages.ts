@@ -25,6 +25,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
@@ -301,7 +302,7 @@ export class CheckedImages implements Service {
   readonly create: Service["create"] = (operation, shape, format, options) =>
     Effect.uninterruptible(Effect.suspend(() => {
       const usage = options?.usage ?? ImageUsage.defaultUsage
-      return this.problem(operation, shape, format, usage) ??
+      return this.problem(operation, shape, format, usage) ?? Label.problem(operation, options?.label) ??
         this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, options?.label)
     }))
 

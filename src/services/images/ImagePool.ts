@@ -17,6 +17,7 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
+import * as Label from "../../domain/Label.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -201,6 +202,8 @@ const settingsOf = (options: ImagePoolOptions, device: DeviceInfo): ImagePoolSet
   if (clear !== "never" && clear !== "acquire") {
     return invalidRequest(operation, `clear ${shown(clear)} is unknown`, `Pass "never" or "acquire".`)
   }
+  const mislabelled = Label.problem(operation, label)
+  if (mislabelled !== undefined) return mislabelled
   const maxBytes = limitOf(operation, options, device)
   if (isGpuError(maxBytes)) return maxBytes
   const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??

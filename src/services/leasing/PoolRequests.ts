@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/Label.ts"
 import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
@@ -187,7 +188,7 @@ export class PoolRequests {
     const { core, leases, status } = this.memory
     return !leases.closed && status.error === undefined &&
         Number.isInteger(size) && size >= 0 && size <= this.#largest && size <= core.maxBytes &&
-        usage === BufferUsage.defaultUsage
+        usage === BufferUsage.defaultUsage && Label.isLabel(label)
       ? undefined
       : this.#reason(size, usage, label)
   }
@@ -196,8 +197,7 @@ export class PoolRequests {
     const { leases, status } = this.memory
     if (leases.closed) return unavailable({ operation, size, label }, "poolClosed")
     return status.error ??
-      BufferRequest.sizeProblem(operation, size) ??
-      BufferRequest.usageProblem(operation, usage) ??
+      BufferRequest.problem(operation, size, usage, label) ??
       this.memory.limitProblem({ operation, exactSize: size, asks: undefined })
   }
 
@@ -308,7 +308,8 @@ export class PoolRequests {
   ): LeaseRequest & { readonly asks: SetAside } | GpuError {
     const { memory } = this
     if (this.leases.closed) return unavailable({ operation: where, size: bytes, label: options.label }, "poolClosed")
-    if (memory.status.error !== undefined) return memory.status.error
+    const problem = memory.status.error ?? Label.problem(where, options.label)
+    if (problem !== undefined) return problem
     const label = options.label ?? this.label
     const { budget, from } = this.terms
     const asks = new SetAside({

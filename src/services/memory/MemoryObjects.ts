@@ -248,8 +248,8 @@ const create = (
   const bytes = HostData.bytes(operation, data)
   if (isGpuError(bytes)) return bytes
   const problem = modeProblem(operation, mode, bytes) ??
+    BufferRequest.problem(operation, bytes.byteLength, usage, label) ??
     BufferRequest.emptyProblem(operation, bytes.byteLength) ??
-    BufferRequest.usageProblem(operation, usage) ??
     BufferRequest.limitProblem(operation, bytes.byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
   if (problem !== undefined) return problem
   const { byteLength } = bytes

@@ -10,6 +10,7 @@ import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/Label.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../DeviceBuffer.ts"
@@ -176,7 +177,8 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
   if (isGpuError(asked)) return Exit.fail(asked)
   const { offset = 0, size = buffer.size - offset } = asked
   const usage = options?.usage ?? buffer.usage
-  const problem = rangeProblem(operation, buffer.size, offset, size) ?? usageProblem(operation, buffer.usage, usage)
+  const problem = rangeProblem(operation, buffer.size, offset, size) ??
+    usageProblem(operation, buffer.usage, usage) ?? Label.problem(operation, options?.label)
   if (problem !== undefined) return Exit.fail(problem)
   const part = partOf(buffer, offset)
   if (part === undefined) return Exit.fail(emptyProblem(operation))

@@ -140,9 +140,8 @@ const allocate = (svm: SvmMemory, kind: SvmKind, bytes: number, options: Allocat
   const usage = options?.usage ?? BufferUsage.defaultUsage
   const { info, status } = svm.device
   return status.error ??
-    BufferRequest.sizeProblem(operation, bytes) ??
+    BufferRequest.problem(operation, bytes, usage, options?.label) ??
     BufferRequest.emptyProblem(operation, bytes) ??
-    BufferRequest.usageProblem(operation, usage) ??
     BufferRequest.limitProblem(operation, bytes, "maxBufferSize", info.limits.maxBufferSize) ??
     svm.createUnsafe(bytes, usage, options?.label, kind)
 }

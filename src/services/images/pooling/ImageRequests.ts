@@ -10,6 +10,7 @@ import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as Label from "../../../domain/Label.ts"
 import { together } from "../../leasing/LeasePool.ts"
 import type { ImageOptions } from "../Images.ts"
 import type { PooledImage } from "../PooledImage.ts"
@@ -113,6 +114,8 @@ export class ImageRequests {
     const { core, device, leases, settings } = this.memory
     const usage = options?.usage ?? ImageUsage.defaultUsage
     const label = options?.label ?? settings.label
+    const mislabelled = Label.problem(operation, label)
+    if (mislabelled !== undefined) return mislabelled
     const blockUsage = this.memory.blockUsage(usage)
     const known = this.#lookUp(shape, format, blockUsage)
     if (isGpuError(known)) return known

@@ -1,0 +1,24 @@
+/**
+ * Labels of buffers, images and devices: drivers get them, and some end the process over one that is no text.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { shown } from "./ShownValue.ts"
+
+/**
+ * Whether a label can be handed on.
+ *
+ * @internal
+ */
+export const isLabel = (label: unknown): label is string | undefined => label === undefined || typeof label === "string"
+
+/**
+ * Why it cannot, or `undefined`. Programs without types can pass anything.
+ *
+ * @internal
+ */
+export const problem = (operation: string, label: unknown): GpuError | undefined =>
+  isLabel(label)
+    ? undefined
+    : invalidRequest(operation, `the label ${shown(label)} is no string`, "Pass a string, or leave it out.")
