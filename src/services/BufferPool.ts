@@ -271,9 +271,9 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
         if (isGpuError(bytes)) return bytes
         const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
-        const mislabelled = Label.problem(operation, options.label)
+        const { label = terms.label } = options
+        const mislabelled = Label.problem(operation, label)
         if (mislabelled !== undefined) return mislabelled
-        const label = options.label ?? terms.label
         const nested = new PoolRequests(memory, { ...terms, budget: memory.budget(bytes, budget), patience, label })
         return Exit.succeed(serviceOf(nested, device))
       })

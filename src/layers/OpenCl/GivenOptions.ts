@@ -1,36 +1,37 @@
 /**
- * The options of the layers, which programs without types can pass as anything: checked before they reach koffi.
+ * The options of the layers, which programs without types can pass as anything: read once, and checked before they reach
+ * koffi.
  *
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import type { Selector } from "./OpenClSelection.ts"
 
 const operation = "OpenCl.layer"
 
+interface Options {
+  readonly platform?: Selector | undefined
+  readonly device?: Selector | undefined
+  readonly kernelCacheCapacity?: number | undefined
+  readonly hostMemory?: boolean | undefined
+  readonly library?: string | undefined
+}
+
 /**
- * What is wrong with them, or `undefined`.
+ * A copy of options, or what is wrong with them.
  *
  * @internal
  */
-export const problem = (
-  options: {
-    readonly platform?: unknown
-    readonly device?: unknown
-    readonly hostMemory?: unknown
-    readonly library?: unknown
-  } | undefined
-): GpuError | undefined => {
-  if (options === undefined) return undefined
+export const take = (options: Options | undefined): Options | GpuError => {
+  if (options === undefined) return {}
   if (typeof options !== "object" || options === null) {
     return invalidRequest(operation, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
   }
-  const { device, hostMemory, library, platform } = options
+  const { device, hostMemory, kernelCacheCapacity, library, platform } = options
   return selectorProblem("platform", platform) ?? selectorProblem("device", device) ??
-    (hostMemory === undefined || typeof hostMemory === "boolean"
-      ? undefined
-      : invalidRequest(operation, `hostMemory ${shown(hostMemory)} is no boolean`, "Pass true or false.")) ??
-    libraryProblem(library)
+    hostMemoryProblem(hostMemory) ?? libraryProblem(library) ??
+    { device, hostMemory, kernelCacheCapacity, library, platform }
 }
 
 /**
@@ -42,6 +43,11 @@ export const libraryProblem = (library: unknown): GpuError | undefined =>
   library === undefined || typeof library === "string"
     ? undefined
     : invalidRequest(operation, `the library ${shown(library)} is no string`, "Pass the name of the loader's file.")
+
+const hostMemoryProblem = (hostMemory: unknown): GpuError | undefined =>
+  hostMemory === undefined || typeof hostMemory === "boolean"
+    ? undefined
+    : invalidRequest(operation, `hostMemory ${shown(hostMemory)} is no boolean`, "Pass true or false, or leave it out.")
 
 const selectorProblem = (name: string, selector: unknown): GpuError | undefined =>
   selector === undefined || typeof selector === "string" || Number.isSafeInteger(selector) ? undefined : invalidRequest(

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
@@ -167,10 +167,10 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() =>
-    GivenOptions.problem(options) ??
-      Effect.flatMap(load({ library: options?.library }), (api) => make(api, options ?? {}))
-  ))
+  Layer.effectContext(Effect.suspend(() => {
+    const given = GivenOptions.take(options)
+    return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => make(api, given))
+  }))
 
 /**
  * Opens a device through functions that you bring: those of {@link load}, or a double for tests. Otherwise as
@@ -197,7 +197,7 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @since 0.1.0
  */
 export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(make(api, options ?? {}))
+  Layer.effectContext(make(api, options))
 
 /**
  * The platforms and devices of the machine, in the order that `layer`'s indices mean. Fails with DeviceUnavailable when
@@ -254,14 +254,14 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, Gpu
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
-  options: DeviceOptions
+  options: DeviceOptions | undefined
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const problem = GivenOptions.problem(options)
-  if (problem !== undefined) return yield* problem
-  const { candidates, tried } = select(yield* list(api), options)
+  const given = GivenOptions.take(options)
+  if (isGpuError(given)) return yield* given
+  const { candidates, tried } = select(yield* list(api), given)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = openFirst(api, candidates, tried, options.hostMemory)
+      const opened = openFirst(api, candidates, tried, given.hostMemory)
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())
@@ -269,7 +269,7 @@ const make = Effect.fnUntraced(function*(
   const cache = yield* KernelCache.make(OpenClKernel.compiler(device), {
     status: device.status,
     info: device.info,
-    capacity: options.kernelCacheCapacity
+    capacity: given.kernelCacheCapacity
   })
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)

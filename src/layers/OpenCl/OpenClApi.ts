@@ -334,26 +334,27 @@ export const load = (options?: {
   /** Where koffi comes from, for tests. @internal */
   readonly koffi?: (() => Promise<Koffi>) | undefined
 }): Effect.Effect<OpenClApi, GpuError> =>
-  Effect.suspend(() =>
-    libraryProblem(options?.library) ?? Effect.tryPromise({
-      try: options?.koffi ?? importKoffi,
-      catch: (cause) => unavailable("npm koffi", reasonOf(cause))
-    })
-  ).pipe(Effect.flatMap((koffi) =>
-    Effect.suspend(() => {
-      const names = options?.library === undefined ? libraryNames(process.platform) : [options.library]
-      const tried: Array<DeviceUnavailable["tried"][number]> = []
-      const stackBytes = CompilerStack.reserve(koffi)
-      for (const name of names) {
-        try {
-          return Effect.succeed(bind(koffi.load(name), koffi, stackBytes))
-        } catch (cause) {
-          tried.push({ backend: "opencl", device: name, why: reasonOf(cause) })
-        }
-      }
-      return makeError(new DeviceUnavailable({ tried, hint }))
-    })
-  ))
+  Effect.suspend(() => {
+    const { koffi = importKoffi, library } = options ?? {}
+    return libraryProblem(library) ?? Effect.flatMap(
+      Effect.tryPromise({ try: koffi, catch: (cause) => unavailable("npm koffi", reasonOf(cause)) }),
+      (koffi) =>
+        Effect.suspend(() => loadWith(koffi, library === undefined ? libraryNames(process.platform) : [library]))
+    )
+  })
+
+const loadWith = (koffi: Koffi, names: ReadonlyArray<string>): Effect.Effect<OpenClApi, GpuError> => {
+  const tried: Array<DeviceUnavailable["tried"][number]> = []
+  const stackBytes = CompilerStack.reserve(koffi)
+  for (const name of names) {
+    try {
+      return Effect.succeed(bind(koffi.load(name), koffi, stackBytes))
+    } catch (cause) {
+      tried.push({ backend: "opencl", device: name, why: reasonOf(cause) })
+    }
+  }
+  return makeError(new DeviceUnavailable({ tried, hint }))
+}
 
 const pointer = "void*"
 const handle = pointer

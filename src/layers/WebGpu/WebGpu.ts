@@ -148,12 +148,13 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.flatMap(
     Effect.suspend(() => {
-      const problem = GivenOptions.problem(options) ?? GivenOptions.flagsProblem(options?.flags)
-      if (problem !== undefined) return problem
+      const given = GivenOptions.take(options)
+      const flags = isGpuError(given) ? given : GivenOptions.takeFlags(options?.flags)
+      if (isGpuError(flags)) return flags
       const gpu = browserGpu()
-      return gpu === undefined ? nodeGpu(options?.flags ?? []) : Effect.succeed(gpu)
+      return gpu === undefined ? nodeGpu(flags) : Effect.succeed(gpu)
     }),
-    (gpu) => make(gpu, options ?? {})
+    (gpu) => make(gpu, options)
   ))
 
 /**
@@ -172,19 +173,19 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @since 0.1.0
  */
 export const layerFrom = (gpu: GPU, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(make(gpu, options ?? {}))
+  Layer.effectContext(make(gpu, options))
 
 const make = Effect.fnUntraced(function*(
   gpu: GPU,
-  options: DeviceOptions
+  options: DeviceOptions | undefined
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const problem = GivenOptions.problem(options)
-  if (problem !== undefined) return yield* problem
-  const opened = yield* OpenDevice.open(gpu, options)
+  const given = GivenOptions.take(options)
+  if (isGpuError(given)) return yield* given
+  const opened = yield* OpenDevice.open(gpu, given)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
     status: opened.status,
     info: opened.info,
-    capacity: options.kernelCacheCapacity
+    capacity: given.kernelCacheCapacity
   })
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))

@@ -301,9 +301,9 @@ export class CheckedImages implements Service {
 
   readonly create: Service["create"] = (operation, shape, format, options) =>
     Effect.uninterruptible(Effect.suspend(() => {
-      const usage = options?.usage ?? ImageUsage.defaultUsage
-      return this.problem(operation, shape, format, usage) ?? Label.problem(operation, options?.label) ??
-        this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, options?.label)
+      const { label, usage = ImageUsage.defaultUsage } = options ?? {}
+      return this.problem(operation, shape, format, usage) ?? Label.problem(operation, label) ??
+        this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, label)
     }))
 
   readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {

@@ -176,15 +176,15 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
   const asked = bounds()
   if (isGpuError(asked)) return Exit.fail(asked)
   const { offset = 0, size = buffer.size - offset } = asked
-  const usage = options?.usage ?? buffer.usage
+  const { label, usage = buffer.usage } = options ?? {}
   const problem = rangeProblem(operation, buffer.size, offset, size) ??
-    usageProblem(operation, buffer.usage, usage) ?? Label.problem(operation, options?.label)
+    usageProblem(operation, buffer.usage, usage) ?? Label.problem(operation, label)
   if (problem !== undefined) return Exit.fail(problem)
   const part = partOf(buffer, offset)
   if (part === undefined) return Exit.fail(emptyProblem(operation))
   const misaligned = alignmentProblem(operation, part.origin, device.info.limits.regionAlignment)
   if (misaligned !== undefined) return Exit.fail(misaligned)
-  return device.createRegionUnsafe(part, size, usage, options?.label ?? labelOf(buffer, offset, size))
+  return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }
 
 const end = (
