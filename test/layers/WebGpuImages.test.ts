@@ -209,7 +209,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
           { numRuns: 60 }
         )
       )
-    })), 60_000)
+    })))
 
   it.live("run in one order with buffers, and keep their fill patterns apart", () =>
     onGpu(Effect.gen(function*() {

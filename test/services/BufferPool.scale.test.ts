@@ -49,7 +49,7 @@ describe("the heap stays flat", () => {
       const pair = Effect.scoped(pool.allocate(64))
       yield* isFlat(million, (pairs) => repeat(pairs, () => pair))
       yield* hasStats({ hits: 1.1 * million - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 
   it.live("over 1,000,000 early releases in one long-lived scope", () =>
     Effect.gen(function*() {
@@ -57,7 +57,7 @@ describe("the heap stays flat", () => {
       const pair = Effect.flatMap(pool.allocate(64), PooledBuffer.release)
       yield* isFlat(million, (pairs) => repeat(pairs, () => pair))
       yield* hasStats({ hits: 1.1 * million - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
-    }).pipe(Effect.scoped, Effect.provide(layer())), 30_000)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.live("over 1,000,000 early releases in two long-lived scopes in turns", () =>
     Effect.gen(function*() {
@@ -67,7 +67,7 @@ describe("the heap stays flat", () => {
       yield* isFlat(million, (count) => repeat(count, (i) => pairs[i % 2]!))
       for (const scope of scopes) yield* Scope.close(scope, Exit.void)
       yield* hasStats({ misses: 1, activeBlocks: 0, heldBlocks: 1 })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 
   it.live("over 300,000 moves between two long-lived scopes, through extract and back", () =>
     Effect.gen(function*() {
@@ -81,7 +81,7 @@ describe("the heap stays flat", () => {
       yield* isFlat(300_000, (count) => repeat(count, () => move))
       yield* Scope.close(other, Exit.void)
       yield* hasStats({ misses: 1, activeBlocks: 0 })
-    }).pipe(Effect.scoped, Effect.provide(layer())), 30_000)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.live("over 100,000 pairs of scopes that overlap", () =>
     Effect.gen(function*() {
@@ -93,7 +93,7 @@ describe("the heap stays flat", () => {
       })
       yield* isFlat(100_000, (count) => repeat(count, () => overlap))
       yield* hasStats({ misses: 3, activeBlocks: 0, heldBlocks: 3 })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 
   it.live("over 100,000 requests in closed scopes", () =>
     Effect.gen(function*() {
@@ -105,7 +105,7 @@ describe("the heap stays flat", () => {
       })
       yield* isFlat(100_000, (count) => repeat(count, () => late))
       yield* hasStats({ misses: 0, activeBlocks: 0 })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 
   it.live("over 100,000 failures", () =>
     Effect.gen(function*() {
@@ -117,7 +117,7 @@ describe("the heap stays flat", () => {
         isFlat(50_000, (count) => repeat(count, () => Effect.andThen(failure, refused)))
       ))
       yield* hasStats({ misses: 1, driverFrees: 0, reservedBytes: 0 })
-    }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 } }))), 30_000)
+    }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 } }))))
 })
 
 /** Looks at the ledger whenever the driver is asked or gets something back. */
@@ -175,7 +175,7 @@ describe("10,000 concurrent fibers under maxBytes", () => {
       }).pipe(Effect.provide(layer({ host: { lateFree: true }, pool: { maxBytes }, allocator })))
       assert.isAbove(looks, 10_000)
       assert.isAbove(most, 0.9 * maxBytes)
-    }), 30_000)
+    }))
 })
 
 describe("many", () => {
@@ -192,7 +192,7 @@ describe("many", () => {
       }
       yield* pool.freeHeld
       yield* hasStats({ managedBlocks: 0, driverFrees: count })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 
   class Pretended extends DeviceBuffer {
     constructor(owner: DeviceInfo, size: number, usage: number) {
@@ -230,7 +230,7 @@ describe("many", () => {
       yield* hasStats({ misses: distinct, hits: distinct, heldBlocks: distinct })
       yield* pool.freeHeld
       yield* hasStats({ managedBlocks: 0, managedBytes: 0 })
-    }).pipe(Effect.provide(onPretended())), 30_000)
+    }).pipe(Effect.provide(onPretended())))
 
   it.live(
     "sizes: 100,000 different ones under a limit stay under it and leave no bins behind",
@@ -241,8 +241,7 @@ describe("many", () => {
         const { heldBlocks, peakManagedBytes } = yield* pool.stats
         assert.isAtMost(peakManagedBytes, limit)
         assert.isBelow(heldBlocks, distinct)
-      }).pipe(Effect.provide(onPretended(limit))),
-    30_000
+      }).pipe(Effect.provide(onPretended(limit)))
   )
 
   it.live("scopes: 10,000 open at a time, in any order of closing", () =>
@@ -253,5 +252,5 @@ describe("many", () => {
       yield* hasStats({ activeBlocks: 20_000 })
       for (const i of scopes.keys()) yield* Scope.close(scopes[(i * 7919) % scopes.length]!, Exit.void)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 20_000 })
-    }).pipe(Effect.provide(layer())), 30_000)
+    }).pipe(Effect.provide(layer())))
 })
