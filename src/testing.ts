@@ -19,3 +19,11 @@ export * as Conformance from "./testing/Conformance.ts"
  * @since 0.1.0
  */
 export * as DeviceTests from "./testing/DeviceTests.ts"
+
+/**
+ * Runs a program once for each order in which its fibers can go on.
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export * as Schedules from "./testing/schedules/Schedules.ts"

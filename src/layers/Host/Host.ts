@@ -29,6 +29,7 @@ import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import { Turns, type TurnsShape } from "../../services/Turns.ts"
 import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
@@ -195,7 +196,7 @@ const make = Effect.fnUntraced(function*(
   const settings = resolve(options)
   if (isGpuError(settings)) return yield* settings
   const device = yield* Effect.acquireRelease(
-    Effect.suspend(() => open(settings)),
+    Effect.flatMap(Turns, (turns) => open(settings, turns)),
     (device) => Effect.sync(() => device.close())
   )
   const cache = yield* KernelCache.make(HostKernel.compiler(), {
@@ -214,11 +215,11 @@ const make = Effect.fnUntraced(function*(
   )
 })
 
-const open = (settings: Settings): Effect.Effect<HostDevice, GpuError> => {
+const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {
   const why = settings.faults.nextOpening()
   if (why === undefined) {
     const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
-    return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory }))
+    return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, turns }))
   }
   return makeError(
     new DeviceUnavailable({

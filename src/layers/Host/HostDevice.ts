@@ -24,6 +24,7 @@ import * as BufferLike from "../../services/BufferLike.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { HostMode } from "../../services/DeviceContext.ts"
 import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
+import type { TurnsShape } from "../../services/Turns.ts"
 import type { Delays, Faults } from "./Faults.ts"
 import { HostBuffer, type HostMemory } from "./HostMemory.ts"
 import { HostWorker, immediate } from "./HostWorker.ts"
@@ -52,7 +53,8 @@ export class HostDevice {
   readonly faults: Faults
   readonly status = new DeviceStatus("host")
   readonly driverObjects = new DriverObjects()
-  readonly worker = new HostWorker()
+  readonly turns: TurnsShape
+  readonly worker: HostWorker
   readonly memory: HostMemory
   readonly #latency: Duration.Duration | undefined
   /** Buffers that were not destroyed. */
@@ -65,8 +67,11 @@ export class HostDevice {
     readonly faults: Faults
     readonly latency: Duration.Duration | undefined
     readonly memory: HostMemory
+    readonly turns: TurnsShape
   }) {
     this.info = options.info
+    this.turns = options.turns
+    this.worker = new HostWorker(options.turns.next)
     this.faults = options.faults
     this.memory = options.memory
     this.#latency = options.latency

@@ -253,7 +253,7 @@ export class HostQueue implements QueueDriver {
     if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
     if (!this.#flushAtEndOfTurn) {
       this.#flushAtEndOfTurn = true
-      queueMicrotask(this.#endOfTurn)
+      this.#device.turns.atEnd(this.#endOfTurn)
     }
     return Exit.void
   }

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { GpuError } from "../../domain/GpuError.ts"
+import type { TurnsShape } from "../../services/Turns.ts"
 
 /**
  * One piece of submitted work.
@@ -33,13 +34,6 @@ export const immediate = (finished: () => void): Job => ({ pieces: nothing, fini
 const leastCost = 1 / 4096
 
 /**
- * Looked up once, and by feature: Node has setImmediate, a browser has not.
- */
-const nextTurn: (task: () => void) => unknown =
-  (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
-    ((task) => setTimeout(task, 0))
-
-/**
  * Work in order. What fits into the current turn runs at once, inside `run`; the rest follows in later turns.
  *
  * @internal
@@ -51,6 +45,11 @@ export class HostWorker {
   #spent = 0
   #running = false
   #scheduled = false
+  readonly #nextTurn: TurnsShape["next"]
+
+  constructor(nextTurn: TurnsShape["next"]) {
+    this.#nextTurn = nextTurn
+  }
 
   /** Whether everything submitted has run. */
   get idle(): boolean {
@@ -69,7 +68,7 @@ export class HostWorker {
     this.#running = false
     if (this.idle) return
     this.#scheduled = true
-    nextTurn(this.#continue)
+    this.#nextTurn(this.#continue)
   }
 
   /** Drops what has not run and tells whoever waits for it. */

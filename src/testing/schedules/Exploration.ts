@@ -1,0 +1,178 @@
+/**
+ * Runs one schedule after another, until one is bad or all that were asked for are done.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import { type Chooser, following } from "./Chooser.ts"
+import { type Problem, ScheduledRun } from "./ScheduledRun.ts"
+import { format, type SchedulePath } from "./SchedulePath.ts"
+import { ScheduleViolation } from "./ScheduleViolation.ts"
+import { everySchedule, type Search, type Trial } from "./Search.ts"
+import { type Bad, shrink } from "./Shrinking.ts"
+import { Trace } from "./Trace.ts"
+
+/** @internal */
+export interface Limits {
+  readonly maxSteps: number
+  readonly maxSchedules: number
+  /** Named when one of its schedules is bad. */
+  readonly seed: number | undefined
+}
+
+/**
+ * What was tried.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Report {
+  /** How many different schedules ran. */
+  readonly schedules: number
+  /** Whether these were all that there are within the bound on deviations. */
+  readonly complete: boolean
+  /** Steps of all schedules together. */
+  readonly steps: number
+}
+
+/** After so many steps other work of the event loop has its turn: some milliseconds. */
+const stepsPerTurn = 20_000
+
+/** Engines without the limit do nothing with it. */
+const stacks = Error as { stackTraceLimit?: unknown }
+
+/** Runs one schedule, without the stacks of errors, which would take most of the time. */
+const attempt = (
+  program: Effect.Effect<unknown, unknown>,
+  choose: Chooser,
+  maxSteps: number
+): { readonly run: ScheduledRun; readonly problem: Problem | undefined } => {
+  const run = new ScheduledRun({ choose, maxSteps })
+  const { stackTraceLimit } = stacks
+  stacks.stackTraceLimit = 0
+  try {
+    return { run, problem: run.execute(program) }
+  } finally {
+    stacks.stackTraceLimit = stackTraceLimit
+  }
+}
+
+/** @internal */
+export const explore = Effect.fnUntraced(function*(
+  program: Effect.Effect<unknown, unknown>,
+  search: Search,
+  limits: Limits
+): Effect.fn.Return<Report, ScheduleViolation> {
+  let steps = 0
+  let schedules = 0
+  let turn = 0
+  // What is made once, and kept beyond a schedule, is made here.
+  attempt(program, following([]), limits.maxSteps)
+  for (let trial = search.next(); trial.done !== true;) {
+    if (schedules === limits.maxSchedules) return { schedules, complete: false, steps }
+    const { problem, run } = attempt(program, trial.value.choose, limits.maxSteps)
+    const wrong = problem ?? divergence(trial.value, run)
+    if (wrong !== undefined) {
+      return yield* violation(program, { problem: wrong, path: run.deviations }, limits, schedules)
+    }
+    if (!trial.value.repeated) {
+      schedules++
+      steps += run.steps
+    }
+    turn += run.steps
+    if (turn > stepsPerTurn) {
+      turn = 0
+      yield* Effect.yieldNow
+    }
+    trial = search.next(run)
+  }
+  return { schedules, complete: true, steps }
+})
+
+/** The schedule of a path, with a trace of it. @internal */
+export const replay = (
+  program: Effect.Effect<unknown, unknown>,
+  path: SchedulePath,
+  limits: Limits
+): Effect.Effect<string, ScheduleViolation> =>
+  Effect.suspend(() => {
+    const trace = new Trace()
+    const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
+    const problem = run.execute(program)
+    return problem === undefined
+      ? Effect.succeed(trace.toString())
+      : Effect.fail(describe({ problem, path }, limits, 0, trace))
+  })
+
+/** A program that depends on its schedule alone has the same decisions again. */
+const divergence = ({ expected }: Trial, run: ScheduledRun): Problem | undefined => {
+  if (expected === undefined) return undefined
+  const options = run.options[expected.decision]
+  if (options === expected.options) return undefined
+  return {
+    kind: "diverged",
+    detail: `decision ${expected.decision} had ${expected.options} options, and ${
+      options ?? "none"
+    } when it was run again`
+  }
+}
+
+/** How many schedules are tried for one with fewer deviations. */
+const smallerTrials = 2_000
+
+const violation = (
+  program: Effect.Effect<unknown, unknown>,
+  bad: Bad,
+  limits: Limits,
+  schedules: number
+): Effect.Effect<never, ScheduleViolation> =>
+  Effect.suspend(() => {
+    const along = (path: SchedulePath): Bad | undefined => {
+      const { problem, run } = attempt(program, following(path), limits.maxSteps)
+      return problem === undefined ? undefined : { problem, path: run.deviations }
+    }
+    const { path, problem } = bad.problem.kind === "diverged" ? bad : smallest(program, shrink(bad, along), limits)
+    const trace = new Trace()
+    const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
+    // Once more, for the trace and for the stacks of errors.
+    const again = run.execute(program)
+    return Effect.fail(describe({ path, problem: again ?? problem }, limits, schedules, trace))
+  })
+
+/** Looks for one that has fewer deviations still, among all of those. */
+const smallest = (program: Effect.Effect<unknown, unknown>, bad: Bad, limits: Limits): Bad => {
+  if (bad.path.length < 2) return bad
+  const search = everySchedule(bad.path.length - 1)
+  let trial = search.next()
+  for (let tried = 0; trial.done !== true && tried < smallerTrials; tried++) {
+    const { problem, run } = attempt(program, trial.value.choose, limits.maxSteps)
+    if (problem?.kind === bad.problem.kind) return { problem, path: run.deviations }
+    trial = search.next(run)
+  }
+  return bad
+}
+
+const titles: Readonly<Record<Problem["kind"], string>> = {
+  failed: "the program failed",
+  defect: "a fiber died",
+  waiting: "fibers wait for ever, or for a promise or timer outside of the explorer",
+  endless: "the program does not end",
+  thrown: "a task threw",
+  diverged: "the program depends on more than its schedule"
+}
+
+const describe = ({ path, problem }: Bad, limits: Limits, schedules: number, trace: Trace): ScheduleViolation => {
+  const text = format(path)
+  const seed = limits.seed === undefined ? "" : ` of seed ${limits.seed}`
+  const message = `${titles[problem.kind]}: ${problem.detail}\n` +
+    `after ${schedules} other schedules${seed}, at the path "${text}": ` +
+    `Schedules.replay(program, "${text}") runs it again.\n${trace}`
+  return new ScheduleViolation({
+    kind: problem.kind,
+    path: text,
+    seed: limits.seed,
+    schedules,
+    trace: String(trace),
+    message
+  })
+}

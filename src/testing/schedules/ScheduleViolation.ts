@@ -1,0 +1,60 @@
+/**
+ * What is wrong with a program in one of its schedules.
+ *
+ * @internal
+ */
+import * as Data from "effect/Data"
+import type { Problem } from "./ScheduledRun.ts"
+
+/**
+ * A schedule in which the program does not end well. The message says what happened, how the schedule is run again, and
+ * step by step what the fibers did.
+ *
+ * **Details**
+ *
+ * `kind` is one of these:
+ *
+ * - `failed`: the program failed, or was interrupted;
+ * - `defect`: the program or one of its fibers died;
+ * - `waiting`: nothing could go on any more, no time was left to pass, and a fiber still waited;
+ * - `endless`: the program took more than `maxSteps` steps;
+ * - `thrown`: something outside of fibers threw, as an observer of a fiber can;
+ * - `diverged`: the same schedule went two ways, since the program depends on more than its schedule.
+ *
+ * **Example** (Keeping a bad schedule as a test)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * let stock = 1
+ * const buy = Effect.gen(function*() {
+ *   if (stock === 0) return
+ *   yield* Effect.yieldNow // another customer comes between
+ *   stock -= 1
+ * })
+ * const program = Effect.gen(function*() {
+ *   stock = 1
+ *   yield* Effect.all([buy, buy], { concurrency: 2 })
+ *   if (stock < 0) return yield* Effect.fail("sold twice")
+ * })
+ * const violation = await Effect.runPromise(Effect.flip(Schedules.explore(program)))
+ * violation.kind // => "failed"
+ * violation.path // => ""
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ScheduleViolation extends Data.TaggedError("ScheduleViolation")<{
+  readonly kind: Problem["kind"]
+  /** For `Schedules.replay`. Empty for the usual schedule. */
+  readonly path: string
+  /** Which random schedule it was, before it was shrunk. */
+  readonly seed: number | undefined
+  /** How many schedules were right before it. */
+  readonly schedules: number
+  /** What the fibers did, step by step. */
+  readonly trace: string
+  readonly message: string
+}> {}

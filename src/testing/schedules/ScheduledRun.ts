@@ -1,0 +1,306 @@
+/**
+ * One run of a program, in one step of JavaScript, in which every choice is somebody else's: which fiber goes on at each
+ * step, which of those that can go on comes next, and when time passes.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as EffectRandom from "effect/Random"
+import * as Scheduler from "effect/Scheduler"
+import * as Tracer from "effect/Tracer"
+import { Turns } from "../../services/Turns.ts"
+import { Random } from "../Random.ts"
+import type { Chooser } from "./Chooser.ts"
+import type { Deviation } from "./SchedulePath.ts"
+import { describe, type Trace } from "./Trace.ts"
+import { VirtualClock, type Woken } from "./VirtualClock.ts"
+
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** What is wrong with a schedule. @internal */
+export interface Problem {
+  readonly kind: "failed" | "defect" | "waiting" | "endless" | "thrown" | "diverged"
+  readonly detail: string
+}
+
+interface Known {
+  readonly fiber: AnyFiber
+  readonly number: number
+  name: string | undefined
+  /** The task that lets it go on, after it was stopped at a step. */
+  stopped: Task | undefined
+}
+
+interface Task {
+  readonly run: () => void
+  /** The fiber that was stopped, and goes on with this task. */
+  readonly stopped: Known | undefined
+}
+
+/** What can be decided for: a task, or that time passes. */
+type Next = Task | "time"
+
+type Primitive = Tracer.EffectPrimitive<unknown>
+
+const evaluate = "~effect/Effect/evaluate"
+
+/** These only remember what comes later: a switch before one of them is the same as a switch after it. */
+const remembering: ReadonlySet<unknown> = new Set(["OnSuccess", "OnFailure", "OnSuccessAndFailure"])
+
+/** @internal */
+export class ScheduledRun implements Scheduler.Scheduler {
+  readonly executionMode = "async"
+  /** How many options each decision had. */
+  readonly options: Array<number> = []
+  readonly deviations: Array<Deviation> = []
+  steps = 0
+  readonly #choose: Chooser
+  readonly #maxSteps: number
+  readonly #trace: Trace | undefined
+  readonly #clock: VirtualClock
+  readonly #tracer: Tracer.Tracer
+  readonly #fibers = new Map<AnyFiber, Known>()
+  /** In the order in which they came. */
+  readonly #ready: Array<Task> = []
+  /** They usually come when nothing else can go on. */
+  readonly #last: Array<Task> = []
+  /** Nothing goes on any more. */
+  #over = false
+  #problem: Problem | undefined
+  /** What comes next, as was decided in the middle of a task. */
+  #decided: Next | undefined
+  /** The fiber that is being stopped. */
+  #stopping: Known | undefined
+  /** Steps for which nothing is to be decided, as it just was. */
+  #skipped = 0
+  /** The fiber that the current task runs; it may wake others, which run inside its step. */
+  #outer: AnyFiber | undefined
+  #seen: Known | undefined
+  /** How many sleepers this moment has woken. They come before those who could go on, as time has passed for them. */
+  #woken = 0
+
+  constructor(options: { readonly choose: Chooser; readonly maxSteps: number; readonly trace?: Trace | undefined }) {
+    this.#choose = options.choose
+    this.#maxSteps = options.maxSteps
+    this.#trace = options.trace
+    this.#clock = new VirtualClock((task) => this.#wake(task))
+    this.#tracer = Tracer.make({ span: (span) => new Tracer.NativeSpan(span), context: this.#evaluate })
+  }
+
+  /** Runs the program and all that it started to the end. */
+  execute(program: Effect.Effect<unknown, unknown>): Problem | undefined {
+    const main = Effect.runForkWith(this.#context())(program)
+    for (let next = this.#next(); next !== undefined && !this.#over; next = this.#next()) this.#run(next)
+    this.#over = true
+    return this.#problem ?? this.#verdict(main)
+  }
+
+  nameFiber(fiber: AnyFiber, name: string): void {
+    this.#know(fiber).name = name
+  }
+
+  /** Runs the task when nothing else can go on, or at any step before. */
+  scheduleLast(task: () => void): Woken {
+    const entry: Task = { run: task, stopped: undefined }
+    this.#last.push(entry)
+    return { cancel: () => remove(this.#last, entry) }
+  }
+
+  /** Asked by a program that brings its own tracer. */
+  shouldYield(fiber: AnyFiber): boolean {
+    return fiber.cache.tracer !== this.#tracer && this.#stops(fiber, undefined)
+  }
+
+  makeDispatcher(): Scheduler.SchedulerDispatcher {
+    return this.#dispatcher
+  }
+
+  readonly #dispatcher: Scheduler.SchedulerDispatcher = {
+    scheduleTask: (task) => this.#schedule(task),
+    flush: () => {}
+  }
+
+  #context(): Context.Context<never> {
+    const random = new Random(1)
+    const turns = {
+      atEnd: (task: () => void) => this.#schedule(task),
+      next: (task: () => void) => this.#schedule(task)
+    }
+    return Context.makeUnsafe(
+      new Map<string, unknown>([
+        [Scheduler.Scheduler.key, this],
+        [Clock.Clock.key, this.#clock],
+        [Tracer.Tracer.key, this.#tracer],
+        [Turns.key, turns],
+        [Logger.CurrentLoggers.key, silent],
+        [EffectRandom.Random.key, {
+          nextIntUnsafe: () => random.integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+          nextDoubleUnsafe: () => random.integer(0, 2 ** 32 - 1) / 2 ** 32
+        }]
+      ])
+    )
+  }
+
+  /** Each step of a fiber passes here. */
+  readonly #evaluate = <X>(primitive: Tracer.EffectPrimitive<X>, fiber: AnyFiber): X => {
+    if (
+      remembering.has((primitive as { readonly "~effect/Effect/identifier"?: string })["~effect/Effect/identifier"])
+    ) {
+      return primitive[evaluate](fiber)
+    }
+    if (this.#stopping === undefined && !fiber.cache.preventYield && this.#stops(fiber, primitive)) {
+      return (Effect.flatMap(Effect.yieldNow, () => primitive as never) as unknown as typeof primitive)[evaluate](fiber)
+    }
+    return primitive[evaluate](fiber)
+  }
+
+  /** Whether the fiber stops here, for others to go on. */
+  #stops(fiber: AnyFiber, primitive: Primitive | undefined): boolean {
+    const known = this.#know(fiber)
+    this.#outer ??= fiber
+    // It goes on, as it was interrupted: the task that would have let it go on does nothing now.
+    if (known.stopped !== undefined) this.#forget(known.stopped)
+    if (++this.steps > this.#maxSteps) this.#end("endless", `more than ${this.#maxSteps} steps`)
+    if (this.#over || (this.#mayStop(fiber) && (this.#decided !== undefined || this.#switches(known)))) {
+      this.#stopping = known
+      return true
+    }
+    if (primitive !== undefined) this.#trace?.step(this.#nameOf(known), this.steps, () => describe(primitive))
+    return false
+  }
+
+  /** As in Effect, one that is started, woken or interrupted does its first step; and what was just decided stays so. */
+  #mayStop(fiber: AnyFiber): boolean {
+    return this.#skipped-- <= 0 && fiber.currentOpCount > 1
+  }
+
+  /** Decides whether a fiber that could go on does, and what does instead. */
+  #switches(known: Known): boolean {
+    const others = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
+    const inside = this.#outer !== known.fiber && this.#outer?.pollUnsafe() === undefined
+    const options = 1 + others + (inside ? 1 : 0)
+    if (options === 1) return false
+    const option = this.#decide(options)
+    if (option === 0) return false
+    this.#trace?.note(`stopped here (decision ${this.options.length - 1}, option ${option})`)
+    if (option <= others) this.#decided = this.#candidate(option - 1)
+    return true
+  }
+
+  /** What goes on when no fiber runs. */
+  #next(): Next | undefined {
+    const decided = this.#decided
+    this.#decided = undefined
+    if (decided !== undefined) return decided
+    const options = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
+    if (options === 0) return undefined
+    return this.#candidate(options === 1 ? 0 : this.#decide(options))
+  }
+
+  #candidate(index: number): Next | undefined {
+    if (index < this.#ready.length) return this.#ready[index]
+    const rest = index - this.#ready.length
+    if (!this.#clock.isWaiting) return this.#last[rest]
+    return rest === 0 ? "time" : this.#last[rest - 1]
+  }
+
+  #decide(options: number): number {
+    const decision = this.options.length
+    const option = this.#choose(options, decision)
+    this.options.push(options)
+    if (option !== 0) this.deviations.push({ decision, option })
+    return option
+  }
+
+  #run(next: Next): void {
+    if (next === "time") {
+      this.#woken = 0
+      this.#clock.advance()
+      this.#trace?.note(`time passes: ${this.#clock.now} ms`)
+      return
+    }
+    this.#forget(next)
+    // To go on after a stop takes a step of its own; and who was chosen is not to choose again at once.
+    this.#skipped = next.stopped === undefined ? 1 : 2
+    this.#outer = undefined
+    try {
+      next.run()
+    } catch (cause) {
+      this.#end("thrown", show(cause))
+    }
+  }
+
+  #schedule(task: () => void): void {
+    const stopped = this.#stopping
+    this.#stopping = undefined
+    if (this.#over) return
+    const entry: Task = { run: task, stopped }
+    if (stopped !== undefined) stopped.stopped = entry
+    this.#ready.push(entry)
+  }
+
+  #wake(task: () => void): Woken {
+    const entry: Task = { run: task, stopped: undefined }
+    this.#ready.splice(this.#woken++, 0, entry)
+    return { cancel: () => remove(this.#ready, entry) }
+  }
+
+  #forget(task: Task): void {
+    remove(this.#ready, task)
+    remove(this.#last, task)
+    if (task.stopped !== undefined) task.stopped.stopped = undefined
+  }
+
+  #end(kind: Problem["kind"], detail: string): void {
+    this.#problem ??= { kind, detail }
+    this.#over = true
+  }
+
+  #know(fiber: AnyFiber): Known {
+    if (this.#seen?.fiber === fiber) return this.#seen
+    let known = this.#fibers.get(fiber)
+    if (known === undefined) {
+      known = { fiber, number: this.#fibers.size + 1, name: undefined, stopped: undefined }
+      this.#fibers.set(fiber, known)
+    }
+    this.#seen = known
+    return known
+  }
+
+  #nameOf({ name, number }: Known): string {
+    return name === undefined ? `fiber ${number}` : `${name} (fiber ${number})`
+  }
+
+  /** Nothing can go on: that is right if every fiber has ended, and well. */
+  #verdict(main: AnyFiber): Problem | undefined {
+    const waiting: Array<string> = []
+    for (const known of this.#fibers.values()) {
+      const exit = known.fiber.pollUnsafe()
+      if (exit === undefined) waiting.push(this.#nameOf(known))
+      else if (known.fiber !== main && Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
+        return { kind: "defect", detail: `${this.#nameOf(known)}: ${show(Cause.squash(exit.cause))}` }
+      }
+    }
+    const end = main.pollUnsafe()
+    if (end !== undefined && Exit.isFailure(end)) {
+      const kind = Cause.hasDies(end.cause) ? "defect" : "failed"
+      return { kind, detail: Cause.pretty(end.cause) }
+    }
+    return waiting.length === 0 ? undefined : { kind: "waiting", detail: waiting.join(", ") }
+  }
+}
+
+const silent: ReadonlySet<Logger.Logger<unknown, unknown>> = new Set()
+
+const remove = (tasks: Array<Task>, task: Task): void => {
+  const index = tasks.indexOf(task)
+  if (index >= 0) tasks.splice(index, 1)
+}
+
+const show = (cause: unknown): string => cause instanceof Error ? cause.stack ?? cause.message : String(cause)

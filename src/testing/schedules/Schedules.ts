@@ -1,0 +1,256 @@
+/**
+ * Explored schedules: runs a program once for each order in which its fibers can go on, and looks for one in which it
+ * fails, dies, hangs or does not end.
+ *
+ * **Details**
+ *
+ * Effect's run loop may stop a fiber between any two steps (it does so after 2,048 operations), and then another fiber
+ * goes on. What a program relied on a step ago may have changed by then, in one run out of a million. The explorer takes the
+ * scheduler, the clock and the host backend's answers into its hand, and decides at every step which fiber goes on. The
+ * usual order is that of Effect: a fiber goes on until it waits, and those that can go on take turns; time passes when
+ * nothing else can go on. Everything else is a deviation from it, and a schedule is the list of its deviations.
+ *
+ * A program under it has to depend on its schedule alone: no promises, no timers but Effect's, no state that stays from
+ * one run to the next. `Host.layer`, with its latency and its faults, is made for it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import * as Exploration from "./Exploration.ts"
+import { ScheduledRun } from "./ScheduledRun.ts"
+import { parse } from "./SchedulePath.ts"
+import type { ScheduleViolation } from "./ScheduleViolation.ts"
+import { everySchedule, randomSchedules } from "./Search.ts"
+
+export type { Report } from "./Exploration.ts"
+export { ScheduleViolation } from "./ScheduleViolation.ts"
+
+/**
+ * How far to look.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExploreOptions {
+  /**
+   * The most deviations from the usual order in one schedule, 2 when left out. `Infinity` takes all schedules, which are
+   * few only for programs of few steps.
+   */
+  readonly deviations?: number | undefined
+  /** The most schedules to run, 100,000 when left out. */
+  readonly maxSchedules?: number | undefined
+  /** A schedule with more steps than this does not end: 10,000 when left out. */
+  readonly maxSteps?: number | undefined
+}
+
+/**
+ * How long to look.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RandomOptions {
+  /** The same seed takes the same schedules: 1 when left out. */
+  readonly seed?: number | undefined
+  /** How many schedules to run, 1,000 when left out. */
+  readonly schedules?: number | undefined
+  /** The most deviations in most of the schedules, 5 when left out; every eighth has any number. */
+  readonly deviations?: number | undefined
+  /** A schedule with more steps than this does not end: 10,000 when left out. */
+  readonly maxSteps?: number | undefined
+}
+
+const maxSteps = 10_000
+
+/**
+ * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
+ * with the first bad one, made as short as it can be.
+ *
+ * **Example** (A counter that loses an update)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const program = Effect.suspend(() => {
+ *   let count = 0
+ *   const read = Effect.sync(() => count)
+ *   const increment = Effect.flatMap(read, (seen) => Effect.sync(() => {
+ *     count = seen + 1
+ *   }))
+ *   return Effect.all([increment, increment], { concurrency: 2 }).pipe(
+ *     Effect.andThen(Effect.suspend(() => count === 2 ? Effect.void : Effect.fail(`counted ${count}`)))
+ *   )
+ * })
+ * const violation = await Effect.runPromise(Effect.flip(Schedules.explore(program)))
+ * violation.kind // => "failed"
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const explore = (
+  program: Effect.Effect<unknown, unknown>,
+  options: ExploreOptions = {}
+): Effect.Effect<Exploration.Report, ScheduleViolation> =>
+  Effect.suspend(() =>
+    Exploration.explore(program, everySchedule(options.deviations ?? 2), {
+      maxSteps: options.maxSteps ?? maxSteps,
+      maxSchedules: options.maxSchedules ?? 100_000,
+      seed: undefined
+    })
+  )
+
+/**
+ * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
+ * short as it can be; the error names the seed and the path.
+ *
+ * **Example** (A pool under many fibers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const job = BufferPool.use(64, () => Effect.yieldNow)
+ * const program = Effect.all([job, job, job], { concurrency: "unbounded" }).pipe(
+ *   Effect.provide(BufferPool.layer({ maxBytes: 64, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer({ latency: "1 millis" }))
+ * )
+ * const { schedules } = await Effect.runPromise(Schedules.random(program, { schedules: 200, seed: 42 }))
+ * schedules // => 200
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const random = (
+  program: Effect.Effect<unknown, unknown>,
+  options: RandomOptions = {}
+): Effect.Effect<Exploration.Report, ScheduleViolation> =>
+  Effect.suspend(() => {
+    const { deviations = 5, schedules = 1000, seed = 1 } = options
+    return Exploration.explore(program, randomSchedules(seed, deviations), {
+      maxSteps: options.maxSteps ?? maxSteps,
+      maxSchedules: schedules,
+      seed
+    })
+  })
+
+/**
+ * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
+ * as it did then.
+ *
+ * **Example** (The usual schedule)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const program = Schedules.named("greeter")(Effect.andThen(Effect.yieldNow, Effect.sync(() => "hello")))
+ * const trace = await Effect.runPromise(Schedules.replay(program, ""))
+ * trace.includes("greeter (fiber 1)") // => true
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const replay = (
+  program: Effect.Effect<unknown, unknown>,
+  path: string,
+  options: Pick<ExploreOptions, "maxSteps"> = {}
+): Effect.Effect<string, ScheduleViolation> =>
+  Effect.suspend(() => {
+    const parsed = parse(path)
+    if (parsed === undefined) return Effect.die(new TypeError(`Schedules.replay: "${path}" is no path of a schedule.`))
+    return Exploration.replay(program, parsed, {
+      maxSteps: options.maxSteps ?? maxSteps,
+      maxSchedules: 1,
+      seed: undefined
+    })
+  })
+
+/**
+ * Names the fiber that runs the effect, for traces. Does nothing outside of an exploration.
+ *
+ * **Example** (Two fibers with names)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const both = Effect.all([Schedules.named("one")(Effect.void), Schedules.named("other")(Effect.void)], { concurrency: 2 })
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const named = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    currentRun(fiber)?.nameFiber(fiber, name)
+    return effect
+  })
+
+/**
+ * Runs `intruder` in a fiber of its own at any step of `program`: one deviation puts all of it there, more cut it in
+ * pieces. In the usual order it comes when nothing else can go on. Ends when both have ended, as `program` did.
+ *
+ * **Details**
+ *
+ * The intruder gets the program's fiber, to interrupt it, or to see whether it has ended. Outside of an exploration it is
+ * an ordinary fiber.
+ *
+ * **Example** (Interrupted at any step)
+ *
+ * ```ts
+ * import { Effect, Fiber } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const work = BufferPool.use(64, (buffer) => CommandQueue.fill(buffer, 7))
+ * const program = Effect.exit(Schedules.withIntruder(work, Fiber.interrupt)).pipe(
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.flatMap(({ activeBlocks }) => activeBlocks === 0 ? Effect.void : Effect.fail("a block is left")),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * const { complete } = await Effect.runPromise(Schedules.explore(program, { deviations: 1 }))
+ * complete // => true
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withIntruder = <A, E, R, E2, R2>(
+  program: Effect.Effect<A, E, R>,
+  intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
+): Effect.Effect<A, E | E2, R | R2> =>
+  Effect.gen(function*() {
+    const main = yield* Effect.forkChild(named("program")(program))
+    const other = yield* Effect.forkChild(named("intruder")(Effect.andThen(last, intruder(main))), {
+      startImmediately: true
+    })
+    const exit = yield* Fiber.await(main)
+    yield* Fiber.join(other)
+    return yield* exit
+  })
+
+/** Goes on when nothing else can, or at any step before. */
+const last: Effect.Effect<void> = Effect.withFiber((fiber) => {
+  const run = currentRun(fiber)
+  if (run === undefined) return Effect.yieldNow
+  return Effect.callback((resume) => {
+    const woken = run.scheduleLast(() => resume(Exit.void))
+    return Effect.sync(() => woken.cancel())
+  })
+})
+
+const currentRun = (fiber: Fiber.Fiber<unknown, unknown>): ScheduledRun | undefined => {
+  const scheduler = fiber.getRef(Scheduler.Scheduler)
+  return scheduler instanceof ScheduledRun ? scheduler : undefined
+}
