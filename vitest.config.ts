@@ -7,6 +7,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: [condition] } },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/schedules/total.ts"],
     // No test is about time. This only ends what hangs, on however busy a machine: compilers alone can take a minute.
     testTimeout: 300_000,
     hookTimeout: 300_000,

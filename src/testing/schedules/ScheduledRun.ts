@@ -70,6 +70,8 @@ export class ScheduledRun implements Scheduler.Scheduler {
   readonly #ready: Array<Task> = []
   /** They usually come when nothing else can go on. */
   readonly #last: Array<Task> = []
+  /** They come only when nothing else can go on. */
+  readonly #afterAll: Array<Task> = []
   /** Nothing goes on any more. */
   #over = false
   #problem: Problem | undefined
@@ -107,9 +109,12 @@ export class ScheduledRun implements Scheduler.Scheduler {
 
   /** Runs the task when nothing else can go on, or at any step before. */
   scheduleLast(task: () => void): Woken {
-    const entry: Task = { run: task, stopped: undefined }
-    this.#last.push(entry)
-    return { cancel: () => remove(this.#last, entry) }
+    return add(this.#last, task)
+  }
+
+  /** Runs the task when nothing else can go on. */
+  scheduleAfterAll(task: () => void): Woken {
+    return add(this.#afterAll, task)
   }
 
   /** Asked by a program that brings its own tracer. */
@@ -199,7 +204,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     this.#decided = undefined
     if (decided !== undefined) return decided
     const options = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
-    if (options === 0) return undefined
+    if (options === 0) return this.#afterAll[0]
     return this.#candidate(options === 1 ? 0 : this.#decide(options))
   }
 
@@ -254,6 +259,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
   #forget(task: Task): void {
     remove(this.#ready, task)
     remove(this.#last, task)
+    remove(this.#afterAll, task)
     if (task.stopped !== undefined) task.stopped.stopped = undefined
   }
 
@@ -297,6 +303,12 @@ export class ScheduledRun implements Scheduler.Scheduler {
 }
 
 const silent: ReadonlySet<Logger.Logger<unknown, unknown>> = new Set()
+
+const add = (tasks: Array<Task>, task: () => void): Woken => {
+  const entry: Task = { run: task, stopped: undefined }
+  tasks.push(entry)
+  return { cancel: () => remove(tasks, entry) }
+}
 
 const remove = (tasks: Array<Task>, task: Task): void => {
   const index = tasks.indexOf(task)

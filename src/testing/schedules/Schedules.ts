@@ -24,6 +24,7 @@ import { ScheduledRun } from "./ScheduledRun.ts"
 import { parse } from "./SchedulePath.ts"
 import type { ScheduleViolation } from "./ScheduleViolation.ts"
 import { everySchedule, randomSchedules } from "./Search.ts"
+import type { Woken } from "./VirtualClock.ts"
 
 export type { Report } from "./Exploration.ts"
 export { ScheduleViolation } from "./ScheduleViolation.ts"
@@ -174,6 +175,21 @@ export const replay = (
     })
   })
 
+const currentRun = (fiber: Fiber.Fiber<unknown, unknown>): ScheduledRun | undefined => {
+  const scheduler = fiber.getRef(Scheduler.Scheduler)
+  return scheduler instanceof ScheduledRun ? scheduler : undefined
+}
+
+const waiting = (schedule: (run: ScheduledRun, task: () => void) => Woken): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    const run = currentRun(fiber)
+    if (run === undefined) return Effect.yieldNow
+    return Effect.callback((resume) => {
+      const woken = schedule(run, () => resume(Exit.void))
+      return Effect.sync(() => woken.cancel())
+    })
+  })
+
 /**
  * Names the fiber that runs the effect, for traces. Does nothing outside of an exploration.
  *
@@ -240,17 +256,34 @@ export const withIntruder = <A, E, R, E2, R2>(
     return yield* exit
   })
 
-/** Goes on when nothing else can, or at any step before. */
-const last: Effect.Effect<void> = Effect.withFiber((fiber) => {
-  const run = currentRun(fiber)
-  if (run === undefined) return Effect.yieldNow
-  return Effect.callback((resume) => {
-    const woken = run.scheduleLast(() => resume(Exit.void))
-    return Effect.sync(() => woken.cancel())
-  })
-})
+/**
+ * Goes on when nothing else can: every other fiber has ended or waits, and no timer is left. Then a program can check
+ * what must hold when all is quiet. Outside of an exploration it only yields.
+ *
+ * **Example** (A fiber that nobody waits for)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Schedules } from "effect-gpu-pool/testing"
+ *
+ * const program = Effect.suspend(() => {
+ *   let done = false
+ *   const work = Effect.andThen(Effect.sleep("1 second"), Effect.sync(() => {
+ *     done = true
+ *   }))
+ *   return Effect.forkDetach(work).pipe(
+ *     Effect.andThen(Schedules.quiet),
+ *     Effect.andThen(Effect.suspend(() => done ? Effect.void : Effect.fail("not done")))
+ *   )
+ * })
+ * const { complete } = await Effect.runPromise(Schedules.explore(program))
+ * complete // => true
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const quiet: Effect.Effect<void> = waiting((run, task) => run.scheduleAfterAll(task))
 
-const currentRun = (fiber: Fiber.Fiber<unknown, unknown>): ScheduledRun | undefined => {
-  const scheduler = fiber.getRef(Scheduler.Scheduler)
-  return scheduler instanceof ScheduledRun ? scheduler : undefined
-}
+/** Goes on when nothing else can, or at any step before. */
+const last: Effect.Effect<void> = waiting((run, task) => run.scheduleLast(task))

@@ -1,0 +1,120 @@
+/**
+ * What a second fiber does, at any step of a scene, and how the scene may end then.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { Schedules } from "../../src/testing.ts"
+import * as Expect from "../../src/testing/Expect.ts"
+import { onStage, type Scene, type Services, type Stage } from "./Stage.ts"
+
+interface Intruder {
+  readonly name: string
+  readonly act: (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) => Effect.Effect<unknown, GpuError, Services>
+  /** Errors with which the scene may end because of it. */
+  readonly mayCause: ReadonlyArray<Reason["_tag"]>
+  readonly interrupts?: boolean | undefined
+}
+
+/** Only the owner of a block writes this. */
+const secret = 0x5ec2e7
+
+const release = (stage: Stage) =>
+  Effect.forEach(Array.from(stage.shared), (lease) => Effect.ignore(PooledBuffer.release(lease)), { discard: true })
+
+/** Ends the leases of the scene, takes their blocks, and keeps them until the scene has ended. */
+const takeOver = (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) =>
+  Effect.scoped(Effect.gen(function*() {
+    const leases = Array.from(stage.shared)
+    const own: Array<PooledBuffer.PooledBuffer> = []
+    for (const lease of leases) {
+      yield* Effect.ignore(PooledBuffer.release(lease))
+      const mine = yield* BufferPool.allocate(lease.size, { usage: lease.usage, onExhausted: "fail" })
+      yield* CommandQueue.fill(mine, secret)
+      own.push(mine)
+    }
+    yield* CommandQueue.finish
+    yield* Fiber.await(main)
+    for (const lease of own) {
+      const found = yield* CommandQueue.read(lease, Uint32Array)
+      Expect.numbers("the next owner's data", found, new Uint32Array(found.length).fill(secret))
+    }
+  }))
+
+const moveAway = (stage: Stage) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    for (const lease of stage.shared) yield* Effect.ignore(PooledBuffer.transfer(lease, scope))
+    yield* Effect.yieldNow
+    yield* Scope.close(scope, Exit.void)
+  })
+
+const changeLimit = (stage: Stage) =>
+  Effect.gen(function*() {
+    const before = yield* stage.pool.maxBytes
+    yield* stage.pool.setLimit({ maxBytes: 16 })
+    yield* Effect.yieldNow
+    yield* stage.pool.setLimit({ maxBytes: before })
+  })
+
+const freeHeld = (stage: Stage) =>
+  Effect.gen(function*() {
+    yield* stage.pool.freeHeld
+    yield* stage.pool.stopHolding
+    yield* stage.pool.resumeHolding
+    yield* stage.pool.trimTo(0)
+  })
+
+/** The laws of a pool's counters hold at every step. */
+const look = (stage: Stage) =>
+  Effect.gen(function*() {
+    const limit = yield* stage.pool.maxBytes
+    const stats = yield* stage.pool.stats
+    Expect.isTrue("managed and reserved bytes are within the limit", stats.managedBytes + stats.reservedBytes <= limit)
+    Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
+    Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
+    Expect.isTrue("active bytes are managed", stats.activeBytes <= stats.managedBytes - stats.heldBytes)
+  })
+
+export const intruders: ReadonlyArray<Intruder> = [
+  { name: "a look", act: look, mayCause: [] },
+  { name: "an interruption", act: (_, main) => Fiber.interrupt(main), mayCause: [], interrupts: true },
+  { name: "a release", act: release, mayCause: ["BufferReleased"] },
+  { name: "the next owner", act: takeOver, mayCause: ["BufferReleased", "OutOfMemory"] },
+  { name: "a transfer", act: moveAway, mayCause: ["BufferReleased"] },
+  { name: "a change of the limit", act: changeLimit, mayCause: ["OutOfMemory", "LimitExceeded"] },
+  { name: "an end of holding", act: freeHeld, mayCause: [] },
+  { name: "the pool's end", act: (stage) => stage.closePool, mayCause: ["BufferReleased"] },
+  {
+    name: "the layers' end",
+    act: (stage) => Effect.andThen(stage.closePool, stage.closeDevice),
+    mayCause: ["BufferReleased", "DeviceLost"]
+  },
+  { name: "the device's end", act: (stage) => stage.closeDevice, mayCause: ["BufferReleased", "DeviceLost"] },
+  { name: "a lost device", act: (stage) => Effect.sync(() => stage.faults.lose()), mayCause: ["DeviceLost"] }
+]
+
+const isExpected = (exit: Exit.Exit<unknown, GpuError>, scene: Scene, intruder: Intruder): boolean =>
+  Exit.isSuccess(exit) || exit.cause.reasons.every((reason) => {
+    if (Cause.isInterruptReason(reason)) return intruder.interrupts === true
+    if (!Cause.isFailReason(reason)) return false
+    const tag = reason.error.reason._tag
+    return intruder.mayCause.includes(tag) || scene.mayFail?.includes(tag) === true
+  })
+
+/** The scene, with the intruder at any step of it. */
+export const intruded = (scene: Scene, intruder: Intruder): Effect.Effect<void, GpuError> =>
+  onStage(scene, (stage, program) =>
+    Effect.gen(function*() {
+      // What the intruder cannot do any more is none of the scene's affair.
+      const act = (main: Fiber.Fiber<unknown, GpuError>) => Effect.ignore(intruder.act(stage, main))
+      const exit = yield* Effect.exit(Schedules.withIntruder(program, act))
+      if (isExpected(exit, scene, intruder)) return
+      return yield* Effect.die(new Expect.Mismatch({ message: `unexpected end: ${String(exit)}` }))
+    }))

@@ -1,0 +1,115 @@
+/**
+ * Where a scene plays: a host device and a pool on it, which an intruder can close, lose and change at any step, and what
+ * must hold when it is over.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { DriverObjects } from "../../src/domain/DriverObjects.ts"
+import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
+import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import type { CommandQueue } from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import type { Images } from "../../src/services/images/Images.ts"
+import type { KernelCache } from "../../src/services/KernelCache.ts"
+import type { PooledBuffer } from "../../src/services/PooledBuffer.ts"
+import { Schedules } from "../../src/testing.ts"
+import * as Expect from "../../src/testing/Expect.ts"
+
+export type Services = BufferPool.BufferPool | DeviceContext | CommandQueue | KernelCache | Images | Host.Host
+
+/** A program whose laws hold whatever another fiber does meanwhile. */
+export interface Scene {
+  readonly name: string
+  readonly host?: Host.HostOptions | undefined
+  /** The policy is `SizePolicy.exact` unless named. */
+  readonly pool?: BufferPool.BufferPoolOptions | undefined
+  /** Fails with an error of the library only as an intruder may make it; its own checks throw. */
+  readonly run: (stage: Stage) => Effect.Effect<unknown, GpuError, Services | Scope.Scope>
+  /** Ends that are the scene's own, without an intruder. */
+  readonly mayFail?: ReadonlyArray<Reason["_tag"]> | undefined
+  /** Names of intruders that the scene is not for, as it would only wait for them, or they for it. */
+  readonly without?: ReadonlyArray<string> | undefined
+}
+
+export interface Stage {
+  readonly faults: Host.Faults
+  readonly pool: BufferPool.BufferPool["Service"]
+  readonly closePool: Effect.Effect<void>
+  /** The device alone, as when the layers of pool and device are built apart. */
+  readonly closeDevice: Effect.Effect<void>
+  /** Leases that intruders may end or move. */
+  readonly shared: Set<PooledBuffer>
+  readonly share: (lease: PooledBuffer) => Effect.Effect<PooledBuffer>
+}
+
+interface Opened {
+  readonly stage: Stage
+  readonly context: Context.Context<Services>
+  readonly driverObjects: DriverObjects
+  readonly usedBytes: Effect.Effect<number>
+}
+
+const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened, GpuError> {
+  const hostScope = Scope.makeUnsafe()
+  const poolScope = Scope.makeUnsafe()
+  const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
+  const pools = BufferPool.layer({ sizePolicy: SizePolicy.exact, ...scene.pool }).pipe(
+    Layer.provideMerge(Layer.succeedContext(host))
+  )
+  const context = yield* Layer.buildWithScope(Layer.fresh(pools), poolScope)
+  const shared = new Set<PooledBuffer>()
+  return yield* Effect.provideContext(
+    Effect.gen(function*() {
+      const { driverObjects } = yield* DeviceContext
+      const { faults, usedBytes } = yield* Host.Host
+      const stage: Stage = {
+        faults,
+        pool: yield* BufferPool.BufferPool,
+        closePool: Scope.close(poolScope, Exit.void),
+        closeDevice: Scope.close(hostScope, Exit.void),
+        shared,
+        share: (lease) => Effect.as(Effect.sync(() => shared.add(lease)), lease)
+      }
+      return { stage, context, driverObjects, usedBytes }
+    }),
+    context
+  )
+})
+
+/** What holds for a pool that nobody uses. */
+const settled = ({ stage }: Opened) =>
+  // A call of the driver goes on when its request was interrupted.
+  Effect.map(Effect.andThen(Schedules.quiet, stage.pool.stats), (stats) => {
+    const { activeBlocks, activeBytes, reservedBytes, waiters } = stats
+    Expect.same("what is in use when all have ended", { activeBlocks, activeBytes, reservedBytes, waiters }, {
+      activeBlocks: 0,
+      activeBytes: 0,
+      reservedBytes: 0,
+      waiters: 0
+    })
+    Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks)
+    Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
+  })
+
+/** Runs the scene on a stage of its own; `play` brings the intruder. */
+export const onStage = (
+  scene: Scene,
+  play: (stage: Stage, program: Effect.Effect<unknown, GpuError, Services>) => Effect.Effect<void, never, Services>
+): Effect.Effect<void, GpuError> =>
+  Effect.gen(function*() {
+    const opened = yield* open(scene)
+    const { context, driverObjects, stage, usedBytes } = opened
+    yield* Effect.provideContext(play(stage, Effect.scoped(Effect.suspend(() => scene.run(stage)))), context)
+    yield* settled(opened)
+    yield* stage.closePool
+    yield* settled(opened)
+    Expect.equal("blocks of a closed pool", (yield* stage.pool.stats).managedBlocks, 0)
+    yield* stage.closeDevice
+    Expect.equal(`driver objects, ${JSON.stringify(driverObjects.liveByKind)}`, driverObjects.live, 0)
+    if (scene.host?.lateFree !== true) Expect.equal("bytes of a closed device", yield* usedBytes, 0)
+  })

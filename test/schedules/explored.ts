@@ -1,0 +1,55 @@
+/**
+ * Explores the scenes of a group, each with every intruder. How many schedules all groups take together is
+ * `EFFECT_GPU_POOL_SCHEDULES`, or 200,000.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { appendFileSync } from "node:fs"
+import { inject } from "vitest"
+import { Schedules } from "../../src/testing.ts"
+import * as Expect from "../../src/testing/Expect.ts"
+import { intruded, intruders } from "./Intruders.ts"
+import { scenes } from "./scenes/index.ts"
+import type { Scene } from "./Stage.ts"
+
+const wanted = Number(process.env.EFFECT_GPU_POOL_SCHEDULES ?? 200_000)
+
+const intrudersOf = (scene: Scene) => intruders.filter(({ name }) => scene.without?.includes(name) !== true)
+
+const programs = Object.values(scenes).flat().reduce((sum: number, scene: Scene) => sum + intrudersOf(scene).length, 0)
+
+/** Schedules of one scene with one intruder. */
+const share = Math.ceil(wanted / programs)
+
+/** With enough of them, every schedule with two deviations is tried before random ones, as far as they go. */
+const deviations = share > 4_000 ? 2 : 1
+
+/** Every schedule with one deviation, however many there are, and random ones up to the share. */
+const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
+  const { complete, schedules } = yield* Schedules.explore(program, {
+    deviations,
+    maxSchedules: deviations === 1 ? Infinity : share / 2
+  })
+  assert.isTrue(complete || deviations > 1)
+  const rest = yield* Schedules.random(program, { schedules: Math.max(100, share - schedules) })
+  return schedules + rest.schedules
+})
+
+/** One test for each scene of the group. */
+export const exploreScenes = (group: keyof typeof scenes): void => {
+  describe(group, () => {
+    for (const scene of scenes[group]) {
+      it.live(scene.name, () =>
+        Effect.gen(function*() {
+          for (const intruder of intrudersOf(scene)) {
+            const schedules = yield* Effect.mapError(
+              exploreOne(intruded(scene, intruder)),
+              (violation) =>
+                new Expect.Mismatch({ message: `${scene.name}, with ${intruder.name}: ${violation.message}` })
+            )
+            appendFileSync(inject("scheduleCounts"), `${schedules}\n`)
+          }
+        }), { timeout: 300_000 + wanted })
+    }
+  })
+}

@@ -1,0 +1,41 @@
+/** Scenes of handlers that free memory when the pool has none. */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import type { Scene } from "../Stage.ts"
+import { job } from "./Waiting.ts"
+
+/** Keeps a lease until memory is short. */
+export const cache = (give: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<boolean, GpuError>) =>
+  Effect.gen(function*() {
+    const cached = yield* BufferPool.allocate(64)
+    yield* BufferPool.onOutOfMemory(() =>
+      PooledBuffer.isLive(cached) ? Effect.orElseSucceed(give(cached), () => false) : Effect.succeed(false)
+    )
+  })
+
+export const givesBack = (lease: PooledBuffer.PooledBuffer) => Effect.as(PooledBuffer.release(lease), true)
+
+export const handlers: ReadonlyArray<Scene> = [
+  {
+    name: "a handler gives its cache back",
+    pool: { maxBytes: 64 },
+    run: () => Effect.andThen(cache(givesBack), job(64))
+  },
+  {
+    name: "a handler that fails",
+    pool: { maxBytes: 64 },
+    run: () =>
+      Effect.andThen(
+        cache((lease) =>
+          Effect.andThen(Effect.yieldNow, PooledBuffer.release(lease)).pipe(
+            Effect.andThen(PooledBuffer.release(lease)),
+            Effect.as(true)
+          )
+        ),
+        job(64)
+      ),
+    mayFail: ["OutOfMemory"]
+  }
+]

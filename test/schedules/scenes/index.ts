@@ -1,0 +1,19 @@
+/** Every scene. A new one is an entry of one of these lists, a new list has its own test file. */
+import type { Scene } from "../Stage.ts"
+import { arrays } from "./Arrays.ts"
+import { commands } from "./Commands.ts"
+import { handlers } from "./Handlers.ts"
+import { images } from "./Images.ts"
+import { layers } from "./Layers.ts"
+import { leases } from "./Leases.ts"
+import { waiting } from "./Waiting.ts"
+
+export const scenes = {
+  arrays,
+  commands,
+  handlers,
+  images,
+  layers,
+  leases,
+  waiting
+} satisfies Readonly<Record<string, ReadonlyArray<Scene>>>
