@@ -69,6 +69,15 @@ describeWith(["chromium"], "the library in Chromium", () => {
         assert.deepStrictEqual((yield* Chromium).complaints, [])
       }))
 
+    it.effect("explores schedules", () =>
+      Effect.gen(function*() {
+        const { kind, trace } = yield* inPage(({ ordinary }) =>
+          ordinary.evaluate(() => globalThis.effectGpuPoolPage.schedules())
+        )
+        assert.strictEqual(kind, "failed")
+        assert.include(trace, "stopped here")
+      }))
+
     // Only its names are used here: the page runs its own copy.
     const suite = Conformance.suite(WebGpu.layer())
     for (const group of new Set(suite.map((test) => test.group))) {

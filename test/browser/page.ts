@@ -3,7 +3,7 @@
  * functions by name and gets plain data back.
  */
 import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, type PoolStats } from "effect-gpu-pool"
-import { Conformance } from "effect-gpu-pool/testing"
+import { Conformance, Schedules } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -23,6 +23,8 @@ export interface Page {
   readonly program: () => Promise<Report>
   /** Runs one group of the conformance suite on a device of its own. */
   readonly conformance: (group: string) => Promise<ReadonlyArray<Conformance.Outcome>>
+  /** Explores a program with a race, and answers what was found. */
+  readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
 }
 
 declare global {
@@ -65,11 +67,26 @@ const program = Effect.gen(function*() {
   }
 }).pipe(Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(device))))
 
+const racing = Effect.suspend(() => {
+  let count = 0
+  const increment = Effect.flatMap(Effect.sync(() => count), (seen) =>
+    Effect.sync(() => {
+      count = seen + 1
+    }))
+  return Effect.all([increment, increment], { concurrency: 2 }).pipe(
+    Effect.andThen(Effect.suspend(() => count === 2 ? Effect.void : Effect.fail(`counted ${count}`)))
+  )
+})
+
 globalThis.effectGpuPoolPage = {
   program: async () => {
     const report = await Effect.runPromise(program)
     return { ...report, driverObjects: report.driverObjects.liveByKind }
   },
   conformance: (group) =>
-    Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group)))
+    Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group))),
+  schedules: async () => {
+    const { kind, trace } = await Effect.runPromise(Effect.flip(Schedules.explore(racing)))
+    return { kind, trace }
+  }
 }

@@ -312,6 +312,23 @@ describe("an intruder", () => {
     }))
 })
 
+it.effect("all is quiet when the others have ended or wait, and no timer is left", () =>
+  Effect.gen(function*() {
+    const program = Effect.gen(function*() {
+      const words: Array<string> = []
+      const sleeper = Effect.andThen(Effect.sleep(10), log(words, "awake"))
+      const gate = yield* Deferred.make<void>()
+      yield* Effect.forkDetach(Effect.all([sleeper, sleeper], { concurrency: 2 }))
+      yield* Effect.forkDetach(Effect.andThen(Deferred.await(gate), log(words, "let in")))
+      yield* Schedules.quiet
+      assert.deepStrictEqual(words, ["awake", "awake"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Schedules.quiet
+      assert.strictEqual(words.length, 3)
+    })
+    assert.isTrue((yield* Schedules.explore(program)).complete)
+  }))
+
 it.effect("a program with a tracer of its own is explored as well", () =>
   Effect.gen(function*() {
     const tracer = Tracer.make({ span: (span) => new Tracer.NativeSpan(span) })

@@ -51,7 +51,10 @@ type Primitive = Tracer.EffectPrimitive<unknown>
 const evaluate = "~effect/Effect/evaluate"
 
 /** These only remember what comes later: a switch before one of them is the same as a switch after it. */
-const remembering: ReadonlySet<unknown> = new Set(["OnSuccess", "OnFailure", "OnSuccessAndFailure"])
+const onlyRemembers = (primitive: object): boolean => {
+  const { "~effect/Effect/identifier": name } = primitive as { readonly "~effect/Effect/identifier"?: unknown }
+  return name === "OnSuccess" || name === "OnFailure" || name === "OnSuccessAndFailure"
+}
 
 /** @internal */
 export class ScheduledRun implements Scheduler.Scheduler {
@@ -154,11 +157,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
 
   /** Each step of a fiber passes here. */
   readonly #evaluate = <X>(primitive: Tracer.EffectPrimitive<X>, fiber: AnyFiber): X => {
-    if (
-      remembering.has((primitive as { readonly "~effect/Effect/identifier"?: string })["~effect/Effect/identifier"])
-    ) {
-      return primitive[evaluate](fiber)
-    }
+    if (onlyRemembers(primitive)) return primitive[evaluate](fiber)
     if (this.#stopping === undefined && !fiber.cache.preventYield && this.#stops(fiber, primitive)) {
       return (Effect.flatMap(Effect.yieldNow, () => primitive as never) as unknown as typeof primitive)[evaluate](fiber)
     }
