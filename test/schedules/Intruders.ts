@@ -76,7 +76,10 @@ const look = (stage: Stage) =>
   Effect.gen(function*() {
     const limit = yield* stage.pool.maxBytes
     const stats = yield* stage.pool.stats
-    Expect.isTrue("managed and reserved bytes are within the limit", stats.managedBytes + stats.reservedBytes <= limit)
+    const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = stats
+    Expect.isTrue("managed and reserved bytes are within the limit", managedBytes + reservedBytes <= limit)
+    const promised = managedBytes - heldBytes + reservedBytes + setAsideBytes
+    Expect.isTrue("leased, reserved and set aside bytes are within the limit", promised <= limit)
     Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
     Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
     Expect.isTrue("active bytes are managed", stats.activeBytes <= stats.managedBytes - stats.heldBytes)

@@ -85,11 +85,18 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened,
 const settled = ({ stage }: Opened) =>
   // A call of the driver goes on when its request was interrupted.
   Effect.map(Effect.andThen(Schedules.quiet, stage.pool.stats), (stats) => {
-    const { activeBlocks, activeBytes, reservedBytes, waiters } = stats
-    Expect.same("what is in use when all have ended", { activeBlocks, activeBytes, reservedBytes, waiters }, {
+    const { activeBlocks, activeBytes, reservedBytes, setAsideBytes, waiters } = stats
+    Expect.same("what is in use when all have ended", {
+      activeBlocks,
+      activeBytes,
+      reservedBytes,
+      setAsideBytes,
+      waiters
+    }, {
       activeBlocks: 0,
       activeBytes: 0,
       reservedBytes: 0,
+      setAsideBytes: 0,
       waiters: 0
     })
     Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks)

@@ -6,6 +6,7 @@ import { handlers } from "./Handlers.ts"
 import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
+import { reservations } from "./Reservations.ts"
 import { waiting } from "./Waiting.ts"
 
 export const scenes = {
@@ -15,5 +16,6 @@ export const scenes = {
   images,
   layers,
   leases,
+  reservations,
   waiting
 } satisfies Readonly<Record<string, ReadonlyArray<Scene>>>
