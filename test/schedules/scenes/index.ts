@@ -7,6 +7,7 @@ import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { reservations } from "./Reservations.ts"
+import { slowHandlers } from "./SlowHandlers.ts"
 import { waiting } from "./Waiting.ts"
 
 export const scenes = {
@@ -17,5 +18,6 @@ export const scenes = {
   layers,
   leases,
   reservations,
+  slowHandlers,
   waiting
 } satisfies Readonly<Record<string, ReadonlyArray<Scene>>>
