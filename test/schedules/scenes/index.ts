@@ -7,6 +7,7 @@ import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { reservations } from "./Reservations.ts"
+import { scratchHandlers } from "./ScratchHandlers.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
 import { waiting } from "./Waiting.ts"
 
@@ -18,6 +19,7 @@ export const scenes = {
   layers,
   leases,
   reservations,
+  scratchHandlers,
   slowHandlers,
   waiting
 } satisfies Readonly<Record<string, ReadonlyArray<Scene>>>
