@@ -189,6 +189,26 @@ describe("a bad end", () => {
     }))
 })
 
+it.effect("what is no number of schedules is a TypeError that names it, and not a success", () =>
+  Effect.gen(function*() {
+    const wrong: ReadonlyArray<readonly [string, Effect.Effect<unknown, Schedules.ScheduleViolation>]> = [
+      ["deviations NaN", Schedules.explore(Effect.void, { deviations: Number.NaN })],
+      ["deviations -1", Schedules.explore(Effect.void, { deviations: -1 })],
+      ["maxSchedules 0", Schedules.explore(Effect.void, { maxSchedules: 0 })],
+      ["maxSteps 1.5", Schedules.explore(Effect.void, { maxSteps: 1.5 })],
+      ["schedules NaN", Schedules.random(Effect.void, { schedules: Number.NaN })],
+      ["deviations 0", Schedules.random(Effect.void, { deviations: 0 })],
+      ["seed 0.5", Schedules.random(Effect.void, { seed: 0.5 })],
+      ["is no path of a schedule", Schedules.replay(Effect.void, "1:2 1:1")],
+      ["is no path of a schedule", Schedules.replay(Effect.void, "here")]
+    ]
+    for (const [what, exploration] of wrong) {
+      const exit = yield* Effect.exit(exploration)
+      assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof TypeError, what)
+      assert.include(String(exit), what)
+    }
+  }))
+
 describe("time", () => {
   it.effect("passes when nothing else goes on, in the order of timers", () =>
     Effect.gen(function*() {

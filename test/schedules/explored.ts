@@ -13,6 +13,7 @@ import { scenes } from "./scenes/index.ts"
 import type { Scene } from "./Stage.ts"
 
 const wanted = Number(process.env.EFFECT_GPU_POOL_SCHEDULES ?? 200_000)
+if (!Number.isSafeInteger(wanted) || wanted < 1) throw new Error("EFFECT_GPU_POOL_SCHEDULES is no number of schedules")
 
 const intrudersOf = (scene: Scene) => intruders.filter(({ name }) => scene.without?.includes(name) !== true)
 

@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
+import { shown } from "../../domain/ShownValue.ts"
 import * as Exploration from "./Exploration.ts"
 import { ScheduledRun } from "./ScheduledRun.ts"
 import { parse } from "./SchedulePath.ts"
@@ -64,7 +65,15 @@ export interface RandomOptions {
   readonly maxSteps?: number | undefined
 }
 
-const maxSteps = 10_000
+/** Programs without types can pass anything, and no number of schedules must look like success. */
+const count = (operation: string, name: string, value: number | undefined, without: number, least: number): number => {
+  if (value === undefined) return without
+  if (typeof value === "number" && value >= least && (value === Infinity || Number.isInteger(value))) return value
+  throw new TypeError(`${operation}: ${name} ${shown(value)} is no whole number of at least ${least}.`)
+}
+
+const stepsOf = (operation: string, options: { readonly maxSteps?: number | undefined }): number =>
+  count(operation, "maxSteps", options.maxSteps, 10_000, 1)
 
 /**
  * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
@@ -97,13 +106,15 @@ export const explore = (
   program: Effect.Effect<unknown, unknown>,
   options: ExploreOptions = {}
 ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
-  Effect.suspend(() =>
-    Exploration.explore(program, everySchedule(options.deviations ?? 2), {
-      maxSteps: options.maxSteps ?? maxSteps,
-      maxSchedules: options.maxSchedules ?? 100_000,
+  Effect.suspend(() => {
+    const operation = "Schedules.explore"
+    const deviations = count(operation, "deviations", options.deviations, 2, 0)
+    return Exploration.explore(program, everySchedule(deviations), {
+      maxSteps: stepsOf(operation, options),
+      maxSchedules: count(operation, "maxSchedules", options.maxSchedules, 100_000, 1),
       seed: undefined
     })
-  )
+  })
 
 /**
  * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
@@ -134,10 +145,12 @@ export const random = (
   options: RandomOptions = {}
 ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
   Effect.suspend(() => {
-    const { deviations = 5, schedules = 1000, seed = 1 } = options
+    const operation = "Schedules.random"
+    const seed = count(operation, "seed", options.seed, 1, Number.MIN_SAFE_INTEGER)
+    const deviations = count(operation, "deviations", options.deviations, 5, 1)
     return Exploration.explore(program, randomSchedules(seed, deviations), {
-      maxSteps: options.maxSteps ?? maxSteps,
-      maxSchedules: schedules,
+      maxSteps: stepsOf(operation, options),
+      maxSchedules: count(operation, "schedules", options.schedules, 1000, 1),
       seed
     })
   })
@@ -166,10 +179,13 @@ export const replay = (
   options: Pick<ExploreOptions, "maxSteps"> = {}
 ): Effect.Effect<string, ScheduleViolation> =>
   Effect.suspend(() => {
-    const parsed = parse(path)
-    if (parsed === undefined) return Effect.die(new TypeError(`Schedules.replay: "${path}" is no path of a schedule.`))
+    const operation = "Schedules.replay"
+    const parsed = typeof path === "string" ? parse(path) : undefined
+    if (parsed === undefined) {
+      throw new TypeError(`${operation}: ${shown(path)} is no path of a schedule, as "41:1 52:2".`)
+    }
     return Exploration.replay(program, parsed, {
-      maxSteps: options.maxSteps ?? maxSteps,
+      maxSteps: stepsOf(operation, options),
       maxSchedules: 1,
       seed: undefined
     })
