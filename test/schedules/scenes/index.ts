@@ -6,6 +6,7 @@ import { handlers } from "./Handlers.ts"
 import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
+import { randomPrograms } from "./RandomPrograms.ts"
 import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
@@ -18,6 +19,7 @@ export const scenes = {
   images,
   layers,
   leases,
+  randomPrograms,
   reservations,
   scratchHandlers,
   slowHandlers,

@@ -1,0 +1,87 @@
+/** Random programs of a few fibers on one pool. Each that ends alone ends in every schedule, and finds its own data. */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as BufferPool from "../../../src/services/BufferPool.ts"
+import type * as CommandQueue from "../../../src/services/CommandQueue.ts"
+import type { DeviceContext } from "../../../src/services/DeviceContext.ts"
+import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import { Random } from "../../../src/testing/Random.ts"
+import { ownWork } from "../../../src/testing/Waiters.ts"
+import type { Scene } from "../Stage.ts"
+
+type Job = Effect.Effect<unknown, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext>
+
+/** The most that one job holds at a time. */
+const largest = 64
+
+const sizes = [16, 32, 48, 64]
+
+const loan = (size: number, owner: number): Job => BufferPool.use(size, (lease) => ownWork(lease, owner))
+
+/** No job holds memory and asks for more, unless it has reserved it. */
+const jobs: ReadonlyArray<(random: Random, owner: number) => Job> = [
+  (random, owner) => loan(random.pick(sizes), owner),
+  (random, owner) =>
+    Effect.scoped(Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(random.pick(sizes))
+      yield* ownWork(lease, owner)
+      yield* PooledBuffer.release(lease)
+      yield* Effect.yieldNow
+    })),
+  (random, owner) =>
+    BufferPool.useAll(
+      [16, random.pick([16, 32])],
+      (leases) => Effect.forEach(leases, (lease) => ownWork(lease, owner), { concurrency: "unbounded" })
+    ),
+  (random, owner) => {
+    const size = random.pick([16, 32])
+    const nested = BufferPool.use(size, (outer) => Effect.andThen(loan(size, owner), ownWork(outer, owner)))
+    return BufferPool.reserve(nested, 2 * size)
+  },
+  (random, owner) => BufferPool.withBudget(loan(random.pick([16, 32]), owner), 32),
+  () => BufferPool.freeHeld,
+  (random) => BufferPool.trimTo(random.pick([0, 16, 64])),
+  (random, owner) =>
+    Effect.scoped(Effect.flatMap(
+      BufferPool.extract(Effect.andThen(BufferPool.allocate(16), BufferPool.allocate(random.pick([16, 32])))).pipe(
+        BufferPool.reserve(48)
+      ),
+      (lease) => ownWork(lease, owner)
+    ))
+]
+
+/** It asks while it holds, and so has to pass a reservation that waits: not where the line is served strictly in order. */
+const turn = (random: Random, owner: number): Job =>
+  BufferPool.inTurn(BufferPool.use(32, () => loan(random.pick([16, 32]), owner)))
+
+const program = (seed: number): Scene => {
+  const random = new Random(seed)
+  const maxOvertakes = random.pick([0, 16])
+  const allowed = maxOvertakes === 0 ? jobs : [...jobs, turn]
+  const fibers = Array.from(
+    { length: random.integer(2, 3) },
+    (_, fiber) =>
+      Array.from({ length: random.integer(1, 2) }, (_, step) => {
+        const job = random.pick(allowed)
+        const values = random.integer(1, 2 ** 31)
+        return Effect.suspend(() => job(new Random(values), 10 * fiber + step + 1))
+      })
+  )
+  return {
+    name: `random program ${seed}`,
+    host: random.pick([{}, { latency: "1 millis" as const }]),
+    pool: {
+      maxBytes: random.pick([largest, largest + 32, 2 * largest]),
+      onExhausted: "wait",
+      clear: random.pick(["never", "acquire"] as const),
+      maxOvertakes
+    },
+    run: () =>
+      Effect.forEach(fibers, (steps) => Effect.all(steps, { discard: true }), {
+        concurrency: "unbounded",
+        discard: true
+      })
+  }
+}
+
+export const randomPrograms: ReadonlyArray<Scene> = Array.from({ length: 12 }, (_, index) => program(index + 1))
