@@ -7,6 +7,7 @@ import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
+import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
@@ -20,6 +21,7 @@ export const scenes = {
   layers,
   leases,
   randomPrograms,
+  reading,
   reservations,
   scratchHandlers,
   slowHandlers,
