@@ -1,6 +1,7 @@
 /** Every scene. A new one is an entry of one of these lists, a new list has its own test file. */
 import type { Scene } from "../Stage.ts"
 import { arrays } from "./Arrays.ts"
+import { closing } from "./Closing.ts"
 import { commands } from "./Commands.ts"
 import { handlers } from "./Handlers.ts"
 import { images } from "./Images.ts"
@@ -15,6 +16,7 @@ import { waiting } from "./Waiting.ts"
 
 export const scenes = {
   arrays,
+  closing,
   commands,
   handlers,
   images,
