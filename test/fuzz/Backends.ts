@@ -1,0 +1,64 @@
+import * as Duration from "effect/Duration"
+import * as Layer from "effect/Layer"
+import { create } from "webgpu"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import { Host } from "../../src/host.ts"
+import { OpenCl } from "../../src/opencl.ts"
+import * as FaultyAllocator from "../../src/services/allocators/FaultyAllocator.ts"
+import * as StatisticsAllocator from "../../src/services/allocators/StatisticsAllocator.ts"
+import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import type * as CommandQueue from "../../src/services/CommandQueue.ts"
+import type * as DeviceContext from "../../src/services/DeviceContext.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import type * as Images from "../../src/services/images/Images.ts"
+import type * as KernelCache from "../../src/services/KernelCache.ts"
+import { WebGpu } from "../../src/webgpu.ts"
+
+export const backends = ["host", "slow-host", "webgpu", "webgpu-null", "opencl", "oclgrind"] as const
+
+export type Backend = typeof backends[number]
+
+export const isBackend = (name: string): name is Backend => backends.some((backend) => backend === name)
+
+const mebi = 2 ** 20
+
+const hostOptions = { capacityBytes: 256 * mebi, maxBufferSize: 128 * mebi }
+
+let nullGpu: GPU | undefined
+
+type Services =
+  | CommandQueue.CommandQueue
+  | DeviceContext.DeviceContext
+  | Images.Images
+  | KernelCache.KernelCache
+
+const devices: { readonly [B in Backend]: () => Layer.Layer<Services, GpuError> } = {
+  host: () => Host.layer(hostOptions),
+  "slow-host": () => Host.layer({ ...hostOptions, latency: Duration.millis(1), lateFree: true, granularity: 4 }),
+  webgpu: () => WebGpu.layer(),
+  "webgpu-null": () => WebGpu.layerFrom(nullGpu ??= create(["backend=null"])),
+  opencl: () => OpenCl.layer(),
+  // a process of its own, whose only platform it is
+  oclgrind: () => OpenCl.layer()
+}
+
+/** A device with everything that stands on one: what a program under test asks for. */
+export const layerOf = (backend: Backend) => {
+  const allocators = FaultyAllocator.layer().pipe(
+    Layer.provideMerge(TrackingAllocator.layer()),
+    Layer.provideMerge(StatisticsAllocator.layer()),
+    Layer.provideMerge(Allocator.layerImmediate)
+  )
+  const pools = Layer.mergeAll(
+    BufferPool.layerNoDeps({ maxBytes: 64 * mebi, onExhausted: "wait" }),
+    ImagePool.layer({ maxBytes: 64 * mebi })
+  )
+  return Layer.fresh(pools.pipe(Layer.provideMerge(allocators), Layer.provideMerge(devices[backend]())))
+}
+
+/** Another device, whose leases are foreign to the one under test. */
+export const foreign = Layer.fresh(
+  Layer.mergeAll(BufferPool.layer(), ImagePool.layer()).pipe(Layer.provideMerge(Host.layer(hostOptions)))
+)

@@ -1,0 +1,126 @@
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { Arguments } from "./Arguments.ts"
+import { resolve, type Signature, type Written } from "./DeclaredType.ts"
+import type { EntryPoint } from "./EntryPoints.ts"
+import { mixed, type Random } from "./Random.ts"
+import { type Breach, ofAnswer, ofExit, ofThrown } from "./Verdict.ts"
+import type { World } from "./World.ts"
+
+/** One call, ready to be made. */
+export interface Call {
+  readonly entry: EntryPoint
+  readonly signature: Signature | undefined
+  readonly args: ReadonlyArray<unknown>
+  readonly make: () => unknown
+}
+
+/** The call that a seed stands for; `undefined` where the world has nobody to call. */
+export const prepare = (
+  entry: EntryPoint,
+  seed: number,
+  random: Random,
+  world: World,
+  makes: Arguments
+): Call | undefined => {
+  const receivers = entry.receiver === undefined ? [] : world.of(entry.receiver)
+  if (entry.receiver !== undefined && receivers.length === 0) return undefined
+  const receiver = entry.receiver === undefined ? undefined : random.pick(receivers)
+  const target = entry.receiver === undefined ? entry.value : Reflect.get(receiver as object, entry.member)
+  if (typeof target !== "function" || entry.signatures.length === 0) {
+    return { entry, signature: undefined, args: [], make: () => target }
+  }
+  const signature = random.pick(entry.signatures)
+  const args = makes.make(seed, signature)
+  return { entry, signature, args, make: () => Reflect.apply(target, receiver, args) as unknown }
+}
+
+/** How many turns of the event loop a call gets before it is interrupted: a request may rightly wait. */
+const patience = 40
+
+const answersEffect = (type: Written | undefined): boolean => {
+  if (type === undefined) return false
+  const resolved = resolve(type)
+  if (resolved.tag === "function") return answersEffect(resolved.signature.result)
+  return resolved.tag === "foreign" && /\.(Effect|Layer|Exit)$/.test(resolved.name)
+}
+
+/** Makes a call and runs what it answers to its end; what it made goes into the world. */
+export const perform = async (
+  call: Call,
+  seed: number,
+  context: Context.Context<never>,
+  scope: Scope.Closeable,
+  world: World,
+  makes: Arguments
+): Promise<Breach | undefined> => {
+  const result = call.signature?.result
+  const pure = !answersEffect(result)
+  let answer: unknown
+  let type = result
+  try {
+    answer = call.make()
+    const resolved = type === undefined ? undefined : resolve(type)
+    if (typeof answer === "function" && resolved?.tag === "function") {
+      const [self] = resolved.signature.parameters
+      answer = (answer as (self: unknown) => unknown)(makes.one(mixed(seed, 3), self?.type))
+      type = resolved.signature.result
+    }
+  } catch (thrown) {
+    return ofThrown(thrown, pure)
+  }
+  if (Layer.isLayer(answer)) {
+    return ofExit(await settle(Effect.scoped(Layer.build(answer as Layer.Layer<unknown, unknown>)), context))
+  }
+  if (!Effect.isEffect(answer)) {
+    harvest(world, type, answer)
+    return ofAnswer(answer)
+  }
+  const inScope = Scope.provide(answer as Effect.Effect<unknown, unknown, Scope.Scope>, scope)
+  const exit = await settle(inScope, context)
+  if (Exit.isSuccess(exit)) harvest(world, successOf(type), exit.value)
+  return ofExit(exit)
+}
+
+const turn = (index: number): Promise<void> =>
+  new Promise((done) => index < patience / 2 ? setImmediate(done) : setTimeout(done, 2))
+
+/** The program bound on an interruption, in turns of 2 ms: only what is stuck for good reaches it. */
+const lastResort = 5000
+
+/** Runs an effect, and interrupts it where it waits for what nobody will do. */
+const settle = async (
+  effect: Effect.Effect<unknown, unknown>,
+  context: Context.Context<never>
+): Promise<Exit.Exit<unknown, unknown>> => {
+  // a step of its own, so that the fiber never starts within this call
+  const fiber = Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, effect))
+  for (let index = 0; index < patience; index++) {
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    await turn(index)
+  }
+  fiber.interruptUnsafe()
+  for (let index = 0; index < lastResort; index++) {
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    await turn(patience)
+  }
+  return Exit.die(new Error("hang: an interruption does not end it"))
+}
+
+const successOf = (type: Written | undefined): Written | undefined => {
+  const resolved = type === undefined ? undefined : resolve(type)
+  return resolved?.tag === "foreign" ? resolved.args[0] : undefined
+}
+
+/** What later calls may use. */
+const harvest = (world: World, type: Written | undefined, value: unknown): void => {
+  if (type === undefined || typeof value !== "object" || value === null) return
+  const resolved = resolve(type)
+  if (resolved.tag === "declared") world.put(resolved.key, value)
+}
+

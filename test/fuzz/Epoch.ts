@@ -1,0 +1,83 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import { inspect } from "node:util"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { Arguments } from "./Arguments.ts"
+import { type Backend, layerOf } from "./Backends.ts"
+import { perform, prepare } from "./Calls.ts"
+import type { EntryPoint } from "./EntryPoints.ts"
+import { mixed, Random } from "./Random.ts"
+import type { Breach } from "./Verdict.ts"
+import { populate } from "./World.ts"
+
+/** Where a call stands: the same numbers make the same call, if what came before it is the same. */
+export interface Address {
+  readonly backend: Backend
+  readonly seed: number
+  /** An epoch is the life of one device: a fresh one, some calls, and its end. */
+  readonly epoch: number
+  readonly call: number
+}
+
+export const callsPerEpoch = 100
+
+/** What a run tells while it goes on, so that a process that ends is one whose last call is known. */
+export interface Reporter {
+  readonly begin: (address: Address, id: string, args: () => string) => void
+  readonly breach: (address: Address, id: string, args: () => string, breach: Breach) => void
+}
+
+/** Never throws, and calls nothing of the values. */
+const described = (args: ReadonlyArray<unknown>): string =>
+  args.map((value) => {
+    try {
+      return inspect(value, { depth: 2, maxArrayLength: 5, maxStringLength: 40, showProxy: true, breakLength: Infinity })
+        .slice(0, 300)
+    } catch (thrown) {
+      return `(a value that cannot be shown: ${thrown instanceof Error ? thrown.name : typeof thrown})`
+    }
+  }).join(", ")
+
+/** Opens a device, makes its calls (all of them, or those that are named), closes it, and looks at what is left. */
+export const run = async (
+  at: Omit<Address, "call">,
+  only: ReadonlySet<number> | undefined,
+  entryPoints: ReadonlyArray<EntryPoint>,
+  reporter: Reporter
+): Promise<void> => {
+  const scope = Scope.makeUnsafe()
+  const opened = await Effect.runPromiseExit(
+    Layer.buildWithScope(Layer.mergeAll(layerOf(at.backend), Logger.layer([])), scope)
+  )
+  if (Exit.isFailure(opened)) throw new Error(`no device for ${at.backend}: ${String(opened.cause)}`)
+  const context = opened.value as Context.Context<never>
+  const device = Context.getUnsafe(opened.value, DeviceContext)
+  const world = await Effect.runPromiseWith(context)(Scope.provide(populate(scope) as Effect.Effect<never>, scope)) as
+    Effect.Success<ReturnType<typeof populate>>
+  const inner = Scope.makeUnsafe()
+  const makes = new Arguments(world, inner)
+  for (let call = 0; call < callsPerEpoch; call++) {
+    if (only !== undefined && !only.has(call)) continue
+    const seed = mixed(at.seed, at.epoch, call)
+    const random = new Random(seed)
+    const entry = random.pick(entryPoints)
+    const prepared = prepare(entry, seed, random, world, makes)
+    if (prepared === undefined) continue
+    const address = { ...at, call }
+    const args = (): string => described(prepared.args)
+    reporter.begin(address, entry.id, args)
+    const breach = await perform(prepared, seed, context, inner, world, makes)
+    if (breach !== undefined) reporter.breach(address, entry.id, args, breach)
+  }
+  const address = { ...at, call: callsPerEpoch }
+  reporter.begin(address, "closing", () => "")
+  for (const each of [inner, scope]) await Effect.runPromise(Scope.close(each, Exit.void))
+  const left = JSON.stringify(device.driverObjects.liveByKind)
+  if (left !== "{}") {
+    reporter.breach(address, "closing", () => "", { kind: "left behind", detail: left, place: "" })
+  }
+}

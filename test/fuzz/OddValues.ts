@@ -1,0 +1,159 @@
+import * as Effect from "effect/Effect"
+import type { Random } from "./Random.ts"
+
+/** Thrown by values that cannot be read. An effect answers it with a typed error. */
+export class Unreadable extends Error {
+  override readonly name = "Unreadable"
+}
+
+/** Thrown by functions of the program, and failed with by its effects: that is the program's own affair. */
+export class OwnFailure extends Error {
+  override readonly name = "OwnFailure"
+}
+
+const refuse = (): never => {
+  throw new Unreadable("this value cannot be read")
+}
+
+const throwing = (target: object): object =>
+  new Proxy(target, {
+    get: refuse,
+    has: refuse,
+    getPrototypeOf: refuse,
+    ownKeys: refuse,
+    getOwnPropertyDescriptor: refuse,
+    set: refuse,
+    defineProperty: refuse
+  })
+
+const revoked = (target: object): object => {
+  const { proxy, revoke } = Proxy.revocable(target, {})
+  revoke()
+  return proxy
+}
+
+const detached = (): Uint8Array => {
+  const view = new Uint8Array(new ArrayBuffer(16))
+  structuredClone(view.buffer, { transfer: [view.buffer as ArrayBuffer] })
+  return view
+}
+
+/** The compiler's library is older than these. */
+const resizable = (): ArrayBuffer => Reflect.construct(ArrayBuffer, [16, { maxByteLength: 64 }]) as ArrayBuffer
+
+const outOfBounds = (): Float32Array => {
+  const buffer = resizable()
+  const view = new Float32Array(buffer, 8, 2)
+  Reflect.apply(Reflect.get(buffer, "resize") as (bytes: number) => void, buffer, [4])
+  return view
+}
+
+const nested = (depth: number): unknown => {
+  let inner: unknown = 1
+  for (let i = 0; i < depth; i++) inner = [inner]
+  return inner
+}
+
+const cyclic = (): object => {
+  const self: Array<unknown> = []
+  self.push(self)
+  return self
+}
+
+/** An object whose members all throw when they are read, and which is a plain object otherwise. */
+const throwingMembers = (names: ReadonlyArray<string>): object => {
+  const made = {}
+  for (const name of names) Object.defineProperty(made, name, { get: refuse, enumerable: true })
+  return made
+}
+
+class Unrelated {
+  readonly size = 16
+  readonly label = "unrelated"
+}
+
+const odd: ReadonlyArray<(members: ReadonlyArray<string>) => unknown> = [
+  () => undefined,
+  () => null,
+  () => true,
+  () => Number.NaN,
+  () => -0,
+  () => -1,
+  () => 0.1,
+  () => 2 ** 31,
+  () => 2 ** 32,
+  () => 2 ** 53,
+  () => Infinity,
+  () => -Infinity,
+  () => 0n,
+  () => 10n ** 30n,
+  () => Symbol("odd"),
+  () => Symbol.iterator,
+  () => "",
+  () => "x".repeat(300_000),
+  () => "\u0000\n\u001b[31mERROR forged\u2028\u202e",
+  () => "\ud800",
+  () => "__proto__",
+  () => "constructor",
+  () => ({}),
+  () => [],
+  () => [undefined],
+  () => Array.from({ length: 3 }, () => Number.NaN),
+  () => new Array(1000),
+  () => nested(20_000),
+  () => cyclic(),
+  () => Object.create(null),
+  () => Object.freeze({}),
+  () => ({ length: 2 ** 53 }),
+  () => ({ length: -1 }),
+  () => throwing({}),
+  () => throwing([]),
+  () => throwing(() => 0),
+  () => throwing(new Float32Array(4)),
+  () => new Proxy(new Float32Array(4), {}),
+  () => revoked({}),
+  () => revoked([]),
+  () => revoked(() => 0),
+  (members) => throwingMembers(members),
+  () => ({ toString: refuse, valueOf: refuse, [Symbol.toPrimitive]: refuse }),
+  () => ({ toString: () => 7, valueOf: () => ({}) }),
+  () => ({ [Symbol.iterator]: refuse }),
+  () => ({ [Symbol.iterator]: () => ({ next: refuse }) }),
+  () => ({ [Symbol.iterator]: () => 7 }),
+  () => (): undefined => undefined,
+  () => (): never => {
+    throw new OwnFailure("the program's function")
+  },
+  () => async (): Promise<number> => 1,
+  () => Unrelated,
+  () => new Unrelated(),
+  () => new Date(Number.NaN),
+  () => new Map([[1, 2]]),
+  () => new Set([1]),
+  () => new WeakMap(),
+  () => Promise.resolve(1),
+  () => ({ then: refuse }),
+  () => new Error("a value"),
+  () => /x/,
+  () => new Number(8),
+  () => new String("x"),
+  () => new SharedArrayBuffer(16),
+  () => new Float32Array(new SharedArrayBuffer(16)),
+  () => detached(),
+  () => detached().buffer,
+  () => resizable(),
+  () => new Uint8Array(resizable()),
+  () => outOfBounds(),
+  () => new DataView(new ArrayBuffer(8)),
+  () => new BigInt64Array(4),
+  () => new Uint8Array(3),
+  () => new Float32Array(0),
+  () => Float32Array,
+  () => globalThis,
+  () => Effect.succeed(1),
+  () => Effect.fail(new OwnFailure("the program's effect")),
+  () => Effect.void
+]
+
+/** Something that no parameter has the type of, or few. `members` are names that a library looks for. */
+export const oddValue = (random: Random, members: ReadonlyArray<string>): unknown => random.pick(odd)(members)

@@ -1,0 +1,38 @@
+const trusted = "the side of backends and of other services: its arguments were checked before, and are not again"
+const rawHandle = "takes the address of a driver's object, of which every number may be one"
+const kit = "a kit for tests, whose arguments are the framework and the tests themselves"
+
+/** What the fuzzer leaves out, and why: an export, a member, or a namespace with `.*`. */
+export const unfuzzed: { readonly [id: string]: string } = {
+  "CommandQueue.fromDriver": trusted,
+  "CommandQueue.CommandQueue#driver": trusted,
+  "CommandQueue.CommandQueue#info": "a value",
+  "Images.fromDriver": trusted,
+  "Images.Images#driver": trusted,
+  "Images.Images#info": "a value",
+  "Images.Images#create": trusted,
+  "Images.Images#problem": trusted,
+  "Images.Images#destroyUnsafe": trusted,
+  "KernelCache.make": trusted,
+  "DeviceContext.DeviceContext": trusted,
+  "DeviceStatus.DeviceStatus": trusted,
+  "DriverObjects.DriverObjects": trusted,
+  "PoolCore.PoolCore": trusted,
+  "Allocator.Allocator#freeUnsafe": trusted,
+  "GpuError.make": trusted,
+  "GpuError.invalidRequest": trusted,
+  "GpuError.outOfMemory": trusted,
+  "BufferLike.problem": trusted,
+  "ImageLike.problem": trusted,
+  "BufferLike.deviceBuffer": trusted,
+  "ImageLike.deviceImage": trusted,
+  "OpenCl.OpenCl": "the driver's handles, and commands of one's own with them",
+  "WebGpu.WebGpu": "the driver's objects",
+  "OpenClMemory.adopt": rawHandle,
+  "OpenClMemory.adoptImage": rawHandle,
+  "Conformance.*": kit,
+  "DeviceTests.*": kit,
+  "Arbitraries.*": kit,
+  "PoolAgreement.*": kit,
+  "PoolModel.*": kit
+}

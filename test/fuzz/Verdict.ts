@@ -1,0 +1,121 @@
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import { isGpuError } from "../../src/domain/GpuError.ts"
+import { OwnFailure, Unreadable } from "./OddValues.ts"
+
+/** A promise that a call broke. */
+export interface Breach {
+  readonly kind: "defect" | "untyped failure" | "thrown" | "message" | "hang" | "uncaught" | "left behind" | "process"
+  readonly detail: string
+  /** The first place in the library's sources, to tell breaches apart. */
+  readonly place: string
+}
+
+const longestMessage = 20_000
+
+const place = (thrown: unknown): string => {
+  const stack = thrown instanceof Error ? safely(() => String(thrown.stack)) : ""
+  return /\bsrc\/[\w/]+\.ts:\d+/.exec(stack)?.[0] ?? ""
+}
+
+const safely = (read: () => string): string => {
+  try {
+    return read()
+  } catch {
+    return "(cannot be read)"
+  }
+}
+
+const shortly = (thrown: unknown): string => safely(() => String(thrown)).slice(0, 300)
+
+/** Messages that only the engine makes: nothing in the library thought of the value. */
+const byEngine = new RegExp(
+  "^(Cannot |Invalid (array|typed array|left-hand|string|DataView)|Spread syntax|Reduce of|Class constructor|The number|" +
+    "Maximum call stack|Method |First argument|Private |Generator|Iterator |Object prototype|Array buffer|" +
+    "Right-hand|Start offset|Offset|offset|Function has|Found non|String\\.|Symbol\\.|Reflect|Proxy|'\\w+' (on|called on)|" +
+    "Derived constructors|Incorrect|Unsupported|BigInt|not a BigInt|undefined|null)|" +
+    " (is not (a function|iterable|a constructor|an object|a non-null|a safe|defined|extensible|a typed array)|" +
+    "is (undefined|null|read-only|not allowed)|can only|cannot be converted|must be (finite|an object))"
+)
+
+/** Whether text could forge lines of a log, or fill it. */
+const unfitMessage = (message: unknown): string | undefined => {
+  if (typeof message !== "string") return `a message of type ${typeof message}`
+  if (message.length > longestMessage) return `a message of ${message.length} characters`
+  // line breaks belong to compile logs
+  const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/.exec(message)
+  return control === null
+    ? undefined
+    : `a message with U+${control[0].codePointAt(0)!.toString(16).padStart(4, "0")}: ${JSON.stringify(message.slice(0, 200))}`
+}
+
+/** What a message of a typed error does wrong. */
+const messageBreach = (error: unknown): Breach | undefined => {
+  if (!isGpuError(error)) return undefined
+  try {
+    const problem = unfitMessage(error.message)
+    return problem === undefined ? undefined : { kind: "message", detail: problem, place: operationIn(error.message) }
+  } catch (thrown) {
+    return { kind: "message", detail: `its message throws ${shortly(thrown)}`, place: place(thrown) }
+  }
+}
+
+const operationIn = (message: string): string => /^[\w.]+/.exec(message)?.[0] ?? ""
+
+/** How an effect ended, judged: `undefined` when it kept every promise. */
+export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined => {
+  if (Exit.isSuccess(exit)) return undefined
+  for (const reason of exit.cause.reasons) {
+    if (Cause.isDieReason(reason) && !isOwn(reason.defect) && !isMissingService(reason.defect) &&
+      !isNoEffect(reason.defect)) {
+      return { kind: "defect", detail: shortly(reason.defect), place: place(reason.defect) }
+    }
+    if (!Cause.isFailReason(reason)) continue
+    const { error } = reason
+    if (isGpuError(error)) {
+      const breach = messageBreach(error)
+      if (breach !== undefined) return breach
+    } else if (!isOwn(error) && !isConfigError(error)) {
+      return { kind: "untyped failure", detail: shortly(error), place: place(error) }
+    }
+  }
+  return undefined
+}
+
+const isOwn = (thrown: unknown): boolean => thrown instanceof OwnFailure
+
+/** What ended the process from within the event loop, judged. */
+export const ofUncaught = (thrown: unknown): Breach | undefined =>
+  isOwn(thrown) || isNoEffect(thrown) ? undefined : { kind: "uncaught", detail: shortly(thrown), place: place(thrown) }
+
+/** The types of a program say which backend it needs; the fuzzer runs everything on each. */
+const isMissingService = (defect: unknown): boolean =>
+  defect instanceof Error && /^Service not found: effect-gpu-pool\/(OpenCl|WebGpu|Host)\b/.test(defect.message)
+
+/** Effect's own answer to what is given or answered for an effect and is none, also where it cannot be written down. */
+const isNoEffect = (defect: unknown): boolean =>
+  (typeof defect === "string" && defect.startsWith("Fiber.runLoop: Not a valid effect")) ||
+  (defect instanceof Error && /^[^\n]*\n(\s+at [^\n]*(<anonymous>|OddValues\.ts)[^\n]*\n)*\s+at FiberImpl\.runLoop/.test(String(defect.stack)))
+
+const isConfigError = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && Reflect.get(error, "_tag") === "ConfigError"
+
+/** What a call threw itself, judged. A pure function may throw an error that it made, and what a value threw. */
+export const ofThrown = (thrown: unknown, pure: boolean): Breach | undefined => {
+  if (isOwn(thrown)) return undefined
+  const breach: Breach = { kind: "thrown", detail: shortly(thrown), place: place(thrown) }
+  if (!pure) return breach
+  if (isGpuError(thrown)) return messageBreach(thrown)
+  if (thrown instanceof Unreadable || isRevoked(thrown)) return undefined
+  const deliberate = (thrown instanceof TypeError || thrown instanceof RangeError) && !byEngine.test(thrown.message)
+  if (!deliberate) return breach
+  const problem = unfitMessage(thrown.message)
+  return problem === undefined ? undefined : { kind: "message", detail: problem, place: place(thrown) }
+}
+
+/** A revoked proxy throws whatever is asked of it. */
+const isRevoked = (thrown: unknown): boolean =>
+  thrown instanceof TypeError && thrown.message.endsWith("on a proxy that has been revoked")
+
+/** What a value that is handed out says of errors: kernels keep theirs. */
+export const ofAnswer = (answer: unknown): Breach | undefined => messageBreach(answer)

@@ -1,0 +1,201 @@
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as DeviceArray from "../../src/array/DeviceArray.ts"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
+import * as Expr from "../../src/kernels/Expr.ts"
+import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
+import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
+import { Faults as HostFaults, Host } from "../../src/layers/Host/Host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as FaultyAllocator from "../../src/services/allocators/FaultyAllocator.ts"
+import * as StatisticsAllocator from "../../src/services/allocators/StatisticsAllocator.ts"
+import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as Mapping from "../../src/services/mapping/Mapping.ts"
+import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
+import * as SubRegion from "../../src/services/memory/SubRegion.ts"
+import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { foreign } from "./Backends.ts"
+import type { Random } from "./Random.ts"
+
+/** y[i] = x[i] * a, in each language. */
+const scale = Kernel.make({
+  name: "scale",
+  args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
+  body: {
+    wgsl: "x[i] = a * x[i];",
+    opencl: "x[i] = a * x[i];",
+    host: (from, to, { a, x }) => {
+      for (let i = from; i < to; i++) x[i] = a * x[i]!
+    }
+  }
+})
+
+const add = ElementwiseKernel.make({
+  name: "add",
+  args: [VectorArg("f32", "x", { access: "read" }), VectorArg("f32", "y", { access: "write" })],
+  outputs: ({ x }) => ({ y: Expr.add(x, 1) })
+})
+
+/** The values of a running program that arguments are taken from: right ones, ended ones, and ones of elsewhere. */
+export class World {
+  readonly #values = new Map<string, Array<unknown>>()
+  readonly #most = 24
+
+  put(key: string, ...values: ReadonlyArray<unknown>): void {
+    const known = this.#values.get(key) ?? []
+    this.#values.set(key, known)
+    for (const value of values) {
+      if (known.length < this.#most && !known.includes(value)) known.push(value)
+    }
+  }
+
+  of(key: string): ReadonlyArray<unknown> {
+    return this.#values.get(key) ?? []
+  }
+
+  any(random: Random): unknown {
+    return random.pick(random.pick([...this.#values.values()]))
+  }
+}
+
+const keys = {
+  lease: "src/services/PooledBuffer.ts#PooledBuffer",
+  buffer: "src/services/DeviceBuffer.ts#DeviceBuffer",
+  image: "src/services/images/DeviceImage.ts#DeviceImage",
+  pooledImage: "src/services/images/PooledImage.ts#PooledImage",
+  sampler: "src/services/images/DeviceSampler.ts#DeviceSampler",
+  array: "src/array/ArrayValue.ts#DeviceArray",
+  kernel: "src/domain/Kernel.ts#Kernel",
+  mapped: "src/services/mapping/MappedArray.ts#MappedArray",
+  event: "src/services/QueueEvent.ts#QueueEvent"
+}
+
+/** Everything that a program may have at hand, made on the device under test. */
+export const populate = (scope: Scope.Scope) =>
+  Effect.gen(function*() {
+    const world = new World()
+    const pool = yield* BufferPool.BufferPool
+    world.put("src/services/BufferPool.ts#BufferPool", pool)
+    world.put("src/services/BufferPool.ts#Pool", pool, yield* pool.budget(4 << 20))
+    world.put("src/services/CommandQueue.ts#CommandQueue", yield* CommandQueue.CommandQueue)
+    world.put("src/services/images/Images.ts#Images", yield* Images.Images)
+    const imagePool = yield* ImagePool.ImagePool
+    world.put("src/services/images/ImagePool.ts#ImagePool", imagePool)
+    world.put("src/services/KernelCache.ts#KernelCache", yield* KernelCache.KernelCache)
+    world.put("src/services/Allocator.ts#Allocator", yield* Allocator.Allocator)
+    world.put("src/services/allocators/FaultyAllocator.ts#Faults", FaultyAllocator.makeFaults())
+    world.put("src/services/allocators/StatisticsAllocator.ts#AllocatorStatistics", yield* StatisticsAllocator.AllocatorStatistics)
+    world.put("src/services/allocators/TrackingAllocator.ts#AllocationTracker", yield* TrackingAllocator.AllocationTracker)
+    world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
+    const device = yield* DeviceContext
+    world.put("src/domain/DeviceInfo.ts#DeviceInfo", device.info)
+    yield* leases(world, pool)
+    yield* images(world)
+    yield* arrays(world)
+    world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }))
+    world.put("src/kernels/ReductionKernel.ts#ReductionKernel", ...reductions())
+    world.put("src/kernels/ScanKernel.ts#ScanKernel", ...scans())
+    world.put(keys.event, yield* CommandQueue.event)
+    world.put("src/domain/GpuError.ts#GpuError", yield* Effect.flip(pool.setLimit({ maxBytes: -1 })))
+    const host = yield* Effect.serviceOption(Host)
+    if (host._tag === "Some") world.put("src/layers/Host/Host.ts#Host", host.value)
+    yield* strangers(world, scope)
+    return world
+  })
+
+const leases = (world: World, pool: BufferPool.Pool) =>
+  Effect.gen(function*() {
+    const live = yield* Effect.forEach([64, 4096, 7], (size) => pool.allocate(size, { label: `${size} bytes` }))
+    const narrow = yield* pool.allocate(64, { usage: BufferUsage.copySrc })
+    const uniform = yield* pool.allocate(256, { usage: BufferUsage.uniform | BufferUsage.copyDst })
+    const empty = yield* pool.allocate(0)
+    const ended = yield* Effect.scoped(pool.allocate(64))
+    const released = yield* pool.allocate(64)
+    yield* PooledBuffer.release(released)
+    const charged = yield* Effect.flatMap(pool.budget(1 << 20), (budget) => budget.allocate(64))
+    const mapped = yield* pool.allocate(256)
+    const mapping = yield* Mapping.map(mapped, Float32Array)
+    const unmapped = yield* Mapping.map(live[0]!, Float32Array)
+    yield* Mapping.unmap(unmapped)
+    const parent = yield* pool.allocate(4096)
+    const region = yield* SubRegion.make(parent, { offset: 0, size: 1024 })
+    const raw = yield* Allocator.allocate(128)
+    const data = yield* MemoryObjects.fromHost(new Float32Array(16))
+    world.put(keys.lease, ...live, narrow, uniform, empty, ended, released, charged, mapped, parent)
+    world.put(keys.buffer, raw, data, region)
+    world.put(keys.mapped, mapping, unmapped)
+  })
+
+const images = (world: World) =>
+  Effect.gen(function*() {
+    const shape = ImageShape.image2d(8, 4)
+    const image = yield* Images.make(shape, ImageFormat.rgba8, { label: "image" })
+    const writable = yield* Images.make(shape, ImageFormat.make("r", "float32"), {
+      usage: ImageUsage.defaultUsage | ImageUsage.storage
+    })
+    const ended = yield* Effect.scoped(Images.make(shape, ImageFormat.rgba8))
+    const pooled = yield* ImagePool.allocate(shape, ImageFormat.rgba8)
+    const pooledEnded = yield* Effect.scoped(ImagePool.allocate(shape, ImageFormat.rgba8))
+    world.put(keys.image, image, writable, ended)
+    world.put(keys.pooledImage, pooled, pooledEnded)
+    world.put(keys.sampler, yield* Images.sampler(), yield* Effect.scoped(Images.sampler()))
+    world.put("src/domain/images/ImageShape.ts#ImageShape", shape, ImageShape.image1d(16), ImageShape.image3d(2, 2, 2))
+    world.put("src/domain/images/ImageFormat.ts#ImageFormat", ImageFormat.rgba8, ImageFormat.make("r", "float32"))
+  })
+
+const arrays = (world: World) =>
+  Effect.gen(function*() {
+    const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+    const y = yield* DeviceArray.arange(6, { dtype: "i32" })
+    const lone = yield* DeviceArray.fromHost(new Float32Array([1]))
+    const ended = yield* Effect.scoped(DeviceArray.zeros([2, 3]))
+    const pending = yield* DeviceArray.lazy(DeviceArray.add(x, 1))
+    world.put(keys.array, x, y, lone, ended, pending)
+  })
+
+const reductions = () => [
+  ReductionKernel.make({
+    name: "total",
+    args: [VectorArg("f32", "x", { access: "read" })],
+    map: ({ x }) => x,
+    combine: (a, b) => Expr.add(a, b),
+    neutral: 0
+  })
+]
+
+const scans = () => [
+  ScanKernel.make({
+    name: "running",
+    args: [VectorArg("f32", "x", { access: "read" })],
+    map: ({ x }) => x,
+    combine: (a, b) => Expr.add(a, b),
+    neutral: 0
+  })
+]
+
+/** Leases and images of another device. */
+const strangers = (world: World, scope: Scope.Scope) =>
+  Effect.gen(function*() {
+    const context = yield* Layer.buildWithScope(foreign, scope)
+    const made = Effect.gen(function*() {
+      world.put(keys.lease, yield* BufferPool.allocate(64, { label: "foreign" }))
+      world.put(keys.pooledImage, yield* ImagePool.allocate(ImageShape.image2d(2, 2), ImageFormat.rgba8))
+      world.put(keys.event, yield* CommandQueue.event)
+      world.put(keys.array, yield* DeviceArray.zeros([4]))
+    })
+    yield* Effect.provideContext(made, Context.add(context, Scope.Scope, scope))
+  })
