@@ -8,6 +8,7 @@ import CliTable from "cli-table3"
 import type { Choice } from "../devices/Devices.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice, Named } from "../domain/selection/ListedDevice.ts"
+import { line } from "../domain/ShownValue.ts"
 
 /** @internal */
 export type Device = ListedDevice
@@ -62,12 +63,12 @@ const head = ["select", "platform", "device", "type", "memory", "usable"]
 export const table = ({ choice, devices }: Report): string => {
   const table = new CliTable({ head, style: { head: [], border: [], compact: true }, wordWrap: true, colWidths })
   table.push(...devices.map((entry) => [
-    entry.selector,
-    entry.platform?.name ?? "",
-    entry.device?.name ?? "",
-    entry.type ?? "",
+    line(entry.selector),
+    line(entry.platform?.name ?? ""),
+    line(entry.device?.name ?? ""),
+    line(entry.type ?? ""),
     entry.memoryBytes === null ? "" : `${(entry.memoryBytes / 2 ** 30).toFixed(1)} GiB`,
-    entry.usable ? "yes" : entry.reason ?? "no"
+    entry.usable ? "yes" : line(entry.reason ?? "no")
   ]))
   return choice === null ? table.toString() : `${table.toString()}\n${sentence(choice)}`
 }
@@ -78,4 +79,4 @@ const colWidths = [null, 24, 36, null, null, 40]
 const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =>
   selector === null
     ? "Nothing selects a device: Devices.layerDefault() takes the first that works, GPUs first."
-    : `${source} selects ${selector}.`
+    : `${line(source)} selects ${line(selector)}.`

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Devices from "../devices/Devices.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import { lines } from "../domain/ShownValue.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 
 const flags = {
@@ -40,7 +41,7 @@ export const devicesCommand = Command.make(
     const choice = yield* Effect.result(Devices.choice())
     const chosen = choice._tag === "Success" ? choice.success : undefined
     const report = DeviceReport.make(devices, chosen)
-    yield* Console.log(json ? JSON.stringify(report, undefined, 2) : DeviceReport.table(report))
+    yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : DeviceReport.table(report))
     if (choice._tag === "Failure") return yield* forUser(choice.failure)
   })
 ).pipe(Command.withDescription("List the devices of this machine, on every backend, and what selects each of them"))

@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
+import { line } from "../domain/ShownValue.ts"
 import { DeviceBackends, type OpenOptions } from "./DeviceBackend.ts"
 import type { Services } from "./DeviceServices.ts"
 import {
@@ -223,7 +224,7 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
       : openChosen(selector, `The selection was ${given(selector, source)}.`, options ?? {})))
 
 const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
-  `${JSON.stringify(DeviceSelector.format(selector))}, from ${source}`
+  `"${line(DeviceSelector.format(selector))}", from ${source}`
 
 /**
  * Who chooses the device of {@link layerDefault}, and what. Nothing is opened. Fails with InvalidRequest for a selection

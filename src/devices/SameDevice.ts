@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { DeviceUnavailable, type GpuError, make } from "../domain/GpuError.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import { line } from "../domain/ShownValue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 
 /**
@@ -26,7 +27,7 @@ export const sameDevice = <Services>(
         tried: [{
           backend: listed.backend,
           device: listed.device?.name ?? "no device",
-          why: `the driver opened ${JSON.stringify(name)} in its place`
+          why: `the driver opened "${line(name)}" in its place`
         }],
         hint: "List the devices again: they have changed."
       })

@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as PlatformError from "effect/PlatformError"
-import { readFile } from "node:fs/promises"
+import { constants, open } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
+import { thrownText } from "../domain/ShownValue.ts"
 
 /**
  * What was chosen, and by whom.
@@ -136,11 +137,25 @@ const firstLine = (path: string): Effect.Effect<string | undefined, GpuError> =>
       (text) => text?.replace(/^\uFEFF/, "").split(/\r?\n/, 1)[0]
     ))
 
+/** More than a line that selects devices has, with what may follow it. */
+const mostBytes = 65_536
+
+/** A pipe would be waited for, and a device read for ever. */
+const notRegular = "it is no regular file"
+
+const tooLarge = `it has more than ${mostBytes} bytes`
+
+/** A FileSystem that knows no such thing as the kind of a file, as one of a test, is asked for the text alone. */
 const fromService = (files: FileSystem.FileSystem, path: string): Effect.Effect<string | undefined, GpuError> =>
-  Effect.catch(
-    files.readFileString(path),
-    (error) => isAbsent(error.reason) ? Effect.undefined : unreadable(path, error)
-  )
+  Effect.flatMap(Effect.option(files.stat(path)), (found) => {
+    const { size, type } = Option.getOrElse(found, () => ({ type: "File", size: 0 }))
+    if (type !== "File") return unreadable(path, notRegular)
+    if (size > mostBytes) return unreadable(path, tooLarge)
+    return Effect.catch(
+      files.readFileString(path),
+      (error) => isAbsent(error.reason) ? Effect.undefined : unreadable(path, thrownText(error))
+    )
+  })
 
 /** Below something that is no folder, as in the home directory `/dev/null`, there are no files. */
 const isAbsent = ({ _tag, cause }: PlatformError.PlatformError["reason"]): boolean =>
@@ -148,17 +163,34 @@ const isAbsent = ({ _tag, cause }: PlatformError.PlatformError["reason"]): boole
 
 const fromDisk = (path: string): Effect.Effect<string | undefined, GpuError> =>
   Effect.tryPromise({
-    try: () => readFile(path, "utf8").catch(absent),
-    catch: (cause) => unreadable(path, cause)
+    try: () => readStart(path).catch(absent),
+    catch: (cause) => unreadable(path, cause instanceof Unreadable ? cause.message : thrownText(cause))
   })
+
+class Unreadable extends Error {}
+
+/** All of a small regular file. No more than that is read, whatever its size says; opening never waits for a writer. */
+const readStart = async (path: string): Promise<string> => {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    if (!(await file.stat()).isFile()) throw new Unreadable(notRegular)
+    const bytes = new Uint8Array(mostBytes + 1)
+    let length = 0
+    while (length < bytes.length) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length, length)
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    if (length > mostBytes) throw new Unreadable(tooLarge)
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, length))
+  } finally {
+    await file.close()
+  }
+}
 
 const absent = (cause: NodeJS.ErrnoException): undefined => {
   if (cause.code !== "ENOENT" && cause.code !== "ENOTDIR") throw cause
 }
 
-const unreadable = (path: string, cause: unknown): GpuError =>
-  invalidRequest(
-    path,
-    `the file cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-    "Make it readable, or remove it."
-  )
+const unreadable = (path: string, why: string): GpuError =>
+  invalidRequest(path, `the file cannot be read: ${why}`, "Make it a small readable file, or remove it.")

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DType } from "./DType.ts"
+import { line } from "./ShownValue.ts"
 
 /**
  * How many images and samplers one kernel can take.
@@ -78,4 +79,4 @@ export interface DeviceInfo {
  * @category formatting
  * @since 0.1.0
  */
-export const format = (info: DeviceInfo): string => `${info.backend} ${info.name}`
+export const format = (info: DeviceInfo): string => `${line(info.backend)} ${line(info.name)}`

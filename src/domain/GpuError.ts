@@ -8,6 +8,7 @@
  */
 import * as Data from "effect/Data"
 import * as Predicate from "effect/Predicate"
+import { line, lines, list } from "./ShownValue.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
 
@@ -31,7 +32,9 @@ export interface Holder {
 }
 
 const holderText = ({ age, callSite, label, size }: Holder): string =>
-  `${label ?? "(no label)"} ${size} B, ${age} leases ago${callSite === undefined ? "" : ` at ${callSite}`}`
+  `${label === undefined ? "(no label)" : line(label)} ${size} B, ${age} leases ago${
+    callSite === undefined ? "" : ` at ${line(callSite)}`
+  }`
 
 /**
  * A job of a standstill: it holds memory, and waits for memory that others hold who wait as well. All sizes are bytes.
@@ -192,7 +195,9 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
     return false
   }
   get message(): string {
-    return `${this.operation}: ${this.requested} is over ${this.limitName} = ${this.limit}, so it can never fit. ` +
+    return `${
+      line(this.operation)
+    }: ${this.requested} is over ${this.limitName} = ${this.limit}, so it can never fit. ` +
       `Ask for less, split the work, or raise ${this.limitName} where that is yours to set.`
   }
 }
@@ -232,7 +237,7 @@ export class InvalidRequest extends Data.TaggedClass("InvalidRequest")<{
     return false
   }
   get message(): string {
-    return `${this.operation}: ${this.problem}. ${this.hint}`
+    return `${line(this.operation)}: ${line(this.problem, 1000)}. ${lines(this.hint, 2000)}`
   }
 }
 
@@ -280,8 +285,10 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
     return false
   }
   get message(): string {
-    const tried = this.tried.map((t) => `${t.backend} ${t.device}: ${t.why}`).join("; ")
-    return `No device available (${tried === "" ? "nothing was tried" : tried}). ${this.hint}`
+    const tried = this.tried.map(({ backend, device, why }) => `${line(backend)} ${line(device)}: ${line(why, 400)}`)
+    return `No device available (${tried.length === 0 ? "nothing was tried" : tried.join("; ")}). ${
+      lines(this.hint, 2000)
+    }`
   }
 }
 
@@ -314,7 +321,7 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
     return false
   }
   get message(): string {
-    return `The ${this.backend} device was lost (${this.detail}). Its buffers are gone: ` +
+    return `The ${line(this.backend)} device was lost (${line(this.detail, 1000)}). Its buffers are gone: ` +
       `build the device layer again and upload your data anew.`
   }
 }
@@ -355,9 +362,9 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
     return false
   }
   get message(): string {
-    const label = this.label === undefined ? "" : ` "${this.label}"`
+    const label = this.label === undefined ? "" : ` "${line(this.label)}"`
     const size = this.what === "sampler" ? "" : ` of ${this.size} bytes`
-    const what = `${this.operation}: the ${this.what ?? "buffer"}${label}${size}`
+    const what = `${line(this.operation)}: the ${this.what ?? "buffer"}${label}${size}`
     if (this.what === "mapping") return `${what} has ended. Use it in its scope, and while what is mapped is live.`
     switch (this.why) {
       case "released":
@@ -411,10 +418,10 @@ export class ForeignBuffer extends Data.TaggedClass("ForeignBuffer")<{
     return false
   }
   get message(): string {
-    return `${this.operation}: the ${this.what ?? "buffer"} ${
-      this.label === undefined ? "" : `"${this.label}" `
-    }belongs to ${this.owner}, ` +
-      `not to ${this.expected}. Read it on its own device and write the data to the other one.`
+    return `${line(this.operation)}: the ${this.what ?? "buffer"} ${
+      this.label === undefined ? "" : `"${line(this.label)}" `
+    }belongs to ${line(this.owner)}, ` +
+      `not to ${line(this.expected)}. Read it on its own device and write the data to the other one.`
   }
 }
 
@@ -450,7 +457,9 @@ export class Unsupported extends Data.TaggedClass("Unsupported")<{
     return false
   }
   get message(): string {
-    return `${this.operation}: ${this.feature} is not supported on ${this.backend}. ${this.hint}`
+    return `${line(this.operation)}: ${line(this.feature)} is not supported on ${line(this.backend)}. ${
+      lines(this.hint, 2000)
+    }`
   }
 }
 
@@ -494,8 +503,9 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
     const code = this.codeName === undefined && this.code === undefined
       ? ""
       : ` (${[this.codeName, this.code].filter((part) => part !== undefined).join(" ")})`
-    const commands = this.commands.length === 0 ? "" : ` Commands: ${this.commands.join(", ")}.`
-    return `${this.backend}: ${this.call} failed${code}: ${asSentence(this.log)}${commands} ${this.hint}`
+    const commands = this.commands.length === 0 ? "" : ` Commands: ${list(this.commands, ", ", 64)}.`
+    const log = asSentence(lines(this.log))
+    return `${line(this.backend)}: ${line(this.call)} failed${code}: ${log}${commands} ${lines(this.hint, 2000)}`
   }
 }
 

@@ -1,11 +1,67 @@
 /**
- * Values of any kind as error messages write them. Programs without types can pass anything, and a message must not
- * throw while it is made.
+ * Values and texts of any kind as messages show them: the one place that decides what of the outside gets into an error,
+ * a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers' answers can
+ * hold anything: no text may forge a line of a log, steer a terminal, or be longer than somebody reads.
  *
  * @internal
  */
 
 const longest = 40
+
+/** Control characters, separators of lines, what turns the direction of text, and halves of surrogate pairs. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+/** The same, but for the line break. */
+const unprintableInLines = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+const shortEscapes: { readonly [char: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
+
+const escaped = (char: string): string => shortEscapes[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** Its beginning and its end, where it is longer than `most` characters. */
+const shortened = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const left = text.length - most
+  return `${text.slice(0, Math.ceil(most * 0.75))}... (${left} characters left out) ...${
+    text.slice(text.length - Math.floor(most / 4))
+  }`
+}
+
+/**
+ * A text from outside on one line: control characters are escaped, and of a long text the middle is left out.
+ *
+ * @internal
+ */
+export const line = (text: unknown, most = 200): string =>
+  typeof text === "string" ? shortened(text, most).replace(unprintable, escaped) : shown(text)
+
+/**
+ * A text from outside that keeps its lines, as what a compiler printed.
+ *
+ * @internal
+ */
+export const lines = (text: unknown, most = 8000): string =>
+  typeof text === "string"
+    ? shortened(text, most).replaceAll("\r\n", "\n").replaceAll("\t", "  ").replace(unprintableInLines, escaped)
+    : shown(text)
+
+/**
+ * Texts from outside as a list on one line; of a long list the rest is counted.
+ *
+ * @internal
+ */
+export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16): string => {
+  const written = texts.slice(0, most).map((text) => line(text)).join(separator)
+  return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
+}
+
+/** A revoked proxy throws even then. */
+const isArray = (value: unknown): boolean => {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
+}
 
 /**
  * A value in a few words, without calling anything of the value's own.
@@ -15,16 +71,34 @@ const longest = 40
 export const shown = (value: unknown): string => {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value.length > longest ? `${value.slice(0, longest)}...` : value)
+      return JSON.stringify(value.length > longest ? `${value.slice(0, longest)}...` : value).replace(
+        unprintable,
+        escaped
+      )
     case "object":
-      return value === null ? "null" : Array.isArray(value) ? "an array" : "an object"
+      return value === null ? "null" : isArray(value) ? "an array" : "an object"
     case "function":
       return "a function"
     case "bigint":
-      return `${value}n`
+      return value > -(10n ** 40n) && value < 10n ** 40n ? `${value}n` : "a very large bigint"
     case "number":
       return Object.is(value, -0) ? "-0" : String(value)
+    case "symbol":
+      return line(String(value), longest)
     default:
       return String(value)
+  }
+}
+
+/**
+ * What something threw or failed with, on one line, without trusting it to be an error or to be readable.
+ *
+ * @internal
+ */
+export const thrownText = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : shown(thrown)
+  } catch {
+    return "something that cannot be read"
   }
 }

@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import type { PoolBlock } from "../domain/PoolCore.ts"
+import { line } from "../domain/ShownValue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import type { LeaseAccount } from "./leasing/LeaseAccount.ts"
@@ -102,9 +103,9 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   }
 
   toString(): string {
-    return `PooledBuffer(${this.label === undefined ? "" : `"${this.label}", `}${this.size} of ${this.capacity} bytes${
-      this.ended === undefined ? "" : `, ${this.ended}`
-    })`
+    return `PooledBuffer(${
+      this.label === undefined ? "" : `"${line(this.label)}", `
+    }${this.size} of ${this.capacity} bytes${this.ended === undefined ? "" : `, ${this.ended}`})`
   }
 }
 

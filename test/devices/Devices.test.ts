@@ -9,7 +9,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as PlatformError from "effect/PlatformError"
 import * as fc from "fast-check"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type FakeDevice, onMachine, Watch } from "../support/fakeDevices.ts"
@@ -226,6 +227,16 @@ const inFolder = <A, E>(use: (folder: string) => Effect.Effect<A, E>) =>
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
   ).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({}))))
 
+type Choosing = ReturnType<typeof Devices.choice>
+
+const fileSystems = [
+  {
+    title: "with a file system",
+    brought: (choosing: Choosing): Choosing => Effect.provide(choosing, NodeServices.layer)
+  },
+  { title: "without one", brought: (choosing: Choosing): Choosing => choosing }
+]
+
 describe("who chooses", () => {
   it("is the first place that says something, whichever others do", async () => {
     const placesWithText = fc.subarray([...places])
@@ -325,9 +336,60 @@ describe("who chooses", () => {
         mkdirSync(join(folder, ".gpu-pool-device"))
         const { operation, problem } = yield* refused(Devices.choice({ home: folder }))
         strictEqual(operation, join(folder, ".gpu-pool-device"))
-        assert.match(problem, /cannot be read: EISDIR/)
+        assert.match(problem, /cannot be read: it is no regular file/)
       })
     ))
+
+  it.effect.each(fileSystems)(
+    "does not wait for the writer of a pipe $title",
+    ({ brought }) =>
+      inFolder((folder) =>
+        Effect.gen(function*() {
+          const pipe = join(folder, ".gpu-pool-device")
+          execFileSync("mkfifo", [pipe])
+          const { operation, problem } = yield* refused(brought(Devices.choice({ home: folder })))
+          strictEqual(operation, pipe)
+          assert.match(problem, /no regular file/)
+        })
+      )
+  )
+
+  it.effect.each(fileSystems)(
+    "reads no more of a large file than its beginning, and shows none of it, $title",
+    ({ brought }) =>
+      inFolder((folder) =>
+        Effect.gen(function*() {
+          const file = join(folder, ".gpu-pool-device")
+          writeFileSync(file, "opencl".repeat(100))
+          truncateSync(file, 100_000_000)
+          const error = yield* Effect.flip(brought(Devices.choice({ home: folder })))
+          assert.match(error.message, /more than 65536 bytes/)
+          assert.isBelow(error.message.length, 1000)
+        })
+      )
+  )
+
+  it.effect.each(["GPU_POOL_DEVICE", "PYOPENCL_CTX", "PYOPENCL_TEST"])(
+    "does not repeat what is no selection by its length: %s",
+    (variable) =>
+      Effect.gen(function*() {
+        const text = "\n\u001b[31mERR".repeat(1_000_000)
+        const error = yield* Effect.flip(withTexts(new Map([[variable, text]]))(Devices.choice({ home })))
+        assert.match(error.message, /has 9000000 characters, more than 4096/)
+        assert.isBelow(error.message.length, 1000)
+      })
+  )
+
+  it.effect("shows of a long selection what is near the mistake, in one line", () =>
+    Effect.gen(function*() {
+      const text = `${"opencl:0:0;".repeat(300)}mars\u2028\u001b[31m;${"host;".repeat(100)}`
+      const error = yield* Effect.flip(withTexts(new Map([["GPU_POOL_DEVICE", text]]))(Devices.choice({ home })))
+      const [first, shown, carets] = error.message.split("\n")
+      assert.match(first!, /"mars.* is no backend, at character 3301/)
+      strictEqual(shown!.slice(carets!.indexOf("^"), carets!.indexOf("^") + 4), "mars")
+      assert.isBelow(error.message.length, 1000)
+      assert.notMatch(error.message, /(?!\n)[\p{Cc}\p{Zl}]/u)
+    }))
 })
 
 /** Opens a device and uses it: it must be the one that the list has under this selector. */

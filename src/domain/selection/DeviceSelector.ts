@@ -185,6 +185,8 @@ export const nvidia: Part = "nvidia"
 export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSelector | GpuError => {
   const name = options?.source ?? "CUDA_DEVICE"
   if (typeof text !== "string") return SelectorSyntax.notText(name, text)
+  const tooLong = SelectorSyntax.lengthProblem(name, text)
+  if (tooLong !== undefined) return tooLong
   const digits = text.trim()
   const index = Number(digits)
   if (/^\+?\d+$/.test(digits) && Number.isSafeInteger(index)) {
@@ -192,7 +194,7 @@ export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSe
   }
   const at = digits === "" ? 0 : text.indexOf(digits)
   const hint = "Write the number of a device, from 0"
-  const what = digits === "" ? "the number is missing" : `${JSON.stringify(digits)} is no number of a device`
+  const what = digits === "" ? "the number is missing" : `${shown(digits)} is no number of a device`
   return SelectorSyntax.problem({ name, text }, at, digits.length, what, hint)
 }
 

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { line } from "../ShownValue.ts"
 import type { Part } from "./DeviceSelector.ts"
 import type { Backend, ListedDevice, Named } from "./ListedDevice.ts"
 
@@ -69,7 +70,7 @@ const reasons = (entries: ReadonlyArray<ListedDevice>): string | undefined => {
 const shownAtMost = 8
 
 const are = (items: ReadonlyArray<Named>): string => {
-  const shown = items.slice(0, shownAtMost).map(({ index, name }) => `${index} ${JSON.stringify(name)}`)
+  const shown = items.slice(0, shownAtMost).map(({ index, name }) => `${index} "${line(name)}"`)
   const more = items.length - shown.length
   return `${items.length === 1 ? "is" : "are"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
 }

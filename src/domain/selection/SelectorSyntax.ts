@@ -4,7 +4,7 @@
  * @internal
  */
 import { type GpuError, InvalidRequest, invalidRequest, isGpuError, make } from "../GpuError.ts"
-import { shown } from "../ShownValue.ts"
+import { line, shown } from "../ShownValue.ts"
 import type { Entry, Part } from "./DeviceSelector.ts"
 import { type Backend, backends } from "./ListedDevice.ts"
 
@@ -60,6 +60,8 @@ interface Source {
  */
 export const parse = (name: string, text: string, dialect: Dialect): readonly [Entry, ...Array<Entry>] | GpuError => {
   if (typeof text !== "string") return notText(name, text)
+  const tooLong = lengthProblem(name, text)
+  if (tooLong !== undefined) return tooLong
   const source = { name, text, dialect }
   if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
   const scanned = scan(source)
@@ -82,6 +84,21 @@ export const parse = (name: string, text: string, dialect: Dialect): readonly [E
 export const notText = (name: string, value: unknown): GpuError =>
   invalidRequest(name, `${shown(value)} was given for the text of a selection`, "Pass a string.")
 
+/** More than any machine has devices to name. */
+const longestText = 4096
+
+/**
+ * What is wrong with a text that is no selection at all by its length, as a file of something else.
+ *
+ * @internal
+ */
+export const lengthProblem = (name: string, text: string): GpuError | undefined =>
+  text.length <= longestText ? undefined : invalidRequest(
+    name,
+    `the selection has ${text.length} characters, more than ${longestText}`,
+    "Name the devices, as opencl:0:1."
+  )
+
 /**
  * An InvalidRequest that shows the text with a caret under what is wrong with it.
  *
@@ -98,15 +115,27 @@ export const problem = (
     new InvalidRequest({
       operation: name,
       problem: `${what}, at character ${at + 1}`,
-      hint: `${hint}.\n  ${onOneLine(text)}\n  ${" ".repeat(widthOf(text.slice(0, at)))}${
-        "^".repeat(Math.max(1, widthOf(text.slice(at, at + length))))
-      }`,
+      hint: `${hint}.\n${marked(text, at, length)}`,
       position: at
     })
   )
 
-/** Line breaks, tabs and their like would move the carets. */
-const onOneLine = (text: string): string => text.replaceAll(/\p{Cc}/gu, " ")
+/** Characters shown before and after what is wrong. */
+const around = 60
+
+/** The text with carets under a part of it; only what is near that, of a long text. */
+const marked = (text: string, at: number, length: number): string => {
+  const from = Math.max(0, at - around)
+  const end = Math.min(at + length, at + around)
+  const before = (from > 0 ? "... " : "") + onOneLine(text.slice(from, at))
+  const part = onOneLine(text.slice(at, end))
+  const after = onOneLine(text.slice(end, end + around)) + (end + around < text.length ? " ..." : "")
+  return `  ${before}${part}${after}\n  ${" ".repeat(widthOf(before))}${"^".repeat(Math.max(1, widthOf(part)))}`
+}
+
+/** Escapes of line breaks, tabs and their like would move the carets. */
+const onOneLine = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ")
 
 const widthOf = (text: string): number => [...text].length
 
@@ -138,7 +167,7 @@ const backendOf = (source: Source, word: Word): Backend | GpuError => {
   const name = word.text.toLowerCase()
   const backend = word.quoted ? undefined : backends.find((backend) => backend === name)
   if (backend !== undefined) return backend
-  const what = isEmpty(word) ? "the backend is missing" : `${JSON.stringify(word.text)} is no backend`
+  const what = isEmpty(word) ? "the backend is missing" : `${shown(word.text)} is no backend`
   return problem(source, word.at, word.length, what, `Write ${source.dialect.form}, where backend is ${choices}`)
 }
 
@@ -170,7 +199,7 @@ const partOf = (source: Source, word: Word): Part | GpuError => {
   if (!Number.isSafeInteger(index)) {
     const hint = "Write the index that the list of devices shows" +
       (source.dialect.quotes ? ", or a part of the name in quotes" : "")
-    return problem(source, at, length, `${text} is no index`, hint)
+    return problem(source, at, length, `${line(text, 40)} is no index`, hint)
   }
   // There is no -0 in lists.
   return index === 0 ? 0 : index

@@ -8,6 +8,7 @@ import type { DType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
+import { thrownText } from "../../domain/ShownValue.ts"
 import type { Expr } from "../Expr.ts"
 import { make, scalar } from "./Expression.ts"
 
@@ -65,7 +66,7 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
   } catch (cause) {
     return invalidRequest(
       operation,
-      `its function ${name} threw ${cause instanceof Error ? `${cause.name}: ${cause.message}` : typeof cause}`,
+      `its function ${name} threw ${thrownText(cause)}`,
       "It is called once, when the kernel is defined, with expressions in the place of numbers."
     )
   }

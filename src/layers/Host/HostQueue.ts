@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
+import { thrownText } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import {
@@ -283,7 +284,7 @@ export class HostQueue implements QueueDriver {
     try {
       yield* command.pieces()
     } catch (cause) {
-      this.#fail("run", textOf(cause), [command.label])
+      this.#fail("run", thrownText(cause), [command.label])
     }
   }
 
@@ -349,7 +350,7 @@ export class HostQueue implements QueueDriver {
       try {
         if (result instanceof ArrayBuffer) yield* copy(result)
       } catch (cause) {
-        result = driverError("read", textOf(cause), [])
+        result = driverError("read", thrownText(cause), [])
       }
     }
     const finished = () => {
@@ -381,4 +382,3 @@ export class HostQueue implements QueueDriver {
 }
 
 /** A kernel's own mistake, or memory that the program took away meanwhile. */
-const textOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { line } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
@@ -140,7 +141,7 @@ const report = (left: ReadonlyArray<Allocation>, { callSites }: TrackingOptions)
 const lineOf = ({ ageMillis, bytes, callSite, label }: Allocation): string => {
   const age = ageMillis === 0 ? "0ms" : Duration.format(Duration.millis(ageMillis))
   const place = callSite === undefined ? "" : `, asked for at ${callSite}`
-  return `  ${label === undefined ? "(no label)" : `"${label}"`}, ${bytes} bytes, ${age} old${place}`
+  return `  ${label === undefined ? "(no label)" : `"${line(label)}"`}, ${bytes} bytes, ${age} old${place}`
 }
 
 const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>

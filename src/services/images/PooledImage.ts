@@ -16,6 +16,7 @@ import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Shape from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
+import { line } from "../../domain/ShownValue.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { ImageList } from "./pooling/ImageList.ts"
 
@@ -82,7 +83,7 @@ export class PooledImage implements Equal.Equal {
   }
 
   toString(): string {
-    const label = this.label === undefined ? "" : `"${this.label}", `
+    const label = this.label === undefined ? "" : `"${line(this.label)}", `
     const ended = this.ended === undefined ? "" : `, ${this.ended}`
     return `PooledImage(${label}${Shape.format(this.shape)} of ${Format.format(this.format)}${ended})`
   }

@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
+import * as fc from "fast-check"
+import * as GpuError from "../../src/domain/GpuError.ts"
+import { line, lines, list, shown, thrownText } from "../../src/domain/ShownValue.ts"
+
+/** What would end a line of a log, steer a terminal, turn the direction of text, or is no character. */
+const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+const unfitButBreaks = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+const char = fc.oneof(
+  fc.constantFrom("\n", "\r", "\t", "\0", "\u001b", "\u0085", "\u009b", "\u2028", "\u202e", "\ud800", "\\", "\""),
+  fc.string({ unit: "grapheme", minLength: 1, maxLength: 1 })
+)
+const text = fc.oneof(
+  fc.array(char, { maxLength: 60 }).map((chars) => chars.join("")),
+  fc.tuple(char, fc.integer({ min: 1, max: 100_000 })).map(([char, times]) => char.repeat(times))
+)
+
+const breaks = (text: string): number => text.split("\n").length
+
+describe("texts from outside", () => {
+  it("are on one line of a bounded length, whatever they hold", () => {
+    fc.assert(fc.property(text, fc.integer({ min: 4, max: 500 }), (text, most) => {
+      const written = line(text, most)
+      assert.notMatch(written, unfit)
+      // an escape is six characters, and the note of what is left out some more
+      assert.isAtMost(written.length, most * 6 + 60)
+      if (!unfit.test(text) && text.length <= most) strictEqual(written, text)
+    }))
+  })
+
+  it("keep their line breaks where they are lines, and nothing else of control", () => {
+    fc.assert(fc.property(text, (text) => {
+      const written = lines(text)
+      assert.notMatch(written, unfitButBreaks)
+      if (text.length <= 8000) strictEqual(breaks(written), breaks(text))
+    }))
+    strictEqual(lines("<source>:1: error\r\n\tx = 1\u001b[0m"), "<source>:1: error\n  x = 1\\u001b[0m")
+  })
+
+  it("are counted from the seventeenth on in a list", () => {
+    strictEqual(list(["a\n", "b"]), "a\\n, b")
+    strictEqual(list(Array.from({ length: 20 }, (_, i) => i)).endsWith("15, and 4 more"), true)
+  })
+
+  it("show what is wrong with a text of another type", () => {
+    strictEqual(line(Symbol("x\n")), "Symbol(x\\n)")
+    strictEqual(line({}), "an object")
+  })
+})
+
+describe("values", () => {
+  const revoked = Proxy.revocable([], {})
+  revoked.revoke()
+  const throwing = {
+    [Symbol.toPrimitive]: () => {
+      throw new Error("unreadable")
+    }
+  }
+
+  const cases: ReadonlyArray<readonly [unknown, string]> = [
+    [revoked.proxy, "an object"],
+    [throwing, "an object"],
+    [[], "an array"],
+    [10n ** 100_000n, "a very large bigint"],
+    [-7n, "-7n"],
+    [-0, "-0"],
+    ["\u2028", "\"\\u2028\""],
+    [Symbol("a".repeat(1000)), `Symbol(${"a".repeat(23)}... (968 characters left out) ...${"a".repeat(9)})`]
+  ]
+
+  it("are told in a few words", () => {
+    for (const [value, expected] of cases) strictEqual(shown(value), expected)
+  })
+
+  it("that were thrown are told, error or not", () => {
+    strictEqual(thrownText(new RangeError("a\nb")), "RangeError: a\\nb")
+    strictEqual(thrownText(7), "7")
+    strictEqual(thrownText(revoked.proxy), "something that cannot be read")
+  })
+})
+
+const reasons = (text: string): ReadonlyArray<GpuError.Reason> => [
+  new GpuError.InvalidRequest({ operation: text, problem: text, hint: text }),
+  new GpuError.LimitExceeded({ operation: text, requested: 1, limitName: "maxBytes", limit: 0 }),
+  new GpuError.DeviceUnavailable({ tried: [{ backend: text, device: text, why: text }], hint: text }),
+  new GpuError.DeviceLost({ backend: text, detail: text }),
+  new GpuError.BufferReleased({ operation: text, label: text, size: 1, why: "released" }),
+  new GpuError.ForeignBuffer({ operation: text, label: text, owner: text, expected: text }),
+  new GpuError.Unsupported({ operation: text, backend: text, feature: text, hint: text }),
+  new GpuError.DriverError({
+    backend: text,
+    call: text,
+    codeName: undefined,
+    code: 1,
+    log: text,
+    commands: Array.from({ length: 100 }, () => text),
+    hint: text
+  }),
+  GpuError.outOfMemory(1).reason,
+  new GpuError.OutOfMemory({
+    ...(GpuError.outOfMemory(1).reason as GpuError.OutOfMemory),
+    pooled: true,
+    holders: [{ label: text, size: 1, capacity: 1, age: 1, callSite: text }]
+  })
+]
+
+describe("messages", () => {
+  it("of every reason hold no control character but line breaks, and are short", () => {
+    fc.assert(fc.property(text, (text) => {
+      for (const reason of reasons(text)) {
+        const { message } = GpuError.make(reason)
+        assert.notMatch(message, unfitButBreaks, reason._tag)
+        assert.isBelow(message.length, 150_000, reason._tag)
+      }
+    }))
+  })
+
+  it("break no line for a label or an operation", () => {
+    const forged = "x\nINFO all is well"
+    for (const reason of reasons(forged)) {
+      if (reason._tag === "BufferReleased" || reason._tag === "ForeignBuffer" || reason._tag === "OutOfMemory") {
+        assert.notInclude(reason.message, "\n", reason._tag)
+      }
+    }
+    assert.match(reasons(forged)[4]!.message, /x\\nINFO all is well/)
+  })
+})
