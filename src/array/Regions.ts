@@ -73,13 +73,11 @@ const admitted = <A, E, R>(
 ): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
   options?.reserve === undefined ? BufferPool.inTurn(region) : BufferPool.reserve(region, options.reserve)
 
-const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
-  const arrays: Array<DeviceArray> = []
-  LeaseHolder.walk(value, (holder) => {
-    if (holder instanceof DeviceArray) arrays.push(holder)
-  })
-  return arrays
-}
+const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, GpuError> =>
+  Effect.map(
+    LeaseHolder.holders("DeviceArray.scoped", value),
+    (holders) => holders.filter((holder) => holder instanceof DeviceArray)
+  )
 
 /**
  * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
@@ -116,7 +114,7 @@ const arraysIn = (value: unknown): ReadonlyArray<DeviceArray> => {
 export const scoped: Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    admitted(BufferPool.extract(Effect.tap(effect, (result) => evaluateAll(arraysIn(result)))), options)
+    admitted(BufferPool.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))), options)
 )
 
 /**

@@ -1017,8 +1017,9 @@ export const extract = <A, E, R>(
   )
 
 const moveLeases = (result: unknown, inner: Scope.Scope, outer: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.forEach(
-    LeaseHolder.leases(result),
-    (lease) => lease.list?.scope === inner ? transfer(lease, outer) : Exit.void,
-    { discard: true }
-  )
+  Effect.flatMap(LeaseHolder.holders("BufferPool.extract", result), (holders) =>
+    Effect.forEach(
+      LeaseHolder.leasesOf(holders),
+      (lease) => lease.list?.scope === inner ? transfer(lease, outer) : Exit.void,
+      { discard: true }
+    ))

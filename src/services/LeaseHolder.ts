@@ -3,6 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../domain/GpuError.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
@@ -77,31 +80,76 @@ const isRecord = (value: object): boolean => {
  * @since 0.1.0
  */
 export const leases = (value: unknown): ReadonlySet<PooledBuffer> => {
-  const found = new Set<PooledBuffer>()
-  walk(value, (holder) => {
-    for (const lease of holder[LeaseHolder]()) found.add(lease)
-  })
-  return found
+  const walk = new Walk(value)
+  while (!walk.advance(Infinity)) continue
+  return leasesOf(walk.holders)
 }
 
 /**
- * Visits the holders in a value, each once: itself, or those in tuples, arrays and records.
+ * The leases that holders have, each once.
  *
  * @internal
  */
-export const walk = (value: unknown, visit: (holder: LeaseHolder) => void): void => {
-  const seen = new Set<object>()
-  const pending: Array<unknown> = [value]
-  while (pending.length > 0) {
-    const next = pending.pop()
-    if (typeof next !== "object" || next === null || seen.has(next)) continue
-    seen.add(next)
-    if (isHolder(next)) {
-      visit(next)
-    } else if (Array.isArray(next)) {
-      for (const element of next) pending.push(element)
-    } else if (isRecord(next)) {
-      for (const element of Object.values(next)) pending.push(element)
+export const leasesOf = (holders: Iterable<LeaseHolder>): ReadonlySet<PooledBuffer> => {
+  const found = new Set<PooledBuffer>()
+  for (const holder of holders) for (const lease of holder[LeaseHolder]()) found.add(lease)
+  return found
+}
+
+/** Elements that are looked at between two turns of the event loop: about a millisecond's work. */
+const perTurn = 65_536
+
+/**
+ * The holders in a value, each once: itself, or those in tuples, arrays and records. Other fibers run in between when
+ * the value is a large one. Fails with InvalidRequest for a value that throws when it is looked at.
+ *
+ * @internal
+ */
+export const holders = (operation: string, value: unknown): Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> =>
+  Effect.suspend(() => {
+    const walk = new Walk(value)
+    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = checkedStep(
+      operation,
+      () => walk.advance(perTurn) ? Effect.succeed(walk.holders) : Effect.andThen(Effect.yieldNow, turn)
+    )
+    return turn
+  })
+
+/** Where a walk through tuples, arrays and records stands. What holds nothing, as a number, is passed over. */
+class Walk {
+  readonly holders: Array<LeaseHolder> = []
+  readonly #seen = new Set<object>()
+  readonly #pending: Array<object> = []
+  /** The list that is gone through now, and how far. */
+  #list: ReadonlyArray<unknown>
+  #at = 0
+
+  constructor(value: unknown) {
+    this.#list = [value]
+  }
+
+  /** Looks at so many elements; whether that was all of them. */
+  advance(elements: number): boolean {
+    for (let left = elements; left > 0; left--) {
+      if (this.#at < this.#list.length) this.#add(this.#list[this.#at++])
+      else {
+        const next = this.#pending.pop()
+        if (next === undefined) return true
+        this.#enter(next)
+      }
     }
+    return false
+  }
+
+  #add(value: unknown): void {
+    if (typeof value !== "object" || value === null || this.#seen.has(value)) return
+    this.#seen.add(value)
+    if (isHolder(value)) this.holders.push(value)
+    else if (Array.isArray(value) || isRecord(value)) this.#pending.push(value)
+  }
+
+  #enter(value: object): void {
+    this.#list = Array.isArray(value) ? value : Object.values(value)
+    this.#at = 0
   }
 }

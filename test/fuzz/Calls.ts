@@ -72,18 +72,21 @@ export const perform = async (
   } catch (thrown) {
     return ofThrown(thrown, pure)
   }
-  if (Layer.isLayer(answer)) {
-    return ofExit(await settle(Effect.scoped(Layer.build(answer as Layer.Layer<unknown, unknown>)), context))
-  }
-  if (!Effect.isEffect(answer)) {
+  if (isLayer(answer)) return ofExit(await settle(Effect.scoped(Layer.build(answer)), context))
+  if (!isEffect(answer)) {
     harvest(world, type, answer)
     return ofAnswer(answer)
   }
-  const inScope = Scope.provide(answer as Effect.Effect<unknown, unknown, Scope.Scope>, scope)
+  const inScope = Scope.provide(answer, scope)
   const exit = await settle(inScope, context)
   if (Exit.isSuccess(exit)) harvest(world, successOf(type), exit.value)
   return ofExit(exit)
 }
+
+/** Services of other backends are missing; the verdict knows. */
+const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown, Scope.Scope> => Effect.isEffect(value)
+
+const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => Layer.isLayer(value)
 
 const turn = (index: number): Promise<void> =>
   new Promise((done) => index < patience / 2 ? setImmediate(done) : setTimeout(done, 2))
@@ -123,4 +126,3 @@ const harvest = (world: World, type: Written | undefined, value: unknown): void 
   const resolved = resolve(type)
   if (resolved.tag === "declared") world.put(resolved.key, value)
 }
-

@@ -95,7 +95,9 @@ const runProcess = (task: Task & { readonly backend: Backend }): Promise<Ran> =>
     child.on("error", reject)
     child.on("close", (code, signal) => {
       clearTimeout(silence)
-      const end = `${signal === null ? `exit code ${code}` : `signal ${signal}`}: ${errors.trim().split("\n").slice(-4).join(" / ")}`
+      const end = `${signal === null ? `exit code ${code}` : `signal ${signal}`}: ${
+        errors.trim().split("\n").slice(-4).join(" / ")
+      }`
       resolve({ found, last, calls, done, end, stuck })
     })
   })
@@ -111,7 +113,13 @@ export const run = async (plan: Plan): Promise<Outcome> => {
     calls += ran.calls
     const all = [...ran.found, ...endOf(ran)]
     for (const told of all) {
-      const finding = { address: told.address, id: told.id, args: told.args ?? "", breach: told.breach, calls: undefined }
+      const finding = {
+        address: told.address,
+        id: told.id,
+        args: told.args ?? "",
+        breach: told.breach,
+        calls: undefined
+      }
       const key = signatureOf(finding)
       if (seen.has(key)) continue
       seen.add(key)
@@ -128,7 +136,10 @@ export const run = async (plan: Plan): Promise<Outcome> => {
 const endOf = ({ done, end, last, stuck }: Ran): ReadonlyArray<Told & { readonly breach: Breach }> =>
   done || last === undefined
     ? []
-    : [{ ...last, breach: { kind: stuck ? "hang" : "process", detail: stuck ? "the process is stuck" : end, place: "" } }]
+    : [{
+      ...last,
+      breach: { kind: stuck ? "hang" : "process", detail: stuck ? "the process is stuck" : end, place: "" }
+    }]
 
 const signatureOf = ({ breach, id }: Finding): string =>
   `${breach.kind} ${breach.place === "" ? `${id} ${breach.detail.slice(0, 40)}` : breach.place}`

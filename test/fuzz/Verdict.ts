@@ -43,10 +43,12 @@ const unfitMessage = (message: unknown): string | undefined => {
   if (typeof message !== "string") return `a message of type ${typeof message}`
   if (message.length > longestMessage) return `a message of ${message.length} characters`
   // line breaks belong to compile logs
-  const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/.exec(message)
+  const control = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u.exec(message)
   return control === null
     ? undefined
-    : `a message with U+${control[0].codePointAt(0)!.toString(16).padStart(4, "0")}: ${JSON.stringify(message.slice(0, 200))}`
+    : `a message with U+${control[0].codePointAt(0)!.toString(16).padStart(4, "0")}: ${
+      JSON.stringify(message.slice(0, 200))
+    }`
 }
 
 /** What a message of a typed error does wrong. */
@@ -66,8 +68,10 @@ const operationIn = (message: string): string => /^[\w.]+/.exec(message)?.[0] ??
 export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   for (const reason of exit.cause.reasons) {
-    if (Cause.isDieReason(reason) && !isOwn(reason.defect) && !isMissingService(reason.defect) &&
-      !isNoEffect(reason.defect)) {
+    if (
+      Cause.isDieReason(reason) && !isOwn(reason.defect) && !isMissingService(reason.defect) &&
+      !isNoEffect(reason.defect)
+    ) {
       return { kind: "defect", detail: shortly(reason.defect), place: place(reason.defect) }
     }
     if (!Cause.isFailReason(reason)) continue
@@ -95,7 +99,8 @@ const isMissingService = (defect: unknown): boolean =>
 /** Effect's own answer to what is given or answered for an effect and is none, also where it cannot be written down. */
 const isNoEffect = (defect: unknown): boolean =>
   (typeof defect === "string" && defect.startsWith("Fiber.runLoop: Not a valid effect")) ||
-  (defect instanceof Error && /^[^\n]*\n(\s+at [^\n]*(<anonymous>|OddValues\.ts)[^\n]*\n)*\s+at FiberImpl\.runLoop/.test(String(defect.stack)))
+  (defect instanceof Error &&
+    /^[^\n]*\n(\s+at [^\n]*(<anonymous>|OddValues\.ts)[^\n]*\n)*\s+at FiberImpl\.runLoop/.test(String(defect.stack)))
 
 const isConfigError = (error: unknown): boolean =>
   typeof error === "object" && error !== null && Reflect.get(error, "_tag") === "ConfigError"

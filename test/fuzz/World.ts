@@ -21,8 +21,8 @@ import * as TrackingAllocator from "../../src/services/allocators/TrackingAlloca
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as Images from "../../src/services/images/Images.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as Images from "../../src/services/images/Images.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
@@ -98,8 +98,14 @@ export const populate = (scope: Scope.Scope) =>
     world.put("src/services/KernelCache.ts#KernelCache", yield* KernelCache.KernelCache)
     world.put("src/services/Allocator.ts#Allocator", yield* Allocator.Allocator)
     world.put("src/services/allocators/FaultyAllocator.ts#Faults", FaultyAllocator.makeFaults())
-    world.put("src/services/allocators/StatisticsAllocator.ts#AllocatorStatistics", yield* StatisticsAllocator.AllocatorStatistics)
-    world.put("src/services/allocators/TrackingAllocator.ts#AllocationTracker", yield* TrackingAllocator.AllocationTracker)
+    world.put(
+      "src/services/allocators/StatisticsAllocator.ts#AllocatorStatistics",
+      yield* StatisticsAllocator.AllocatorStatistics
+    )
+    world.put(
+      "src/services/allocators/TrackingAllocator.ts#AllocationTracker",
+      yield* TrackingAllocator.AllocationTracker
+    )
     world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
     const device = yield* DeviceContext
     world.put("src/domain/DeviceInfo.ts#DeviceInfo", device.info)

@@ -58,6 +58,57 @@ describe("leases", () => {
   })
 })
 
+/** How often the event loop turns while an effect runs. */
+const turnsOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    let turns = 0
+    const count = () => {
+      turns++
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    yield* effect
+    clearImmediate(next)
+    return turns
+  })
+
+const hostile = (lease: PooledBuffer.PooledBuffer) =>
+  new Proxy({ lease }, {
+    ownKeys: () => {
+      throw new Error("no keys")
+    }
+  })
+
+describe("large results", () => {
+  it.effect.each([
+    ["an array of numbers", Array.from({ length: 1_000_000 }, (_, i) => i / 2)],
+    ["rows", Array.from({ length: 1000 }, () => Array.from({ length: 1000 }, () => 1))],
+    ["a sparse array", Object.assign([], { length: 1_000_000 })]
+  ])("are looked through with other work in between: %s", ([_, value]) =>
+    Effect.gen(function*() {
+      const lease = yield* Effect.scoped(BufferPool.extract(Effect.as(Effect.void, value)).pipe(turnsOf))
+      assert.isAtLeast(lease, 10)
+      const [, found] = yield* BufferPool.extract(
+        Effect.map(BufferPool.allocate(8), (lease) => [value, lease] as const)
+      )
+      assert(PooledBuffer.isLive(found))
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("are not looked into where they are typed arrays", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* turnsOf(BufferPool.extract(Effect.succeed(new Float64Array(5e7)))), 0)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
+  it.effect("that throw when they are read are refused, and their leases end", () =>
+    Effect.gen(function*() {
+      strictEqual(
+        yield* tagOf(BufferPool.extract(Effect.map(BufferPool.allocate(8), hostile))),
+        "InvalidRequest"
+      )
+      yield* hasStats({ activeBlocks: 0 })
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
 describe("extract", () => {
   it.effect("moves what the result holds and gives the rest back at once", () =>
     Effect.gen(function*() {
