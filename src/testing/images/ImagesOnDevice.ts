@@ -20,6 +20,7 @@ import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
+import * as SubRegion from "../../services/memory/SubRegion.ts"
 import * as PooledBuffer from "../../services/PooledBuffer.ts"
 import { type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
@@ -222,6 +223,27 @@ const throughBuffer = Effect.fnUntraced(function*(random: Random, { image, model
   yield* CommandQueue.write(lease, written)
   yield* Images.fromBuffer(lease, image, { ...regionOptions(target), offset })
   ImageModel.write(model, target, elements)
+})
+
+/** A region of a buffer is a buffer: PoCL ended the process where its own sub-buffer met an image. */
+const regionsOfBuffers = Effect.gen(function*() {
+  const { info } = yield* DeviceContext
+  const from = info.limits.regionAlignment
+  const image = yield* Images.make(ImageShape.image2d(8, 4), ImageFormat.rgba8)
+  const elements = Uint8Array.from({ length: 128 }, (_, at) => at + 1)
+  yield* Images.write(image, elements)
+  const parent = yield* BufferPool.allocate(from + 256)
+  yield* CommandQueue.fill(parent, 0)
+  const region = yield* SubRegion.make(parent, { offset: from, size: 256 })
+  yield* Images.toBuffer(image, region, { offset: 64 })
+  const expected = new Uint8Array(from + 256)
+  expected.set(elements, from + 64)
+  Expect.numbers("an image in a region", yield* CommandQueue.read(parent, Uint8Array), expected)
+  yield* Images.fill(image, 0)
+  yield* Images.fromBuffer(region, image, { offset: 64 })
+  const back = new Uint8Array(128)
+  yield* Images.readInto(image, back)
+  Expect.numbers("the region in an image", back, elements)
 })
 
 const pitches = Effect.gen(function*() {
@@ -690,6 +712,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a copy goes from any kind of image to any other", copiesBetweenKinds),
   test("a copy goes from one part of an image to another", copiesWithin),
   test("parts of images go to leases and back, at any offset", buffers),
+  test("parts of images go to regions of leases and back", regionsOfBuffers),
   test("rows of host data may have gaps", pitches),
   test("an array becomes an image of its class, channels and normalisation", fromArrays),
   test("any mix of commands leaves what plain arrays would have", sequences, { heavy: true }),

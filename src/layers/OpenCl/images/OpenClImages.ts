@@ -16,6 +16,7 @@ import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
 import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
@@ -240,7 +241,7 @@ export class OpenClImages implements ImageDriver {
         images: [source],
         buffers: [target]
       },
-      (queue, event) => this.#enqueueToBuffer(queue, source, region, memoryOf(target), offset, event)
+      (queue, event) => this.#enqueueToBuffer(queue, source, region, wholeOf(target), target.origin + offset, event)
     )
   }
 
@@ -254,7 +255,7 @@ export class OpenClImages implements ImageDriver {
         images: [target],
         buffers: [source]
       },
-      (queue, event) => this.#enqueueFromBuffer(queue, memoryOf(source), offset, target, region, event)
+      (queue, event) => this.#enqueueFromBuffer(queue, wholeOf(source), source.origin + offset, target, region, event)
     )
   }
 
@@ -542,3 +543,6 @@ const copyLabel = (
   { label: target }: { readonly label: string | undefined }
 ) =>
 () => CommandLabel.copy(bytes, source, target)
+
+/** PoCL ends the process when a sub-buffer is copied to or from an image: the buffer that it is a part of is, instead. */
+const wholeOf = ({ root }: DeviceBuffer): bigint => memoryOf(root)
