@@ -5,6 +5,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { shown } from "./ShownValue.ts"
 
 const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
@@ -23,7 +24,7 @@ export const offsetProblem = (
   if (!isByteCount(offset)) {
     return invalidRequest(
       operation,
-      `${name} ${offset} is no whole number of bytes, zero or more`,
+      `${name} ${shown(offset)} is no whole number of bytes, zero or more`,
       "Pass an integer below 2^53."
     )
   }
@@ -57,7 +58,7 @@ export const lengthProblem = (
   if (!isByteCount(bytes)) {
     return invalidRequest(
       operation,
-      `${name} ${bytes} is no whole number of bytes, zero or more`,
+      `${name} ${shown(bytes)} is no whole number of bytes, zero or more`,
       "Pass an integer below 2^53."
     )
   }

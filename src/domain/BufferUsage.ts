@@ -1,3 +1,4 @@
+import { shown } from "./ShownValue.ts"
 /**
  * What a buffer may be used for, as bit flags that every backend understands.
  *
@@ -224,7 +225,8 @@ const all = names.reduce((flags, [, flag]) => flags | flag, 0)
  * @category predicates
  * @since 0.1.0
  */
-export const has = (usage: BufferUsage, flags: BufferUsage): boolean => (usage & flags) === flags
+export const has = (usage: BufferUsage, flags: BufferUsage): boolean =>
+  typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
 const restrictions = kernelReadOnly | kernelWriteOnly
 
@@ -234,7 +236,8 @@ const restrictions = kernelReadOnly | kernelWriteOnly
  * @internal
  */
 export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
-  (usage & ~(whole | restrictions)) === 0 && has(usage, whole & restrictions)
+  typeof usage === "number" && typeof whole === "number" && (usage & ~(whole | restrictions)) === 0 &&
+  has(usage, whole & restrictions)
 
 /**
  * The flags by name, for messages.
@@ -252,7 +255,7 @@ export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
  */
 export const format = (usage: BufferUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
-  return set.length === 0 ? `none (${usage})` : set.join(" | ")
+  return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
 }
 
 /**

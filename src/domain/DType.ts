@@ -1,3 +1,5 @@
+import { demand } from "./Demand.ts"
+import { shown } from "./ShownValue.ts"
 /**
  * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
  *
@@ -85,7 +87,12 @@ export const isDType = (u: unknown): u is DType => typeof u === "string" && Obje
  * @category sizes
  * @since 0.1.0
  */
-export const byteSize = (dtype: DType): number => sizes[dtype]
+export const byteSize = (dtype: DType): number => isDType(dtype) ? sizes[dtype] : noType("DType.byteSize", dtype)
+
+/** Programs without types can pass anything. */
+const noType = (operation: string, dtype: unknown): never => {
+  throw new TypeError(`${operation}: ${shown(dtype)} was given for an element type. Pass one as "f32".`)
+}
 
 interface HalfClass {
   new(buffer: ArrayBuffer, byteOffset: number, length: number): Float16Elements
@@ -155,4 +162,22 @@ export const view = <D extends DType>(
   buffer: ArrayBuffer,
   byteOffset: number,
   length: number
-): TypedArrayOf[D] => views[dtype](buffer, byteOffset, length)
+): TypedArrayOf[D] => {
+  const operation = "DType.view"
+  if (!isDType(dtype)) return noType(operation, dtype)
+  if (!(buffer instanceof ArrayBuffer)) {
+    throw new TypeError(`${operation}: ${shown(buffer)} was given for the buffer. Pass an ArrayBuffer.`)
+  }
+  demand(operation, "byteOffset", byteOffset, "number")
+  demand(operation, "length", length, "number")
+  const itemSize = sizes[dtype]
+  if (
+    byteOffset % itemSize === 0 && byteOffset + length * itemSize <= buffer.byteLength && byteOffset >= 0 && length >= 0
+  ) {
+    return views[dtype](buffer, byteOffset, length)
+  }
+  throw new RangeError(
+    `${operation}: ${length} elements of ${itemSize} bytes from byteOffset ${byteOffset} do not lie in the buffer's ` +
+      `${buffer.byteLength} bytes. Start at a multiple of the element's bytes, and end within the buffer.`
+  )
+}

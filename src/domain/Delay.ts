@@ -5,6 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
+import { shown } from "./ShownValue.ts"
 
 /**
  * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN
@@ -13,8 +14,17 @@ import * as Option from "effect/Option"
  * @internal
  */
 export const parse = (input: Duration.Input): Duration.Duration | undefined => {
-  const duration = Number.isNaN(input) ? undefined : Option.getOrUndefined(Duration.fromInput(input))
+  const duration = Number.isNaN(input) ? undefined : durationOf(input)
   return duration === undefined || Duration.isNegative(duration) ? undefined : duration
+}
+
+/** Duration reads members of objects, which may throw. */
+const durationOf = (input: Duration.Input): Duration.Duration | undefined => {
+  try {
+    return Option.getOrUndefined(Duration.fromInput(input))
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -25,7 +35,7 @@ export const parse = (input: Duration.Input): Duration.Duration | undefined => {
 export const planned = (input: Duration.Input | undefined): Duration.Duration | undefined => {
   const duration = parse(input ?? 0)
   if (duration === undefined) {
-    throw new RangeError(`Faults: ${String(input)} is no delay. Pass a duration of at least 0.`)
+    throw new RangeError(`Faults: ${shown(input)} is no delay. Pass a duration of at least 0.`)
   }
   return input === undefined ? undefined : duration
 }

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { demandMembers } from "./Demand.ts"
 import type { DType } from "./DType.ts"
 import { line } from "./ShownValue.ts"
 
@@ -79,4 +80,7 @@ export interface DeviceInfo {
  * @category formatting
  * @since 0.1.0
  */
-export const format = (info: DeviceInfo): string => `${line(info.backend)} ${line(info.name)}`
+export const format = (info: DeviceInfo): string => {
+  demandMembers("DeviceInfo.format", "the device", info, {})
+  return `${line(info.backend)} ${line(info.name)}`
+}

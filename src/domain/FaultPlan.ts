@@ -1,3 +1,4 @@
+import { shown } from "./ShownValue.ts"
 /**
  * Which of the calls to come fail, by plan of a test.
  *
@@ -57,5 +58,5 @@ export class FaultPlan<Fault> {
 
 const positive = (name: string, value: number): number => {
   if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new RangeError(`Faults: ${name} ${value} is no positive integer. The next call is 1.`)
+  throw new RangeError(`Faults: ${name} ${shown(value)} is no positive integer. The next call is 1.`)
 }

@@ -576,7 +576,14 @@ export class GpuError extends Data.TaggedError("GpuError")<{ readonly reason: Re
  * @category guards
  * @since 0.1.0
  */
-export const isGpuError = (u: unknown): u is GpuError => Predicate.hasProperty(u, TypeId)
+export const isGpuError = (u: unknown): u is GpuError => {
+  try {
+    return Predicate.hasProperty(u, TypeId)
+  } catch {
+    // a value that throws when it is looked at, as a revoked proxy
+    return false
+  }
+}
 
 /**
  * Makes a {@link GpuError} from its reason.

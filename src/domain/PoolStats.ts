@@ -1,3 +1,4 @@
+import { demandMembers } from "./Demand.ts"
 /**
  * What a pool has in hand and what it has done so far.
  *
@@ -74,6 +75,7 @@ export interface PoolStats {
  * @since 0.1.0
  */
 export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
+  demandMembers("PoolStats.hitRate", "the counters", stats, { hits: "number", misses: "number" })
   const leases = stats.hits + stats.misses
   return leases === 0 ? 0 : stats.hits / leases
 }
@@ -93,5 +95,8 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
  * @category combinators
  * @since 0.1.0
  */
-export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" | "activeBytes">): number =>
-  stats.managedBytes - stats.heldBytes - stats.activeBytes
+export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" | "activeBytes">): number => {
+  const kinds = { managedBytes: "number", heldBytes: "number", activeBytes: "number" } as const
+  demandMembers("PoolStats.wasteBytes", "the counters", stats, kinds)
+  return stats.managedBytes - stats.heldBytes - stats.activeBytes
+}

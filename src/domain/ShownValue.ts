@@ -54,8 +54,12 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
 }
 
-/** A revoked proxy throws even then. */
-const isArray = (value: unknown): boolean => {
+/**
+ * Whether a value is an array; a revoked proxy, of which even that cannot be asked, is none.
+ *
+ * @internal
+ */
+export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
   try {
     return Array.isArray(value)
   } catch {
@@ -87,6 +91,19 @@ export const shown = (value: unknown): string => {
       return line(String(value), longest)
     default:
       return String(value)
+  }
+}
+
+/**
+ * The message of an error that was caught, or what else was thrown, without trusting it to be readable.
+ *
+ * @internal
+ */
+export const messageOf = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : shown(thrown)
+  } catch {
+    return "something that cannot be read"
   }
 }
 

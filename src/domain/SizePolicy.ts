@@ -6,7 +6,9 @@
  *
  * @since 0.1.0
  */
+import { demand, demandMembers } from "./Demand.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "./PowersOfTwo.ts"
+import { shown, thrownText } from "./ShownValue.ts"
 
 /**
  * The function from request to block size, and how far a request may borrow.
@@ -88,26 +90,42 @@ const firstAtLeast = (sorted: ReadonlyArray<number>, request: number): number =>
   return low
 }
 
-const sortedSizes = (sizes: Iterable<number>): ReadonlyArray<number> => {
-  const sorted = [...new Set(sizes)].sort((a, b) => a - b)
-  if (sorted.length === 0) throw new RangeError("a table of sizes needs at least one size, got none")
-  for (const size of sorted) {
-    if (!isByteCount(size)) throw new RangeError(`a table's sizes must be integers from 1 to 2^53-1 bytes, got ${size}`)
+/** A list of the program's own may answer with anything. */
+const distinctOf = (sizes: Iterable<number>): Array<number> => {
+  try {
+    return [...new Set(sizes)]
+  } catch (thrown) {
+    throw new TypeError(`a table of sizes could not be read: ${thrownText(thrown)}`, { cause: thrown })
   }
-  return sorted
+}
+
+const sortedSizes = (sizes: Iterable<number>): ReadonlyArray<number> => {
+  if (typeof sizes !== "object" || sizes === null || typeof sizes[Symbol.iterator] !== "function") {
+    throw new TypeError(`a table of sizes needs a list of sizes, got ${shown(sizes)}`)
+  }
+  const distinct = distinctOf(sizes)
+  if (distinct.length === 0) throw new RangeError("a table of sizes needs at least one size, got none")
+  for (const size of distinct) {
+    if (!isByteCount(size)) {
+      throw new RangeError(`a table's sizes must be integers from 1 to 2^53-1 bytes, got ${shown(size)}`)
+    }
+  }
+  return distinct.sort((a, b) => a - b)
 }
 
 const isByteCount = (n: number): boolean => Number.isSafeInteger(n) && n >= 1
 
 const checkBits = (bits: number): void => {
   if (!Number.isInteger(bits) || bits < 0 || bits > 52) {
-    throw new RangeError(`bits must be an integer from 0 to 52, got ${bits}`)
+    throw new RangeError(`bits must be an integer from 0 to 52, got ${shown(bits)}`)
   }
 }
 
 const checkedBorrow = (options: BorrowOptions | undefined): number => {
   const borrow = options?.borrow ?? 0
-  if (!Number.isFinite(borrow) || borrow < 0) throw new RangeError(`borrow must be a finite number >= 0, got ${borrow}`)
+  if (!Number.isFinite(borrow) || borrow < 0) {
+    throw new RangeError(`borrow must be a finite number >= 0, got ${shown(borrow)}`)
+  }
   return borrow
 }
 
@@ -274,14 +292,15 @@ export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
  * @since 0.1.0
  */
 export const forDevice = (policy: SizePolicy, device: DeviceSizes): (request: number) => number => {
-  const { granularity } = device
+  if (typeof policy?.blockSize !== "function") throw new TypeError("SizePolicy.forDevice: the policy has no blockSize")
+  const { granularity, maxBlockBytes } = device ?? {}
   if (!isByteCount(granularity)) {
-    throw new RangeError(`granularity must be an integer from 1 to 2^53-1 bytes, got ${granularity}`)
+    throw new RangeError(`granularity must be an integer from 1 to 2^53-1 bytes, got ${shown(granularity)}`)
   }
-  if (!(device.maxBlockBytes >= 0)) {
-    throw new RangeError(`maxBlockBytes must be a number of bytes >= 0, got ${device.maxBlockBytes}`)
+  if (typeof maxBlockBytes !== "number" || !(maxBlockBytes >= 0)) {
+    throw new RangeError(`maxBlockBytes must be a number of bytes >= 0, got ${shown(maxBlockBytes)}`)
   }
-  const largest = Math.min(device.maxBlockBytes, maxBytes)
+  const largest = Math.min(maxBlockBytes, maxBytes)
   return (request) => {
     const size = roundUp(policy.blockSize(request), granularity)
     return size >= request && size <= largest ? size : roundUp(request, granularity)
@@ -305,6 +324,8 @@ export const forDevice = (policy: SizePolicy, device: DeviceSizes): (request: nu
  * @since 0.1.0
  */
 export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
+  demandMembers("SizePolicy.borrowLimit", "the policy", policy, { borrow: "number" })
+  demand("SizePolicy.borrowLimit", "blockSize", blockSize, "number")
   const limit = blockSize + policy.borrow * blockSize
   return limit < maxBytes ? Math.floor(limit) : maxBytes
 }

@@ -7,8 +7,8 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { unreadable } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
-import { unreadable } from "../domain/UnreadableValue.ts"
 
 /**
  * Suspends `step`, which checks arguments and acts on them in one synchronous step. What it throws, because a value

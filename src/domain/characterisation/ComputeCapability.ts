@@ -8,6 +8,7 @@
  * @see `cuda_occupancy.h` of the CUDA toolkit, for how registers and shared memory are handed out
  * @since 0.1.0
  */
+import { demandMembers } from "../Demand.ts"
 import { type GpuError, make as makeError, Unsupported } from "../GpuError.ts"
 
 /**
@@ -116,7 +117,13 @@ export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((tex
  * @category formatting
  * @since 0.1.0
  */
-export const format = ({ major, minor }: ComputeCapability): string => `${major}.${minor}`
+export const format = (capability: ComputeCapability): string => {
+  check("ComputeCapability.format", "the capability", capability)
+  return `${capability.major}.${capability.minor}`
+}
+
+const check = (operation: string, name: string, capability: ComputeCapability): void =>
+  demandMembers(operation, name, capability, { major: "number", minor: "number" })
 
 /**
  * Whether a capability is at least another one.
@@ -132,8 +139,11 @@ export const format = ({ major, minor }: ComputeCapability): string => `${major}
  * @category predicates
  * @since 0.1.0
  */
-export const isAtLeast = (one: ComputeCapability, other: ComputeCapability): boolean =>
-  one.major > other.major || (one.major === other.major && one.minor >= other.minor)
+export const isAtLeast = (one: ComputeCapability, other: ComputeCapability): boolean => {
+  check("ComputeCapability.isAtLeast", "one", one)
+  check("ComputeCapability.isAtLeast", "other", other)
+  return one.major > other.major || (one.major === other.major && one.minor >= other.minor)
+}
 
 const subPartitions = ({ major, minor }: ComputeCapability): number => major === 6 && minor === 0 ? 2 : 4
 

@@ -5,7 +5,9 @@
  * @see pycuda.tools.DeviceData
  * @since 0.1.0
  */
+import { demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { shown } from "../ShownValue.ts"
 import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
 
 /**
@@ -64,6 +66,7 @@ const from = (major: number, minor: number) => ({ major, minor })
  * @since 0.1.0
  */
 export const make = (attributes: DeviceAttributes): DeviceData => {
+  demandMembers("DeviceData.make", "the attributes", attributes, { computeCapability: "object" })
   const { computeCapability } = attributes
   const isFermi = isAtLeast(computeCapability, from(2, 0))
   return {
@@ -101,13 +104,17 @@ export const make = (attributes: DeviceAttributes): DeviceData => {
 export const alignBytes = (wordSize: number): number | GpuError => {
   if (wordSize === 4) return 64
   if (wordSize === 8 || wordSize === 16) return 128
-  return invalidRequest("DeviceData.alignBytes", `a word of ${wordSize} bytes does not coalesce`, "Use 4, 8 or 16.")
+  return invalidRequest(
+    "DeviceData.alignBytes",
+    `a word of ${shown(wordSize)} bytes does not coalesce`,
+    "Use 4, 8 or 16."
+  )
 }
 
 const whole = (operation: string, count: number, of: string): GpuError | undefined =>
   Number.isSafeInteger(count) && count >= 0
     ? undefined
-    : invalidRequest(operation, `${count} is no number of ${of}`, "Pass a whole number, zero or more.")
+    : invalidRequest(operation, `${shown(count)} is no number of ${of}`, "Pass a whole number, zero or more.")
 
 const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
@@ -199,7 +206,7 @@ export const validTextureChannelCount = (channels: number): 1 | 2 | 4 | GpuError
     default:
       return invalidRequest(
         "DeviceData.validTextureChannelCount",
-        `a texture has no ${channels} channels`,
+        `a texture has no ${shown(channels)} channels`,
         "Use 1 to 4."
       )
   }

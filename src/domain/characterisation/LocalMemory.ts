@@ -4,7 +4,9 @@
  * @see pyopencl.characterize.why_not_local_access_conflict_free
  * @since 0.1.0
  */
+import { demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { list, shown } from "../ShownValue.ts"
 
 /**
  * How a device's local memory is divided. A bank serves one word at a time.
@@ -34,7 +36,9 @@ export interface LocalMemoryConflict {
 }
 
 const areSizes = (sizes: ReadonlyArray<number>): boolean =>
-  sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size > 0)
+  Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size > 0)
+
+const written = (shape: ReadonlyArray<number>): string => Array.isArray(shape) ? `[${list(shape)}]` : shown(shape)
 
 const problemOf = (
   banks: LocalMemoryBanks,
@@ -43,13 +47,14 @@ const problemOf = (
   storedShape: ReadonlyArray<number>
 ): GpuError | undefined => {
   const operation = "LocalMemory.conflicts"
+  demandMembers(operation, "the banks", banks, {})
   if (!areSizes([banks.banks, banks.granularity, banks.simultaneousWorkItems, itemSize])) {
     return invalidRequest(operation, "a size is no positive integer", "Pass whole numbers of bytes, banks and items.")
   }
   if (!areSizes(shape) || !areSizes(storedShape) || shape.length !== storedShape.length) {
     return invalidRequest(
       operation,
-      `the shapes [${shape.join(", ")}] and [${storedShape.join(", ")}] do not fit`,
+      `the shapes ${written(shape)} and ${written(storedShape)} do not fit`,
       "Pass as many positive dimensions for both."
     )
   }

@@ -4,6 +4,7 @@
  * @see pycuda.tools.OccupancyRecord
  * @since 0.1.0
  */
+import { demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { shown } from "../ShownValue.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
@@ -147,6 +148,8 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  */
 export const make = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.make"
+  demandMembers(operation, "the multiprocessor", multiprocessor, {})
+  demandMembers(operation, "the workload", workload, {})
   const { registers = 0, sharedMemory = 0, threads } = workload
   const problem = deviceProblem(operation, multiprocessor, ofMultiprocessor) ?? numberProblem(operation, workload)
   if (problem !== undefined) return problem
@@ -226,6 +229,8 @@ const sharedMemoryLimit = (
  */
 export const pycuda = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.pycuda"
+  demandMembers(operation, "the device", device, {})
+  demandMembers(operation, "the workload", workload, {})
   const { registers = 0, sharedMemory = 0, threads } = workload
   const problem = deviceProblem(operation, device, ofDeviceData) ?? numberProblem(operation, workload)
   if (problem !== undefined) return problem

@@ -7,6 +7,7 @@
  * @see pyopencl.characterize
  * @since 0.1.0
  */
+import { demandMembers } from "../Demand.ts"
 import type { ComputeCapability } from "./ComputeCapability.ts"
 import { isAtLeast } from "./ComputeCapability.ts"
 import type { LocalMemoryBanks } from "./LocalMemory.ts"
@@ -63,6 +64,15 @@ export interface Characteristics {
   /** Which of these are rules of thumb for the kind of device. */
   readonly guessed: ReadonlyArray<"simdGroupSize" | "localMemoryBanks">
 }
+
+const kinds = {
+  platformName: "string",
+  platformVendor: "string",
+  platformVersion: "string",
+  deviceVendor: "string",
+  extensions: "list",
+  localMemoryBytes: "number"
+} as const
 
 const isNvidia = ({ deviceVendor, platformVendor }: OpenClFacts): boolean =>
   /nvidia/i.test(deviceVendor) || /nvidia/i.test(platformVendor)
@@ -143,6 +153,7 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
  * @since 0.1.0
  */
 export const characterize = (facts: OpenClFacts): Characteristics => {
+  demandMembers("OpenClFacts.characterize", "the facts", facts, kinds)
   const localMemoryBanks = banksOf(facts)
   const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
   return {

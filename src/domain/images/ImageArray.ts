@@ -5,6 +5,8 @@
  */
 import * as DType from "../DType.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { isDetached } from "../HostData.ts"
+import { shown } from "../ShownValue.ts"
 import { channelCount, type ChannelType, type ImageFormat, item, itemCount, type ItemType } from "./ImageFormat.ts"
 
 /**
@@ -51,7 +53,14 @@ const arrays: { readonly [I in ItemType]: (memory: ArrayBuffer) => ImageArray } 
  * @category constructors
  * @since 0.1.0
  */
-export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => arrays[item(format)](memory)
+export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
+  if (!(memory instanceof ArrayBuffer) || isDetached(memory)) {
+    throw new TypeError(
+      `ImageArray.over: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
+    )
+  }
+  return arrays[item(format)](memory)
+}
 
 /**
  * The lengths of an array with the items of a part of an image: slices, rows, columns and channels, the outermost first,

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { ChannelType, ImageFormat } from "./ImageFormat.ts"
+import { type ChannelType, type ImageFormat, item } from "./ImageFormat.ts"
 
 /**
  * Floats, also those of normalised formats, or whole numbers with or without a sign.
@@ -46,4 +46,8 @@ const channels: { readonly [T in ChannelType]: ImageChannel } = {
  * @category getters
  * @since 0.1.0
  */
-export const of = ({ type }: ImageFormat): ImageChannel => channels[type]
+export const of = (format: ImageFormat): ImageChannel => {
+  // throws for what is no format
+  item(format)
+  return channels[format.type]
+}

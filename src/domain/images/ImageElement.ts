@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import { demand } from "../Demand.ts"
+import { shown } from "../ShownValue.ts"
 import * as HalfFloat from "./HalfFloat.ts"
 import type { ChannelType, ImageFormat } from "./ImageFormat.ts"
 import * as Format from "./ImageFormat.ts"
@@ -187,6 +189,7 @@ export const decodeFrom = (format: ImageFormat, view: DataView, at: number): Cha
  */
 export const encode = (format: ImageFormat, values: ChannelValues): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(Format.elementBytes(format))
+  demandValues("ImageElement.encode", values, Format.channelCount(format))
   encodeInto(format, values, new DataView(bytes.buffer), 0)
   return bytes
 }
@@ -205,8 +208,15 @@ export const encode = (format: ImageFormat, values: ChannelValues): Uint8Array<A
  * @category conversions
  * @since 0.1.0
  */
-export const decode = (format: ImageFormat, element: Uint8Array<ArrayBuffer>): ChannelValues =>
-  decodeFrom(format, new DataView(element.buffer, element.byteOffset, element.byteLength), 0)
+export const decode = (format: ImageFormat, element: Uint8Array<ArrayBuffer>): ChannelValues => {
+  const bytes = Format.elementBytes(format)
+  if (element instanceof Uint8Array && element.byteLength >= bytes) {
+    return decodeFrom(format, new DataView(element.buffer, element.byteOffset, element.byteLength), 0)
+  }
+  throw new TypeError(
+    `ImageElement.decode: ${shown(element)} was given for the element. Pass a Uint8Array of ${bytes} bytes.`
+  )
+}
 
 /**
  * The four values that a kernel gets for an element: colours that the format lacks are 0, alpha is 1; intensity is all
@@ -224,12 +234,13 @@ export const decode = (format: ImageFormat, element: Uint8Array<ArrayBuffer>): C
  * @since 0.1.0
  */
 export const toRgba = (format: ImageFormat, values: ChannelValues): Rgba => {
+  const channels = Format.channels(format)
+  demandValues("ImageElement.toRgba", values, channels.length)
   if (format.order === "rgba") return [values[0]!, values[1]!, values[2]!, values[3]!]
   const [first] = values
   if (format.order === "intensity") return [first!, first!, first!, first!]
   if (format.order === "luminance") return [first!, first!, first!, 1]
   if (format.order === "depth") return [first!, 0, 0, 1]
-  const channels = Format.channels(format)
   const of = (channel: "r" | "g" | "b" | "a", otherwise: number) => values[channels.indexOf(channel)] ?? otherwise
   return [of("r", 0), of("g", 0), of("b", 0), of("a", 1)]
 }
@@ -248,7 +259,17 @@ export const toRgba = (format: ImageFormat, values: ChannelValues): Rgba => {
  * @category conversions
  * @since 0.1.0
  */
-export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues =>
-  format.order === "rgba" ? rgba : Format.channels(format).map((channel) => rgba[placeOf[channel]])
+export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues => {
+  const channels = Format.channels(format)
+  demandValues("ImageElement.fromRgba", rgba, 4)
+  return format.order === "rgba" ? rgba : channels.map((channel) => rgba[placeOf[channel]])
+}
+
+/** Programs without types can pass anything. */
+const demandValues = (operation: string, values: ChannelValues, count: number): void => {
+  demand(operation, "the values", values, "list")
+  if (values.length === count) return
+  throw new RangeError(`${operation}: ${values.length} values were given for ${count} channels. Pass one for each.`)
+}
 
 const placeOf = { r: 0, g: 1, b: 2, a: 3, i: 0, l: 0, d: 0 } as const

@@ -4,7 +4,9 @@
  * @see pyopencl.ImageFormat
  * @since 0.1.0
  */
+import { line, shown } from "../ShownValue.ts"
 import type { ImageShape } from "./ImageShape.ts"
+import { elements } from "./ImageShape.ts"
 
 /**
  * The channels of an element, in the order in which they lie in memory; the names are OpenCL's in lower case.
@@ -133,6 +135,18 @@ const storageOf: { readonly [T in ChannelType]: Storage } = {
   float32: { item: "f32" }
 }
 
+const storage = (format: ImageFormat): Storage =>
+  typeof format?.type === "string" && Object.hasOwn(storageOf, format.type) ? storageOf[format.type] : noFormat(format)
+
+/** Programs without types can pass anything. */
+const noFormat = (format: unknown): never => {
+  const problem = typeof format === "object" && format !== null ? `a format of ${written(format)}` : shown(format)
+  throw new TypeError(`ImageFormat: ${problem} was given for a format. See ImageFormat.all for those there are.`)
+}
+
+const written = ({ order, type }: { readonly order?: unknown; readonly type?: unknown }): string =>
+  `order ${line(order, 40)} and type ${line(type, 40)}`
+
 const itemBytes: { readonly [I in ItemType]: number } = {
   u8: 1,
   u16: 2,
@@ -222,7 +236,10 @@ export const rgba8: ImageFormat = make("rgba", "unorm8")
  * @category getters
  * @since 0.1.0
  */
-export const channels = (format: ImageFormat): ReadonlyArray<Channel> => channelsOf[format.order]
+export const channels = (format: ImageFormat): ReadonlyArray<Channel> =>
+  typeof format?.order === "string" && Object.hasOwn(channelsOf, format.order)
+    ? channelsOf[format.order]
+    : noFormat(format)
 
 /**
  * How many channels an element has.
@@ -257,7 +274,7 @@ export const channelCount = (format: ImageFormat): number => channels(format).le
  * @category getters
  * @since 0.1.0
  */
-export const item = (format: ImageFormat): ItemType => storageOf[format.type].item
+export const item = (format: ImageFormat): ItemType => storage(format).item
 
 /**
  * How many items of host data an element has: its channels, or 1 where they are packed into one number.
@@ -325,7 +342,7 @@ export const elementBytes = (format: ImageFormat): number => itemCount(format) *
  * @category predicates
  * @since 0.1.0
  */
-export const isPacked = (format: ImageFormat): boolean => storageOf[format.type].packed === true
+export const isPacked = (format: ImageFormat): boolean => storage(format).packed === true
 
 /**
  * Bytes of all elements of an image, packed; a driver may take more.
@@ -341,8 +358,7 @@ export const isPacked = (format: ImageFormat): boolean => storageOf[format.type]
  * @category sizes
  * @since 0.1.0
  */
-export const imageBytes = (format: ImageFormat, { depth, height, layers, width }: ImageShape): number =>
-  width * height * depth * layers * elementBytes(format)
+export const imageBytes = (format: ImageFormat, shape: ImageShape): number => elements(shape) * elementBytes(format)
 
 /**
  * Whether two formats are the same.
@@ -359,7 +375,7 @@ export const imageBytes = (format: ImageFormat, { depth, height, layers, width }
  * @since 0.1.0
  */
 export const equals = (one: ImageFormat, other: ImageFormat): boolean =>
-  one.order === other.order && one.type === other.type
+  one?.order === other?.order && one?.type === other?.type
 
 /**
  * A format as messages write it.
@@ -376,7 +392,7 @@ export const equals = (one: ImageFormat, other: ImageFormat): boolean =>
  * @category formatting
  * @since 0.1.0
  */
-export const format = (format: ImageFormat): string => `${format.order} ${format.type}`
+export const format = (format: ImageFormat): string => `${line(format?.order, 40)} ${line(format?.type, 40)}`
 
 const eightBits: ReadonlySet<ChannelType> = new Set(["unorm8", "snorm8", "uint8", "sint8"])
 const notIntegers: ReadonlySet<ChannelType> = new Set(["unorm8", "unorm16", "snorm8", "snorm16", "float16", "float32"])
@@ -430,7 +446,7 @@ export const all: ReadonlyArray<ImageFormat> = orders.flatMap((order) =>
 export const problem = (value: ImageFormat): string | undefined => {
   const { order, type } = value ?? {}
   if (!Object.hasOwn(channelsOf, order) || !Object.hasOwn(storageOf, type)) {
-    return `there is no format of order ${String(order)} and type ${String(type)}`
+    return `there is no format of ${written(value ?? {})}`
   }
   return goesWith(value) ? undefined : `the order ${order} does not go with the type ${type}`
 }

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../ShownValue.ts"
+import { demandMembers } from "../Demand.ts"
+import { line, shown } from "../ShownValue.ts"
 
 /**
  * What kind of image: dimensions, and whether it is an array of such images.
@@ -182,7 +183,21 @@ export const image3d = (width: number, height: number, depth: number): ImageShap
  * @category sizes
  * @since 0.1.0
  */
-export const elements = ({ depth, height, layers, width }: ImageShape): number => width * height * depth * layers
+export const elements = (shape: ImageShape): number => {
+  const { depth, height, layers, width } = known("ImageShape.elements", shape)
+  return width * height * depth * layers
+}
+
+const isCounted = (shape: ImageShape | null | undefined): boolean =>
+  typeof shape?.width === "number" && typeof shape.height === "number" && typeof shape.depth === "number" &&
+  typeof shape.layers === "number"
+
+/** Programs without types can pass anything. */
+const known = (operation: string, shape: ImageShape): ImageShape => {
+  if (isCounted(shape)) return shape
+  demandMembers(operation, "the shape", shape, { depth: "number", height: "number", layers: "number", width: "number" })
+  return shape
+}
 
 /**
  * How far origins and extents can count: width, height, and slices (the depth of a volume, the layers of an array).
@@ -198,11 +213,10 @@ export const elements = ({ depth, height, layers, width }: ImageShape): number =
  * @category sizes
  * @since 0.1.0
  */
-export const extent = ({ depth, height, layers, width }: ImageShape): ImageRegion["extent"] => [
-  width,
-  height,
-  depth * layers
-]
+export const extent = (shape: ImageShape): ImageRegion["extent"] => {
+  const { depth, height, layers, width } = known("ImageShape.extent", shape)
+  return [width, height, depth * layers]
+}
 
 /**
  * All of an image.
@@ -234,7 +248,8 @@ export const whole = (shape: ImageShape): ImageRegion => ({ origin: [0, 0, 0], e
  * @category formatting
  * @since 0.1.0
  */
-export const format = ({ depth, height, kind, layers, width }: ImageShape): string => {
+export const format = (shape: ImageShape): string => {
+  const { depth, height, kind, layers, width } = known("ImageShape.format", shape)
   switch (kind) {
     case "1d":
       return `1d ${width}`
@@ -285,10 +300,14 @@ const allDimensions: ReadonlyArray<Dimension> = ["width", "height", "depth", "la
  */
 export const problem = (shape: ImageShape): string | undefined => {
   const kind = (shape as ImageShape | undefined)?.kind
-  if (kind === undefined || !Object.hasOwn(dimensionsOf, kind)) return `there is no image kind ${String(kind)}`
+  if (kind === undefined || !Object.hasOwn(dimensionsOf, kind)) {
+    return `there is no image kind ${typeof kind === "string" ? line(kind, 40) : shown(kind)}`
+  }
   for (const dimension of allDimensions) {
     const length = shape[dimension]
-    if (!Number.isSafeInteger(length) || length < 1) return `${dimension} ${length} is no whole number of at least 1`
+    if (!Number.isSafeInteger(length) || length < 1) {
+      return `${dimension} ${shown(length)} is no whole number of at least 1`
+    }
     if (length !== 1 && !dimensionsOf[kind].includes(dimension)) {
       return `${dimension} ${length} is more than a ${kind} image has, which is 1`
     }

@@ -1,3 +1,4 @@
+import { shown } from "../ShownValue.ts"
 /**
  * What an image may be used for, as flags.
  *
@@ -125,7 +126,8 @@ const all = sampled | storage | copySrc | copyDst
  * @category predicates
  * @since 0.1.0
  */
-export const has = (usage: ImageUsage, flags: ImageUsage): boolean => (usage & flags) === flags
+export const has = (usage: ImageUsage, flags: ImageUsage): boolean =>
+  typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
 /**
  * The flags by name, for messages.
@@ -143,7 +145,7 @@ export const has = (usage: ImageUsage, flags: ImageUsage): boolean => (usage & f
  */
 export const format = (usage: ImageUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
-  return set.length === 0 ? `none (${usage})` : set.join(" | ")
+  return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
 }
 
 /**
@@ -152,6 +154,6 @@ export const format = (usage: ImageUsage): string => {
  * @internal
  */
 export const problem = (usage: ImageUsage): string | undefined => {
-  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${usage} has unknown flags`
+  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${shown(usage)} has unknown flags`
   return usage === 0 ? "the usage allows no operation" : undefined
 }

@@ -26,6 +26,7 @@
  * @see pyopencl.create_some_context (PYOPENCL_CTX), pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST)
  * @since 0.1.0
  */
+import { demand, demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { shown } from "../ShownValue.ts"
 import { type Backend, backends, type ListedDevice } from "./ListedDevice.ts"
@@ -212,7 +213,19 @@ export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSe
  * @category formatting
  * @since 0.1.0
  */
-export const format = (selector: DeviceSelector): string => selector.map(formatEntry).join(";")
+export const format = (selector: DeviceSelector): string =>
+  entriesOf("DeviceSelector.format", selector).map(formatEntry).join(";")
+
+/** Programs without types can pass anything. */
+const entriesOf = (operation: string, selector: DeviceSelector): DeviceSelector => {
+  if (isSelector(selector)) return selector
+  throw new TypeError(
+    `${operation}: ${
+      shown(selector)
+    } was given for a selection. Pass entries, each with a backend, a platform and one ` +
+      "device at least, as DeviceSelector.parse makes them."
+  )
+}
 
 const formatEntry = ({ backend, devices, platform }: Entry): string => {
   if (devices.length > 1 || devices[0] !== undefined) {
@@ -243,9 +256,11 @@ const formatPart = (part: Part): string => {
  * @category constructors
  * @since 0.1.0
  */
-export const of = ({ backend, device, platform }: ListedDevice): DeviceSelector => [
-  { backend, platform: platform?.index, devices: [device?.index] }
-]
+export const of = (listed: ListedDevice): DeviceSelector => {
+  demandMembers("DeviceSelector.of", "the device", listed, {})
+  const { backend, device, platform } = listed
+  return [{ backend, platform: platform?.index, devices: [device?.index] }]
+}
 
 /**
  * The first device of the first entry.
@@ -262,9 +277,10 @@ export const of = ({ backend, device, platform }: ListedDevice): DeviceSelector 
  * @category transforming
  * @since 0.1.0
  */
-export const first = ([{ backend, devices: [device], platform }]: DeviceSelector): DeviceSelector => [
-  { backend, platform, devices: [device] }
-]
+export const first = (selector: DeviceSelector): DeviceSelector => {
+  const [{ backend, devices: [device], platform }] = entriesOf("DeviceSelector.first", selector)
+  return [{ backend, platform, devices: [device] }]
+}
 
 /**
  * A part of a selection that selects nothing.
@@ -326,7 +342,10 @@ export interface Selected {
 export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDevice>): Selected => {
   const devices = new Set<ListedDevice>()
   const misses: Array<Miss> = []
-  for (const { backend, devices: parts, platform } of selector) {
+  const operation = "DeviceSelector.select"
+  demand(operation, "the listed devices", listed, "list")
+  for (const [at, entry] of listed.entries()) demandListed(operation, `the listed device ${at}`, entry)
+  for (const { backend, devices: parts, platform } of entriesOf(operation, selector)) {
     for (const part of parts) {
       const found = SelectorMatch.match({ backend, platform, device: part }, listed)
       if (typeof found === "string") {
@@ -349,14 +368,25 @@ export const from = (selector: string | DeviceSelector, source: string): DeviceS
     `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
   )
 
-const isSelector = (u: unknown): u is DeviceSelector => isList(u) && u.every(isEntry)
+/** Programs without types can pass anything. */
+const demandListed = (operation: string, name: string, entry: ListedDevice): void => {
+  demandMembers(operation, name, entry, {})
+  for (const part of ["platform", "device"] as const) {
+    if (entry[part] !== undefined) {
+      demandMembers(operation, `${name}'s ${part}`, entry[part], { index: "number", name: "string", vendor: "string" })
+    }
+  }
+}
+
+const isSelector = (u: unknown): u is DeviceSelector => isList(u) && Array.from(u).every(isEntry)
 
 const isList = (u: unknown): u is ReadonlyArray<unknown> => Array.isArray(u) && u.length > 0
 
 const isEntry = (u: unknown): u is Entry => {
   if (typeof u !== "object" || u === null) return false
   const { backend, devices, platform } = u as Partial<Record<keyof Entry, unknown>>
-  return backends.some((name) => name === backend) && isPart(platform) && isList(devices) && devices.every(isPart)
+  return backends.some((name) => name === backend) && isPart(platform) && isList(devices) &&
+    Array.from(devices).every(isPart)
 }
 
 const isPart = (u: unknown): u is Part =>

@@ -1,0 +1,120 @@
+/**
+ * What can be wrong with an argument whatever the operation: programs without types pass anything, also values that
+ * throw when they are looked at.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { shown, thrownText } from "./ShownValue.ts"
+
+/**
+ * The error of an operation one of whose arguments threw when it was read.
+ *
+ * @internal
+ */
+export const unreadable = (operation: string, thrown: unknown): GpuError =>
+  invalidRequest(
+    operation,
+    `an argument could not be read: ${thrownText(thrown)}`,
+    "Pass plain values: a member of one of them threw when it was read."
+  )
+
+/**
+ * What `look` finds in values of the program, or the error of a value that throws.
+ *
+ * @internal
+ */
+export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
+  try {
+    return look()
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
+
+/**
+ * Whether a value is of a class; `false` for one that throws when it is asked, as a revoked proxy.
+ *
+ * @internal
+ */
+export const isInstance = <A extends object>(value: unknown, type: abstract new(...args: never) => A): value is A => {
+  try {
+    return value instanceof type
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether a value passes a test; `false` for one that throws when it is looked at.
+ *
+ * @internal
+ */
+export const satisfies = <A>(value: unknown, test: (value: unknown) => value is A): value is A => {
+  try {
+    return test(value)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether a value is an object with these methods; `false` for one that throws when it is looked at.
+ *
+ * @internal
+ */
+export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object => {
+  try {
+    return typeof value === "object" && value !== null &&
+      names.every((name) => typeof Reflect.get(value, name) === "function")
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Why no function can be called, or `undefined`.
+ *
+ * @internal
+ */
+export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
+  typeof value === "function"
+    ? undefined
+    : invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
+
+const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
+
+/**
+ * Why nothing is told by these options, or `undefined`: they are left out, or an object.
+ *
+ * @internal
+ */
+export const optionsProblem = (operation: string, value: unknown): GpuError | undefined =>
+  value === undefined || (typeof value === "object" && value !== null && !isList(value))
+    ? undefined
+    : invalidRequest(operation, `${shown(value)} was given for options`, "Pass an object, or leave it out.")
+
+/**
+ * Options with their members as they are now, read once; or why they tell nothing.
+ *
+ * @internal
+ */
+export const membersOf = <O extends object>(operation: string, options: O | undefined): Partial<O> | GpuError =>
+  readValues(operation, () => optionsProblem(operation, options) ?? { ...options })
+
+/**
+ * The values of a list, looked at once: an array or anything that can be gone through, but not a text.
+ *
+ * @internal
+ */
+export const listOf = <A>(operation: string, name: string, values: Iterable<A>): ReadonlyArray<A> | GpuError => {
+  const listed = readValues(
+    operation,
+    () =>
+      typeof values === "object" && values !== null && typeof values[Symbol.iterator] === "function"
+        ? Array.from(values)
+        : undefined
+  )
+  if (listed !== undefined) return listed
+  return invalidRequest(operation, `${shown(values)} was given for the list of ${name}`, `Pass an array of ${name}.`)
+}

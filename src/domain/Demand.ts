@@ -1,0 +1,44 @@
+/**
+ * What pure functions demand of their arguments: a TypeError that names the function, the argument and the value.
+ *
+ * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do.
+ *
+ * @internal
+ */
+import { shown } from "./ShownValue.ts"
+
+/** @internal */
+export type Kind = "number" | "string" | "boolean" | "object" | "function" | "list"
+
+const isOf = (kind: Kind, value: unknown): boolean => {
+  if (kind === "list") return Array.isArray(value)
+  return kind === "object" ? typeof value === "object" && value !== null : typeof value === kind
+}
+
+/**
+ * Throws a TypeError for a value of another kind.
+ *
+ * @internal
+ */
+export const demand = (operation: string, name: string, value: unknown, kind: Kind): void => {
+  if (isOf(kind, value)) return
+  const article = kind === "object" ? "an" : "a"
+  throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${article} ${kind}.`)
+}
+
+/**
+ * Throws a TypeError for what is no object, or has a member of another kind.
+ *
+ * @internal
+ */
+export const demandMembers = (
+  operation: string,
+  name: string,
+  value: unknown,
+  kinds: Readonly<Record<string, Kind>>
+): void => {
+  demand(operation, name, value, "object")
+  for (const [member, kind] of Object.entries(kinds)) {
+    demand(operation, `${name}.${member}`, Reflect.get(value as object, member), kind)
+  }
+}
