@@ -1,4 +1,3 @@
-import { shown } from "./ShownValue.ts"
 /**
  * What a buffer may be used for, as bit flags that every backend understands.
  *

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { readValues } from "./ArgumentProblem.ts"
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
@@ -133,18 +134,69 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
   readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
   readonly workPerItem?: Args[number]["name"] | undefined
   readonly problem?: GpuError | undefined
-}): Kernel<Args> => ({
-  name: options.name,
-  args: options.args,
-  body: { wgsl: options.body.wgsl, opencl: options.body.opencl, host: options.body.host },
-  preamble: { wgsl: options.preamble?.wgsl ?? "", opencl: options.preamble?.opencl ?? "" },
-  workgroupSize: options.workgroupSize ?? 64,
-  buildOptions: options.buildOptions ?? "",
-  dtypes: options.dtypes ?? [],
-  itemwise: options.itemwise ?? [],
-  workPerItem: options.workPerItem,
-  problem: options.problem
-})
+}): Kernel<Args> => {
+  const { args, body, buildOptions = "", dtypes = [], itemwise = [], name, preamble, problem, workPerItem } = given(
+    options
+  )
+  const { workgroupSize = 64 } = options
+  const kernel: Kernel<Args> = Object.freeze({
+    name,
+    args: fixedList(args),
+    body: Object.freeze({ wgsl: body.wgsl, opencl: body.opencl, host: body.host }),
+    preamble: Object.freeze({ wgsl: preamble?.wgsl ?? "", opencl: preamble?.opencl ?? "" }),
+    workgroupSize,
+    buildOptions,
+    dtypes: fixedList(dtypes),
+    itemwise: fixedList(itemwise),
+    workPerItem,
+    problem
+  })
+  fixedForms.set(kernel, kernel)
+  return kernel
+}
+
+/** Programs without types can pass anything. */
+const given = <O extends { readonly body: object }>(options: O): O => {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${operation}: ${shown(options)} was given for options. Pass { name, args, body }.`)
+  }
+  if (typeof options.body === "object" && options.body !== null) return options
+  throw new TypeError(
+    `${operation}: ${shown(options.body)} was given for the body. Pass an object, as { wgsl, opencl, host }.`
+  )
+}
+
+/** A list and its elements as they are now; what is no list is left for those who check it. @internal */
+export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
+  (Array.isArray(list) ? Object.freeze(list.map(fixedElement)) : list) as A
+
+const fixedElement = (element: unknown): unknown =>
+  typeof element === "object" && element !== null ? Object.freeze({ ...element }) : element
+
+const fixedForms = new WeakMap<object, Kernel>()
+
+/**
+ * A kernel as it was when it was first used: what a program changes in it later cannot disagree with what was compiled.
+ * Those of {@link make} never change; a copy of one, with some fields replaced, is an object of the program's.
+ *
+ * @internal
+ */
+export const fixed = (kernel: Kernel): Kernel => {
+  if (typeof kernel !== "object" || kernel === null) return kernel
+  const known = fixedForms.get(kernel)
+  if (known !== undefined) return known
+  const { args, body, dtypes, itemwise, preamble } = kernel
+  const own: Kernel = {
+    ...kernel,
+    args: fixedList(args),
+    body: fixedElement(body) as Kernel["body"],
+    preamble: fixedElement(preamble) as Kernel["preamble"],
+    dtypes: fixedList(dtypes),
+    itemwise: fixedList(itemwise)
+  }
+  fixedForms.set(kernel, own)
+  return own
+}
 
 const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
 const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
@@ -169,7 +221,9 @@ const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
  *
  * @internal
  */
-export const check = (kernel: Kernel): GpuError | undefined => {
+export const check = (kernel: Kernel): GpuError | undefined => readValues(operation, () => problemOf(kernel))
+
+const problemOf = (kernel: Kernel): GpuError | undefined => {
   // Programs without types can pass anything, also an object that Kernel.make did not make.
   if (
     typeof kernel?.body !== "object" || kernel.body === null ||
@@ -224,7 +278,7 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
     if (argument._tag === "VectorArg" && !accesses.has(argument.access)) {
       return invalidRequest(
         operation,
-        `the access "${String(argument.access)}" of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
+        `the access ${shown(argument.access)} of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
         `Use "read", "write" or "readwrite".`
       )
     }
@@ -234,7 +288,7 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
 
 const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
   const { access, channel, format, kind, name } = argument
-  const of = `of image "${String(name)}" in kernel "${kernel.name}"`
+  const of = `of image ${shown(name)} in kernel "${kernel.name}"`
   const unknown = unknownChoice("access", access, imageAccesses, of) ?? unknownChoice("kind", kind, imageKinds, of) ??
     unknownChoice("channel", channel, imageChannels, of)
   if (unknown !== undefined) return unknown
@@ -272,7 +326,7 @@ const unknownChoice = <A extends string>(
 const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
   invalidRequest(
     operation,
-    `the element type "${String(dtype)}" ${of} in kernel "${kernel.name}" is unknown`,
+    `the element type ${shown(dtype)} ${of} in kernel "${kernel.name}" is unknown`,
     "Use f32, i32 or u32, or f16 or f64 where the device has it."
   )
 
@@ -286,7 +340,7 @@ const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
     if (kernel.args.some((argument) => argument._tag === "VectorArg" && argument.name === name)) continue
     return invalidRequest(
       operation,
-      `"${String(name)}", which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
+      `${shown(name)}, which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
       "List names of its vectors only."
     )
   }
@@ -298,7 +352,7 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
     ? undefined
     : invalidRequest(
       operation,
-      `"${String(workPerItem)}", which kernel "${name}" names as its workPerItem, is no scalar of it`,
+      `${shown(workPerItem)}, which kernel "${name}" names as its workPerItem, is no scalar of it`,
       "Name the scalar that holds how many elements an item works through, or leave it out."
     )
 

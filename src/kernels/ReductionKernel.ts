@@ -8,7 +8,9 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
+import { fixedList } from "../domain/Kernel.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
+import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import type { DispatchArguments } from "../services/DispatchArguments.ts"
 import type { PooledBuffer } from "../services/PooledBuffer.ts"
@@ -329,7 +331,7 @@ const define = <Args extends ReadonlyArray<InputArgument>, Result>(
   const reduction = isGpuError(parts) ? parts : reductionOf(operation, options, parts)
   return {
     name: options?.name,
-    args: options?.args,
+    args: fixedList(options?.args),
     problem: isGpuError(reduction) ? reduction : undefined,
     reduction,
     own: isGpuError(parts) ? new Set() : ownVectorsOf(parts.map),
@@ -401,7 +403,7 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, Result>(
   args: DispatchArguments<Args>,
   count: number
 ): Effect.Effect<Result, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  Effect.suspend(() => {
+  checkedStep("ReductionKernel.run", () => {
     const reduction = kernel?.reduction
     if (isGpuError(reduction)) return reduction
     if (!(reduction instanceof Reduction.Reduction)) {

@@ -5,11 +5,13 @@
  * @see pyopencl.scan.GenericScanKernel
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
+import { fixedList } from "../domain/Kernel.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
+import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import type { DispatchArguments } from "../services/DispatchArguments.ts"
 import type { PooledBuffer } from "../services/PooledBuffer.ts"
@@ -158,7 +160,7 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   const scan = scanOf(options)
   return {
     name: options?.name,
-    args: options?.args,
+    args: fixedList(options?.args),
     dtype: (isGpuError(scan) ? "f32" : scan.dtype) as O,
     problem: isGpuError(scan) ? scan : undefined,
     scan,
@@ -251,7 +253,7 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, D extends D
   count: number,
   options?: ScanRunOptions
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  Effect.suspend(() => {
+  checkedStep("ScanKernel.run", () => {
     const scan = kernel?.scan
     if (isGpuError(scan)) return scan
     if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", "ScanKernel.make")

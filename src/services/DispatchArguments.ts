@@ -7,7 +7,7 @@ import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import * as DType from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
-import type { Kernel } from "../domain/Kernel.ts"
+import { fixed, type Kernel } from "../domain/Kernel.ts"
 import {
   type ImageArg,
   isNumeric,
@@ -15,6 +15,7 @@ import {
   type ScalarArg,
   type VectorArg
 } from "../domain/KernelArgument.ts"
+import { shown } from "../domain/ShownValue.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceSampler } from "./images/DeviceSampler.ts"
@@ -90,6 +91,8 @@ type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) 
 
 /** What a dispatch needs to know of a kernel beyond its list of arguments, worked out once. */
 interface Shape {
+  /** As it was when it was first used. */
+  readonly kernel: Kernel
   readonly names: ReadonlySet<string>
   readonly vectors: ReadonlyArray<VectorArg>
   /** Indices of the itemwise vectors among {@link vectors}. */
@@ -100,17 +103,19 @@ interface Shape {
 
 const shapes = new WeakMap<Kernel, Shape>()
 
-const shapeOf = (kernel: Kernel): Shape => {
-  const known = shapes.get(kernel)
+const shapeOf = (given: Kernel): Shape => {
+  const known = shapes.get(given)
   if (known !== undefined) return known
+  const kernel = fixed(given)
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
   const shape = {
+    kernel,
     names: new Set(kernel.args.map(({ name }) => name)),
     vectors,
     itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
     hasImages: !kernel.args.every(isNumeric)
   }
-  shapes.set(kernel, shape)
+  shapes.set(given, shape)
   return shape
 }
 
@@ -122,14 +127,15 @@ const shapeOf = (kernel: Kernel): Shape => {
  * @internal
  */
 export const bind = (
-  kernel: Kernel,
+  given: Kernel,
   args: Readonly<Record<string, ArgumentValue>>,
   count: number,
   info: DeviceInfo,
   usable: Usable,
   lost?: GpuError | undefined
 ): BoundArguments | GpuError => {
-  const shape = shapeOf(kernel)
+  const shape = shapeOf(given)
+  const { kernel } = shape
   const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
@@ -156,7 +162,7 @@ export const bind = (
 const countProblem = (count: number): GpuError | undefined =>
   Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
     operation,
-    `count ${count} is no whole number of items from 0 to 2^32 - 1`,
+    `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
     "Dispatch in several parts if there are more items."
   )
 
@@ -200,7 +206,7 @@ const scalarProblem = (argument: ScalarArg, value: ArgumentValue | undefined): G
   ) return undefined
   return invalidRequest(
     operation,
-    `argument "${argument.name}" is ${typeof value === "object" ? "an object" : String(value)}, no ${argument.dtype}`,
+    `argument "${argument.name}" is ${shown(value)}, no ${argument.dtype}`,
     range === undefined ? "Pass a number." : `Pass a whole number from ${range[0]} to ${range[1]}.`
   )
 }
@@ -214,7 +220,7 @@ const bindVector = (
   usable: Usable
 ): VectorBinding | GpuError => {
   if (typeof value !== "object" || value === null) {
-    return invalidRequest(operation, `argument "${argument.name}" is ${String(value)}, no buffer`, "Pass a lease.")
+    return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
   }
   // Whatever else it may be is refused as unusable.
   const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike

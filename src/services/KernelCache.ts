@@ -15,8 +15,10 @@ import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
-import { check, type Kernel } from "../domain/Kernel.ts"
+import { check, fixed, type Kernel } from "../domain/Kernel.ts"
 import * as KernelSupport from "../domain/KernelSupport.ts"
+import { shown } from "../domain/ShownValue.ts"
+import { checkedStep } from "./CheckedStep.ts"
 
 /**
  * A kernel that one device can run; each backend has a subclass of its own.
@@ -159,7 +161,7 @@ export const make = <C extends CompiledKernel>(
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
         "KernelCache.make",
-        `kernelCacheCapacity ${capacity} is no positive integer`,
+        `kernelCacheCapacity ${shown(capacity)} is no positive integer`,
         "Leave it out for 256."
       )
     }
@@ -167,7 +169,7 @@ export const make = <C extends CompiledKernel>(
     const cache = new Cache(compiler, capacity, options)
     yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
     return KernelCache.of({
-      get: (kernel) => Effect.suspend(() => cache.get(kernel, scope)),
+      get: (kernel) => checkedStep("KernelCache.get", () => cache.get(kernel, scope)),
       getUnsafe: (kernel) => cache.lookup(kernel),
       clear: Effect.sync(() => cache.clear()),
       stats: Effect.sync(() => cache.stats)
@@ -216,11 +218,12 @@ class Cache<C extends CompiledKernel> {
     return key === undefined ? undefined : this.#touch(key)
   }
 
-  get(kernel: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
+  get(given: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
+    const kernel = fixed(given)
     const problem = this.#status.error ?? check(kernel) ?? KernelSupport.problem(kernel, this.#info)
     if (problem !== undefined) return problem
     const key = this.#compiler.key(kernel)
-    this.#keys.set(kernel, key)
+    this.#keys.set(given, key)
     return Effect.withFiber((asker) => this.#share(key, kernel, scope, asker))
   }
 

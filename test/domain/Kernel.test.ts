@@ -4,6 +4,7 @@ import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import { isReserved } from "../../src/domain/ReservedWords.ts"
+import { line, shown } from "../../src/domain/ShownValue.ts"
 
 const kernel = (args: ReadonlyArray<KernelArgument>, name = "kernelName"): Kernel.Kernel =>
   Kernel.make({ name, args, body: {} })
@@ -59,7 +60,7 @@ describe("Kernel.check", () => {
   })
 
   it.each(places)("refuses a name that is none in some language for %s", (_, make) => {
-    fc.assert(fc.property(bad, (name) => refuses(make(name), `"${name}"`, `"kernelName"`)))
+    fc.assert(fc.property(bad, (name) => refuses(make(name), `"${line(name)}"`, `"kernelName"`)))
   })
 
   it.each(places)("refuses reserved words for %s", (_, make) => {
@@ -72,7 +73,7 @@ describe("Kernel.check", () => {
   })
 
   it("refuses a bad name of the kernel, but lets it be a word of a language, since it stays on this side", () => {
-    fc.assert(fc.property(bad, (name) => refuses(kernel([], name), `"${name}"`)))
+    fc.assert(fc.property(bad, (name) => refuses(kernel([], name), `"${line(name)}"`)))
     assert.isUndefined(Kernel.check(kernel([], "distance")))
     assert.isUndefined(Kernel.check(kernel([], "kernel")))
   })
@@ -137,7 +138,7 @@ describe("Kernel.check", () => {
     const args = [VectorArg("f32", "x"), ScalarArg("f32", "a")] as const
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, itemwise: ["x"] })))
     for (const name of ["a", "z", "x_length", undefined]) {
-      refuses(Kernel.make({ name: "k", args, body: {}, itemwise: ["x", name as never] }), `"${name}"`, "itemwise")
+      refuses(Kernel.make({ name: "k", args, body: {}, itemwise: ["x", name as never] }), shown(name), "itemwise")
     }
   })
 
@@ -145,7 +146,7 @@ describe("Kernel.check", () => {
     const args = [VectorArg("f32", "x"), ScalarArg("u32", "span")] as const
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, workPerItem: "span" })))
     for (const name of ["x", "z", 7, null]) {
-      refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), `"${name}"`, "workPerItem")
+      refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), shown(name), "workPerItem")
     }
   })
 
@@ -206,6 +207,34 @@ describe("Kernel.make", () => {
       withOffset: true
     })
   })
+
+  it("stays what it is, whatever its program does to what it gave", () => {
+    const args: Array<KernelArgument> = [VectorArg("f32", "x"), ScalarArg("f32", "a")]
+    const itemwise = ["x"]
+    const made = Kernel.make({ name: "k", args, body: { host }, itemwise })
+    const before = structuredClone({ args: made.args, itemwise: made.itemwise })
+    args.push(VectorArg("f32", "y"))
+    args[0] = ScalarArg("u32", "x")
+    itemwise.pop()
+    assert.deepStrictEqual<object>({ args: made.args, itemwise: made.itemwise }, before)
+    assert.strictEqual(Kernel.fixed(made), made)
+    assert.throws(() => Reflect.apply(Array.prototype.push, made.args, [args[0]]), TypeError)
+  })
+
+  it("of a program's own object stays what it was at first", () => {
+    const copy = { ...kernel([VectorArg("f32", "x")]), args: [VectorArg("f32", "x")] }
+    const fixed = Kernel.fixed(copy)
+    copy.args.pop()
+    assert.strictEqual(Kernel.fixed(copy), fixed)
+    assert.strictEqual(fixed.args.length, 1)
+  })
+
+  it.each([undefined, null, 7, { name: "k", args: [] }])(
+    "throws a TypeError for options that are none: %s",
+    (options) => {
+      assert.throws(() => Kernel.make(options as never), /^Kernel\.make: .* was given for/)
+    }
+  )
 
   it("reads and writes a vector without an offset unless told otherwise", () => {
     const { access, withOffset } = VectorArg("f32", "x")
