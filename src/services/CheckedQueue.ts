@@ -13,6 +13,7 @@ import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import * as BufferLike from "./BufferLike.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { CommandQueue, ElementType } from "./CommandQueue.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import * as DispatchArguments from "./DispatchArguments.ts"
@@ -68,8 +69,7 @@ export class CheckedQueue implements Service {
     options: Parameters<Service["write"]>[2],
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => {
-      const operation = "CommandQueue.write"
+    return checkedStep("CommandQueue.write", (operation) => {
       const unusable = this.#problem(operation, target, BufferUsage.copyDst)
       if (unusable !== undefined) return unusable
       const bytes = HostData.bytes(operation, data)
@@ -89,8 +89,7 @@ export class CheckedQueue implements Service {
   }
 
   readonly read: Service["read"] = (source, type, options) => {
-    const bytes = Reading.read(() => {
-      const operation = "CommandQueue.read"
+    const bytes = Reading.read("CommandQueue.read", (operation) => {
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc) ?? typeProblem(operation, type) ??
         BufferRange.offsetProblem(operation, source.size, offset)
@@ -103,7 +102,7 @@ export class CheckedQueue implements Service {
 
   readonly readInto: Service["readInto"] = (source, target, options) => {
     const operation = "CommandQueue.readInto"
-    const bytes = Reading.read(() => {
+    const bytes = Reading.read(operation, () => {
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc) ??
         BufferRange.offsetProblem(operation, source.size, offset)
@@ -115,8 +114,7 @@ export class CheckedQueue implements Service {
   }
 
   readonly copy: Service["copy"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.copy"
+    checkedStep("CommandQueue.copy", (operation) => {
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
       const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
@@ -145,8 +143,7 @@ export class CheckedQueue implements Service {
     })
 
   readonly fill: Service["fill"] = (target, pattern, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.fill"
+    checkedStep("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
       const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
         BufferRange.offsetProblem(operation, target.size, offset)
@@ -168,7 +165,7 @@ export class CheckedQueue implements Service {
     })
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
-    Effect.suspend(() => {
+    checkedStep("CommandQueue.dispatch", () => {
       const compiled = this.#cache.getUnsafe(kernel)
       return compiled === undefined
         ? this.#compileAndRecord(kernel, args, count)
@@ -209,7 +206,7 @@ export class CheckedQueue implements Service {
   ): Effect.Effect<void, GpuError> {
     return Effect.flatMap(
       this.#device.status.error ?? this.#cache.get(kernel),
-      (compiled) => this.#record(compiled, kernel, args, count)
+      (compiled) => checkedStep("CommandQueue.dispatch", () => this.#record(compiled, kernel, args, count))
     )
   }
 

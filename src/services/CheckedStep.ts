@@ -7,7 +7,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import { unreadable } from "../domain/ArgumentProblem.ts"
+import { readValues } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 
 /**
@@ -20,10 +20,4 @@ export const checkedStep = <A, E, R>(
   operation: string,
   step: (operation: string) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
-  Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
-    try {
-      return step(operation)
-    } catch (thrown) {
-      return unreadable(operation, thrown)
-    }
-  })
+  Effect.suspend((): Effect.Effect<A, E | GpuError, R> => readValues(operation, () => step(operation)))

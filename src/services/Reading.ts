@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { readValues } from "../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
@@ -20,9 +21,12 @@ export type Begin = (answer: ReadAnswer) => () => void
  *
  * @internal
  */
-export const read = (check: () => Begin | GpuError | undefined): Effect.Effect<ArrayBuffer, GpuError> =>
+export const read = (
+  operation: string,
+  check: (operation: string) => Begin | GpuError | undefined
+): Effect.Effect<ArrayBuffer, GpuError> =>
   Effect.callback((resume) => {
-    const begin = check()
+    const begin = readValues(operation, () => check(operation))
     if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
     return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
   })

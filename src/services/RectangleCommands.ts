@@ -10,6 +10,7 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domai
 import * as HostData from "../domain/HostData.ts"
 import * as Rectangle from "../domain/Rectangle.ts"
 import * as BufferLike from "./BufferLike.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { CommandQueue, ElementType } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
@@ -42,8 +43,7 @@ export class RectangleCommands {
   }
 
   readonly copy: Service["copyRect"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.copyRect"
+    checkedStep("CommandQueue.copyRect", (operation) => {
       const region = options?.region
       const from = this.#place(operation, "source", source, BufferUsage.copySrc, region, options?.source)
       if (isGpuError(from)) return from
@@ -71,8 +71,7 @@ export class RectangleCommands {
     options: Parameters<Service["writeRect"]>[2],
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => {
-      const operation = "CommandQueue.writeRect"
+    return checkedStep("CommandQueue.writeRect", (operation) => {
       const to = this.#place(operation, "buffer", target, BufferUsage.copyDst, options?.region, options?.buffer)
       if (isGpuError(to)) return to
       const bytes = HostData.bytes(operation, data)
@@ -94,8 +93,7 @@ export class RectangleCommands {
   }
 
   readonly read: Service["readRect"] = (source, type, options) => {
-    const rows = Reading.read(() => {
-      const operation = "CommandQueue.readRect"
+    const rows = Reading.read("CommandQueue.readRect", (operation) => {
       const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
       if (isGpuError(from)) return from
       return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
@@ -104,10 +102,9 @@ export class RectangleCommands {
   }
 
   readonly readInto: Service["readRectInto"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "CommandQueue.readRectInto"
+    checkedStep("CommandQueue.readRectInto", (operation) => {
       let extent: Rectangle.Extent
-      const rows = Reading.read(() => {
+      const rows = Reading.read(operation, () => {
         const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
         if (isGpuError(from)) return from
         extent = from.extent

@@ -30,6 +30,7 @@ import * as Rectangle from "../../domain/Rectangle.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
@@ -92,8 +93,7 @@ export class CheckedImages implements Service {
     )
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.fromArray"
+    checkedStep("Images.fromArray", (operation) => {
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
       const format = ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false)
@@ -114,8 +114,7 @@ export class CheckedImages implements Service {
     options: Parameters<Service["write"]>[2],
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => {
-      const operation = "Images.write"
+    return checkedStep("Images.write", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
@@ -139,7 +138,7 @@ export class CheckedImages implements Service {
   ) => {
     const operation = "Images.read"
     const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
-    const memory = Reading.read(() => {
+    const memory = Reading.read(operation, () => {
       const part = this.#part(operation, source, ImageUsage.copySrc, options)
       if (isGpuError(part)) return part
       const problem = type === undefined ? undefined : itemsProblem(operation, type, part.bytes)
@@ -152,10 +151,9 @@ export class CheckedImages implements Service {
   }
 
   readonly readInto: Service["readInto"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.readInto"
+    checkedStep("Images.readInto", (operation) => {
       let asked: { readonly part: Part; readonly byteLength: number; readonly place: Rectangle.Place }
-      const memory = Reading.read(() => {
+      const memory = Reading.read(operation, () => {
         const part = this.#part(operation, source, ImageUsage.copySrc, options)
         if (isGpuError(part)) return part
         const view = HostData.bytes(operation, target)
@@ -180,8 +178,7 @@ export class CheckedImages implements Service {
     })
 
   readonly fill: Service["fill"] = (target, values, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.fill"
+    checkedStep("Images.fill", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       if (isGpuError(part)) return part
       const element = elementOf(operation, part.image.format, values)
@@ -191,8 +188,7 @@ export class CheckedImages implements Service {
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.copy"
+    checkedStep("Images.copy", (operation) => {
       const from = this.#part(operation, source, ImageUsage.copySrc, {
         origin: options?.sourceOrigin,
         extent: options?.extent
@@ -214,8 +210,7 @@ export class CheckedImages implements Service {
     })
 
   readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.toBuffer"
+    checkedStep("Images.toBuffer", (operation) => {
       const part = this.#part(operation, source, ImageUsage.copySrc, options)
       if (isGpuError(part)) return part
       const offset = options?.offset ?? 0
@@ -231,8 +226,7 @@ export class CheckedImages implements Service {
     })
 
   readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
-    Effect.suspend(() => {
-      const operation = "Images.fromBuffer"
+    checkedStep("Images.fromBuffer", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       if (isGpuError(part)) return part
       const offset = options?.offset ?? 0
@@ -251,32 +245,31 @@ export class CheckedImages implements Service {
     Effect.gen({ self: this }, function*() {
       const mapping = yield* ScopedMapping.register(yield* Effect.scope)
       return yield* Effect.onExit(
-        Effect.suspend(() => this.#beginMapping(mapping, image, options)),
+        checkedStep("Images.map", () => this.#beginMapping(mapping, image, options)),
         (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
       )
     })
 
   readonly sampler: Service["sampler"] = (options) => {
-    const acquire = Effect.suspend((): Effect.Effect<DeviceSampler, GpuError> => {
+    const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
       const resolved = SamplerOptions.resolve(options)
       const wrong = SamplerOptions.problem(resolved)
       if (this.#device.status.error !== undefined) return this.#device.status.error
       if (wrong === undefined) return this.driver.createSampler(resolved)
-      return invalidRequest("Images.sampler", wrong, "See SamplerOptions for what goes together.")
+      return invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
     })
     return Effect.acquireRelease(acquire, (sampler) => logged(() => this.#destroySamplerUnsafe(sampler), "A sampler"))
   }
 
   readonly formats: Service["formats"] = (usage, kind) =>
-    Effect.suspend(() => {
-      const problem = this.#device.status.error ?? usageProblem("Images.formats", usage) ??
-        kindProblem("Images.formats", kind)
+    checkedStep("Images.formats", (operation) => {
+      const problem = this.#device.status.error ?? usageProblem(operation, usage) ?? kindProblem(operation, kind)
       return problem ?? Exit.succeed(this.#formatsOf(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
-    Effect.suspend(() => {
-      const problem = this.#device.status.error ?? kindProblem("Images.largest", kind)
+    checkedStep("Images.largest", (operation) => {
+      const problem = this.#device.status.error ?? kindProblem(operation, kind)
       return problem ?? Exit.succeed(this.driver.largest(kind))
     })
 
@@ -300,7 +293,7 @@ export class CheckedImages implements Service {
   }
 
   readonly create: Service["create"] = (operation, shape, format, options) =>
-    Effect.uninterruptible(Effect.suspend(() => {
+    Effect.uninterruptible(checkedStep(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
       return this.problem(operation, shape, format, usage) ?? Label.problem(operation, label) ??
         this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, label)

@@ -18,6 +18,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
@@ -99,7 +100,7 @@ export const map = <A extends Elements>(
     const { driver } = yield* CommandQueue
     const mapping = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
-      Effect.suspend(() => begin(mapping, device, driver, buffer, type, options ?? {})),
+      checkedStep(operation, () => begin(mapping, device, driver, buffer, type, options ?? {})),
       (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
     )
   })
@@ -128,9 +129,9 @@ export const map = <A extends Elements>(
  * @since 0.1.0
  */
 export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => {
+  checkedStep("Mapping.unmap", (operation) => {
     if (!(mapped instanceof MappedArray)) return noMapping(mapped)
-    return mapped.mapping.problem("Mapping.unmap") ?? mapped.mapping.endUnsafe("released")
+    return mapped.mapping.problem(operation) ?? mapped.mapping.endUnsafe("released")
   })
 
 /** Programs without types can pass anything. */
