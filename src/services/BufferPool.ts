@@ -15,6 +15,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
+import { optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Label from "../domain/Label.ts"
@@ -23,6 +24,7 @@ import type { PoolStats } from "../domain/PoolStats.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as Allocator from "./Allocator.ts"
 import * as CallSite from "./CallSite.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 import * as LeaseHolder from "./LeaseHolder.ts"
@@ -204,7 +206,7 @@ export const make = (
 > =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
-    const settings = settingsOf(options, device.info)
+    const settings = readValues("BufferPool.layer", () => settingsOf(options, device.info))
     if (isGpuError(settings)) return yield* settings
     const allocator = yield* Allocator.Allocator
     const { driver } = yield* CommandQueue
@@ -234,27 +236,26 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
     allocateAll: (sizes, options) => allocatedTogether(requests, sizes, options),
     useAll: (sizes, f, options) => usedTogether(requests, sizes, f, options),
     reserve: (amount, f, options = {}) =>
-      Effect.suspend(() => {
-        const bytes = requiredBytes("BufferPool.reserve", "the reservation", amount, device)
+      checkedStep("BufferPool.reserve", (operation) => {
+        const bytes = requiredBytes(operation, "the reservation", amount, device)
         if (isGpuError(bytes)) return bytes
-        const patience = patienceOf("BufferPool.reserve", options, terms.patience)
+        const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
         return requests.reserve(bytes, (reserved) => f(serviceOf(reserved, device)), options)
       }),
     inTurn: (effect) => requests.inTurn(effect),
     stats: Effect.sync(() => budget === undefined ? memory.core.stats() : budget.stats()),
-    holders: (count = 3) =>
-      Effect.sync(() => memory.leases.largestHolders(Math.max(0, Math.floor(count) || 0), budget)),
+    holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
     maxBytes: Effect.sync(() => budget === undefined ? memory.core.maxBytes : budget.limit),
     setLimit: (limit) =>
-      Effect.suspend(() => {
-        const bytes = changedLimit(limit, device, budget)
+      checkedStep("BufferPool.setLimit", (operation) => {
+        const bytes = changedLimit(operation, limit, device, budget)
         if (isGpuError(bytes)) return bytes
         return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
       }),
     trimTo: (target) =>
-      Effect.suspend(() => {
-        const bytes = requiredBytes("BufferPool.trimTo", "bytes", target, device)
+      checkedStep("BufferPool.trimTo", (operation) => {
+        const bytes = requiredBytes(operation, "bytes", target, device)
         return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
       }),
     freeHeld: memory.freeHeld,
@@ -265,8 +266,7 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
     resumeHolding: Effect.sync(() => memory.resumeHolding()),
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}) =>
-      Effect.suspend(() => {
-        const operation = "BufferPool.withBudget"
+      checkedStep("BufferPool.withBudget", (operation) => {
         const bytes = requiredBytes(operation, "the budget", limit, device)
         if (isGpuError(bytes)) return bytes
         const patience = patienceOf(operation, options, terms.patience)
@@ -284,24 +284,26 @@ const allocatedTogether = <const S extends Sizes>(
   requests: PoolRequests,
   sizes: S,
   options: PoolAllocateOptions | undefined
-): Effect.Effect<Leases<S>, GpuError, Scope.Scope> => {
-  const listed = list("BufferPool.allocateAll", sizes)
-  return isGpuError(listed)
-    ? listed
-    : Effect.map(requests.allocateAll(listed.sizes, options), (leases) => listed.shape(leases) as Leases<S>)
-}
+): Effect.Effect<Leases<S>, GpuError, Scope.Scope> =>
+  checkedStep("BufferPool.allocateAll", (operation) => {
+    const listed = list(operation, sizes)
+    return isGpuError(listed)
+      ? listed
+      : Effect.map(requests.allocateAll(listed.sizes, options), (leases) => listed.shape(leases) as Leases<S>)
+  })
 
 const usedTogether = <const S extends Sizes, A, E, R>(
   requests: PoolRequests,
   sizes: S,
   f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
   options: PoolAllocateOptions | undefined
-): Effect.Effect<A, E | GpuError, R> => {
-  const listed = list("BufferPool.useAll", sizes)
-  return isGpuError(listed)
-    ? listed
-    : requests.useAll(listed.sizes, (leases) => f(listed.shape(leases) as Leases<S>), options)
-}
+): Effect.Effect<A, E | GpuError, R> =>
+  checkedStep("BufferPool.useAll", (operation): Effect.Effect<A, E | GpuError, R> => {
+    const listed = list(operation, sizes)
+    return isGpuError(listed)
+      ? listed
+      : requests.useAll(listed.sizes, (leases) => f(listed.shape(leases) as Leases<S>), options)
+  })
 
 /** The sizes in order, and the way back from leases in that order to the shape that the program gave. */
 interface Listed {
@@ -320,6 +322,8 @@ const list = (operation: string, sizes: Sizes): Listed | GpuError => {
     shape: (leases) => Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))
   }
 }
+/** Programs without types can pass anything: what is no number asks for none. */
+const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
 
 const requiredBytes = (
   operation: string,
@@ -330,8 +334,12 @@ const requiredBytes = (
   MemoryLimit.resolve(operation, name, { bytes }, device) ??
     invalidRequest(operation, `${name} is not given`, `Pass bytes, as 1048576 or "1 MiB".`)
 
-const changedLimit = (limit: PoolLimit, device: DeviceInfo, budget: Budget | undefined): number | GpuError => {
-  const operation = "BufferPool.setLimit"
+const changedLimit = (
+  operation: string,
+  limit: PoolLimit,
+  device: DeviceInfo,
+  budget: Budget | undefined
+): number | GpuError => {
   if (typeof limit !== "object" || limit === null) {
     return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass { maxBytes } or { maxFraction }.`)
   }
@@ -444,7 +452,12 @@ export type BufferPoolConfig =
 export const layerConfig = (
   config: BufferPoolConfig
 ): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | CommandQueue> =>
-  Layer.unwrap(Effect.map(configOf(config), layer))
+  Layer.unwrap(checkedStep("BufferPool.layerConfig", (
+    operation
+  ): Effect.Effect<Layer.Layer<BufferPool, GpuError, DeviceContext | CommandQueue>, GpuError | Config.ConfigError> => {
+    const problem = Config.isConfig(config) ? undefined : optionsProblem(operation, config)
+    return problem ?? Effect.map(configOf(config ?? {}), layer)
+  }))
 
 const configOf = (config: BufferPoolConfig): Config.Config<BufferPoolOptions> =>
   Config.isConfig(config)

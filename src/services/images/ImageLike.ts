@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import {
   BufferReleased,
@@ -34,7 +35,7 @@ export type ImageLike = PooledImage | DeviceImage
 
 /** @internal */
 export const isImageLike = (value: unknown): value is ImageLike =>
-  value instanceof PooledImage || value instanceof DeviceImage
+  isInstance(value, PooledImage) || isInstance(value, DeviceImage)
 
 /**
  * Why `image` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.

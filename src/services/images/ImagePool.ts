@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { readValues } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
@@ -21,6 +22,7 @@ import * as Label from "../../domain/Label.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue } from "../CommandQueue.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { limitOf, type PoolLimit } from "../PoolOptions.ts"
@@ -157,7 +159,7 @@ export const make = (
 ): Effect.Effect<Pool, GpuError, Scope.Scope | Images | DeviceContext | CommandQueue> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
-    const settings = settingsOf(options, device.info)
+    const settings = readValues(operation, () => settingsOf(options, device.info))
     if (isGpuError(settings)) return yield* settings
     const { driver } = yield* CommandQueue
     const memory = new ImageMemory(settings, device, yield* Images, driver.reclaim)
@@ -176,11 +178,10 @@ const serviceOf = (memory: ImageMemory, device: DeviceInfo): Pool => {
     allocate: (shape, format, options) => requests.allocate(shape, format, options),
     use: (shape, format, f, options) => requests.use(shape, format, f, options),
     stats: Effect.sync(() => core.stats()),
-    holders: (count = 3) => Effect.sync(() => leases.largestHolders(Math.max(0, Math.floor(count) || 0))),
+    holders: (count = 3) => Effect.sync(() => leases.largestHolders(countOf(count))),
     maxBytes: Effect.sync(() => core.maxBytes),
     trimTo: (target) =>
-      Effect.suspend(() => {
-        const where = "ImagePool.trimTo"
+      checkedStep("ImagePool.trimTo", (where) => {
         const bytes = MemoryLimit.resolve(where, "bytes", { bytes: target }, device) ??
           invalidRequest(where, "bytes is not given", `Pass bytes, as 1048576 or "1 MiB".`)
         return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
@@ -193,6 +194,9 @@ const serviceOf = (memory: ImageMemory, device: DeviceInfo): Pool => {
     resumeHolding: Effect.sync(() => memory.resumeHolding())
   })
 }
+
+/** Programs without types can pass anything: what is no number asks for none. */
+const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
 
 const settingsOf = (options: ImagePoolOptions, device: DeviceInfo): ImagePoolSettings | GpuError => {
   if (typeof options !== "object" || options === null) {

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
+import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import * as Format from "../../domain/images/ImageFormat.ts"
@@ -17,6 +18,7 @@ import * as Shape from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
 import { line } from "../../domain/ShownValue.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { ImageList } from "./pooling/ImageList.ts"
 
@@ -113,7 +115,7 @@ export const releasedError = (operation: string, { ended, label, size }: PooledI
  * @category predicates
  * @since 0.1.0
  */
-export const isLive = (lease: PooledImage): boolean => lease.list !== undefined
+export const isLive = (lease: PooledImage): boolean => isInstance(lease, PooledImage) && lease.list !== undefined
 
 /**
  * Gives the image back before the scope closes; nothing of it stays behind in the scope. A second call fails with
@@ -136,10 +138,10 @@ export const isLive = (lease: PooledImage): boolean => lease.list !== undefined
  * @since 0.1.0
  */
 export const release = (lease: PooledImage): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => {
-    if (!(lease instanceof PooledImage)) return noLease("PooledImage.release", lease)
+  checkedStep("PooledImage.release", (operation) => {
+    if (!(lease instanceof PooledImage)) return noLease(operation, lease)
     return lease.list === undefined
-      ? releasedError("PooledImage.release", lease)
+      ? releasedError(operation, lease)
       : lease.list.pool.endUnsafe(lease, "released") ?? Exit.void
   })
 
@@ -168,8 +170,7 @@ export const release = (lease: PooledImage): Effect.Effect<void, GpuError> =>
  * @since 0.1.0
  */
 export const transfer = (lease: PooledImage, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => {
-    const operation = "PooledImage.transfer"
+  checkedStep("PooledImage.transfer", (operation) => {
     if (!(lease instanceof PooledImage)) return noLease(operation, lease)
     if (lease.list === undefined) return releasedError(operation, lease)
     if (!Predicate.hasProperty(scope, "state")) {

@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import { functionProblem, readValues } from "../../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
@@ -60,7 +61,7 @@ export class ImageRequests {
     options: ImageOptions | undefined
   ): Effect.Effect<PooledImage, GpuError, Scope.Scope> {
     const acquire = (list: ImageList): Effect.Effect<PooledImage, GpuError> => {
-      const request = this.#request(shape, format, options, list)
+      const request = readValues(operation, () => this.#request(shape, format, options, list))
       return isGpuError(request) ? request : this.memory.search(request) ?? this.#miss(request)
     }
     return Effect.withFiber((fiber) =>
@@ -75,7 +76,8 @@ export class ImageRequests {
     options: ImageOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
     return Effect.suspend(() => {
-      const request = this.#request(shape, format, options, this.memory.leases.loans)
+      const request = functionProblem("ImagePool.use", "f", f) ??
+        readValues(operation, () => this.#request(shape, format, options, this.memory.leases.loans))
       if (isGpuError(request)) return request
       // The image is taken inside, when the finalizer is on the fiber's stack already: no interruption can lose it.
       return Effect.onExitPrimitive(
