@@ -10,10 +10,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { membersOf, optionsProblem } from "../domain/ArgumentProblem.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
+import { checkedStep } from "../services/CheckedStep.ts"
 import { DeviceBackends, type OpenOptions } from "./DeviceBackend.ts"
 import type { Services } from "./DeviceServices.ts"
 import {
@@ -115,8 +117,8 @@ const whyOf = ({ message, reason }: GpuError): string => {
 export const select = (
   selector: string | DeviceSelector.DeviceSelector
 ): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
-  Effect.suspend(() => {
-    const wanted = DeviceSelector.from(selector, "Devices.select")
+  checkedStep("Devices.select", (operation) => {
+    const wanted = DeviceSelector.from(selector, operation)
     if (isGpuError(wanted)) return wanted
     return Effect.flatMap(listFor(wanted), (listed) => {
       const { devices, misses } = DeviceSelector.select(wanted, listed)
@@ -159,11 +161,11 @@ export const layer = (
   selector: string | DeviceSelector.DeviceSelector,
   options?: OpenOptions
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const wanted = DeviceSelector.from(selector, "Devices.layer")
-    return isGpuError(wanted)
-      ? wanted
-      : openChosen(wanted, `The selection was ${given(wanted, "code")}.`, options ?? {})
+  Layer.effectContext(checkedStep("Devices.layer", (operation) => {
+    const wanted = DeviceSelector.from(selector, operation)
+    if (isGpuError(wanted)) return wanted
+    const read = membersOf(operation, options)
+    return isGpuError(read) ? read : openChosen(wanted, `The selection was ${given(wanted, "code")}.`, read)
   }))
 
 /**
@@ -247,7 +249,9 @@ const given = (selector: DeviceSelector.DeviceSelector, source: string): string 
 export const choice = (
   options?: SourceOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
 ): Effect.Effect<Choice, GpuError> =>
-  Effect.suspend(() => {
+  checkedStep("Devices.choice", (operation) => {
+    const problem = optionsProblem(operation, options)
+    if (problem !== undefined) return problem
     const inCode = options?.selector
     if (inCode === undefined) return firstOf(forPrograms, hasNvidia, options ?? {})
     const selector = DeviceSelector.from(inCode, "Devices.layerDefault")
@@ -365,7 +369,9 @@ export const forTests = (
   options?: OpenOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
 ): Effect.Effect<TestDevices> =>
   Effect.gen(function*() {
-    const { selector, source } = yield* testChoice(options?.selector)
+    const read = membersOf("Devices.forTests", options)
+    if (isGpuError(read)) return yield* read
+    const { selector, source } = yield* checkedStep("Devices.forTests", () => testChoice(read.selector))
     const listed = yield* selector === undefined ? list : listFor(selector)
     const { devices, misses } = selector === undefined
       ? { devices: listed.filter(({ unusable }) => unusable === undefined), misses: [] }
@@ -373,7 +379,7 @@ export const forTests = (
     const problem = misses.length > 0
       ? unavailable(misses.map(triedOf), `The selection was ${given(selector!, source)}. ${lookUp}`).message
       : undefined
-    return { source, devices: yield* Effect.forEach(devices, (device) => testDevice(device, options ?? {})), problem }
+    return { source, devices: yield* Effect.forEach(devices, (device) => testDevice(device, read)), problem }
   }).pipe(
     Effect.catch(({ message }) => Effect.succeed({ source: "none", devices: [], problem: message }))
   )

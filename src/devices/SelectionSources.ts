@@ -13,7 +13,7 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
-import { thrownText } from "../domain/ShownValue.ts"
+import { shown, thrownText } from "../domain/ShownValue.ts"
 
 /**
  * What was chosen, and by whom.
@@ -98,6 +98,9 @@ export const firstOf = Effect.fnUntraced(function*(
   options: SourceOptions
 ): Effect.fn.Return<Choice, GpuError> {
   const home = options.home ?? homeOfUser()
+  if (typeof home !== "string") {
+    return yield* invalidRequest("Devices.choice", `${shown(home)} was given for the home folder`, "Pass a path.")
+  }
   for (const { file, nvidiaOnly, parse, variable } of places) {
     if (file !== undefined && home === "") continue
     const source = variable ?? join(home, file ?? "")

@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
-import { thrownText } from "../domain/ShownValue.ts"
+import { messageOf } from "../domain/ShownValue.ts"
 import { nodeGpu } from "../layers/WebGpu/NodeGpu.ts"
 import * as WebGpu from "../layers/WebGpu/WebGpu.ts"
 import type { DeviceBackend } from "./DeviceBackend.ts"
@@ -54,7 +54,7 @@ const adapterFor = (gpu: GPU, request: Request): Effect.Effect<GPUAdapterInfo | 
   Effect.promise(() =>
     gpu.requestAdapter(request as GPURequestAdapterOptions).then(
       (adapter) => adapter?.info ?? "requestAdapter found none that fits",
-      (cause: unknown) => thrownText(cause)
+      (cause: unknown) => messageOf(cause)
     )
   )
 

@@ -5,6 +5,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Delay from "../../domain/Delay.ts"
+import { demandMembers } from "../../domain/Demand.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { FaultPlan, type FaultWindow } from "../../domain/FaultPlan.ts"
 
@@ -128,6 +129,7 @@ export class Faults {
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
   delay(delays: Delays): void {
+    demandMembers("Faults.delay", "the delays", delays, {})
     this.#delays = { allocations: Delay.planned(delays.allocations), reads: Delay.planned(delays.reads) }
   }
 

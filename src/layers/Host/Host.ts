@@ -14,6 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { isInstance, optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
 import * as Delay from "../../domain/Delay.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
@@ -25,6 +26,7 @@ import {
   make as makeError
 } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../../services/BufferLike.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
@@ -193,7 +195,7 @@ const make = Effect.fnUntraced(function*(
   GpuError,
   Scope.Scope
 > {
-  const settings = resolve(options)
+  const settings = readValues(layerOperation, () => resolve(options))
   if (isGpuError(settings)) return yield* settings
   const device = yield* Effect.acquireRelease(
     Effect.flatMap(Turns, (turns) => open(settings, turns)),
@@ -202,7 +204,7 @@ const make = Effect.fnUntraced(function*(
   const cache = yield* KernelCache.make(HostKernel.compiler(), {
     status: device.status,
     info: device.info,
-    capacity: options.kernelCacheCapacity
+    capacity: settings.kernelCacheCapacity
   })
   const driver = new HostQueue(device, settings.rangeItems)
   const context = DeviceContext.of(device)
@@ -262,6 +264,7 @@ const describe = (settings: Settings): DeviceInfo => ({
 })
 
 interface Settings {
+  readonly kernelCacheCapacity: number | undefined
   readonly capacityBytes: number
   readonly maxBufferSize: number
   readonly maxBindingSize: number
@@ -278,7 +281,15 @@ interface Settings {
 
 const GiB = 2 ** 30
 
+const layerOperation = "Host.layer"
+
 const resolve = (options: HostOptions): Settings | GpuError => {
+  const problem = optionsProblem(layerOperation, options)
+  if (problem !== undefined) return problem
+  const { faults = new Faults(), kernelCacheCapacity } = options
+  if (!isInstance(faults, Faults)) {
+    return invalidRequest(layerOperation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
+  }
   const maxBufferSize = options.maxBufferSize ?? GiB
   const settings = {
     capacityBytes: options.capacityBytes ?? 4 * GiB,
@@ -296,14 +307,14 @@ const resolve = (options: HostOptions): Settings | GpuError => {
     const least = option === "capacityBytes" ? 0 : 1
     if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue
     return invalidRequest(
-      "Host.layer",
-      `${option} ${value} is no whole number of at least ${least}`,
+      layerOperation,
+      `${option} ${shown(value)} is no whole number of at least ${least}`,
       "Leave it out for the default."
     )
   }
   if (settings.regionAlignment % 4 !== 0) {
     return invalidRequest(
-      "Host.layer",
+      layerOperation,
       `regionAlignment ${settings.regionAlignment} is no multiple of 4`,
       "Every access starts at a multiple of 4 bytes, so every region does."
     )
@@ -311,15 +322,16 @@ const resolve = (options: HostOptions): Settings | GpuError => {
   const latency = Delay.parse(options.latency ?? 0)
   if (latency === undefined) {
     return invalidRequest(
-      "Host.layer",
-      `latency ${String(options.latency)} is no duration`,
+      layerOperation,
+      `latency ${shown(options.latency)} is no duration`,
       `Use milliseconds or a text such as "10 millis".`
     )
   }
   return {
     ...settings,
     lateFree: options.lateFree ?? false,
-    faults: options.faults ?? new Faults(),
+    faults,
+    kernelCacheCapacity,
     latency: Duration.isZero(latency) ? undefined : latency
   }
 }

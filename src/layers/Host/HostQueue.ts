@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
-import { thrownText } from "../../domain/ShownValue.ts"
+import { messageOf } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import {
@@ -284,7 +284,7 @@ export class HostQueue implements QueueDriver {
     try {
       yield* command.pieces()
     } catch (cause) {
-      this.#fail("run", thrownText(cause), [command.label])
+      this.#fail("run", messageOf(cause), [command.label])
     }
   }
 
@@ -350,7 +350,7 @@ export class HostQueue implements QueueDriver {
       try {
         if (result instanceof ArrayBuffer) yield* copy(result)
       } catch (cause) {
-        result = driverError("read", thrownText(cause), [])
+        result = driverError("read", messageOf(cause), [])
       }
     }
     const finished = () => {

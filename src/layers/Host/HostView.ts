@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
+import { checkedStep } from "../../services/CheckedStep.ts"
 import * as Attachments from "../../services/memory/Attachments.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
@@ -24,7 +25,7 @@ export const bytes = (
   device: HostDevice,
   buffer: BufferLike.BufferLike
 ): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
-  Effect.suspend(() => {
+  checkedStep(operation, () => {
     const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)

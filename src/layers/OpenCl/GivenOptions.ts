@@ -4,7 +4,8 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { Selector } from "./OpenClSelection.ts"
 
@@ -24,11 +25,9 @@ interface Options {
  * @internal
  */
 export const take = (options: Options | undefined): Options | GpuError => {
-  if (options === undefined) return {}
-  if (typeof options !== "object" || options === null) {
-    return invalidRequest(operation, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
-  }
-  const { device, hostMemory, kernelCacheCapacity, library, platform } = options
+  const given = membersOf(operation, options)
+  if (isGpuError(given)) return given
+  const { device, hostMemory, kernelCacheCapacity, library, platform } = given
   return selectorProblem("platform", platform) ?? selectorProblem("device", device) ??
     hostMemoryProblem(hostMemory) ?? libraryProblem(library) ??
     { device, hostMemory, kernelCacheCapacity, library, platform }

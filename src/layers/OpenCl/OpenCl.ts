@@ -14,9 +14,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
+import { checkedStep } from "../../services/CheckedStep.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
@@ -197,7 +199,19 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @since 0.1.0
  */
 export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(make(api, options))
+  Layer.effectContext(Effect.suspend(() => apiProblem("OpenCl.layerFrom", api) ?? make(api, options)))
+
+/** Programs without types can pass anything. What OpenCL 1.1 has stands for the rest. */
+const apiProblem = (operation: string, api: unknown): GpuError | undefined =>
+  hasMethods(api, [
+      "clGetPlatformIDsAsync",
+      "clGetDeviceIDs",
+      "clCreateContext",
+      "clCreateBuffer",
+      "clWaitForEventsAsync"
+    ])
+    ? undefined
+    : invalidRequest(operation, `${shown(api)} was given for the functions of OpenCL`, "Pass what OpenCl.load gave.")
 
 /**
  * The platforms and devices of the machine, in the order that `layer`'s indices mean. Fails with DeviceUnavailable when
@@ -250,7 +264,7 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
  * @since 0.1.0
  */
 export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, GpuError, OpenCl> =>
-  OpenCl.use((cl) => cl.handleUnsafe(buffer))
+  OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(buffer)))
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,

@@ -1,3 +1,4 @@
+import { shown } from "../../domain/ShownValue.ts"
 /**
  * The codes that OpenCL functions return and events end with: their names, and what they mean for a caller.
  *
@@ -155,7 +156,7 @@ export const name = (code: number): string | undefined => names.get(code)
  */
 export const format = (code: number): string => {
   const known = names.get(code)
-  return known === undefined ? String(code) : `${known} ${code}`
+  return known === undefined ? shown(code) : `${known} ${code}`
 }
 
 /**

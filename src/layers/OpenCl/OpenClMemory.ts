@@ -91,7 +91,7 @@ export interface MemoryInfo {
  * @since 0.1.0
  */
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
-  useOpened(({ api, opened }) =>
+  useOpened("OpenClMemory.info", ({ api, opened }) =>
     Effect.suspend(() => {
       const memory = handleOf("OpenClMemory.info", object, opened)
       if (isGpuError(memory)) return memory
@@ -112,8 +112,7 @@ export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, 
         usesSvmPointer: svm === undefined ? undefined : svm !== 0,
         properties: MemoryQuery.words(api, memory, property.properties)
       })
-    })
-  )
+    }))
 
 /**
  * How a handle is taken over.
@@ -168,7 +167,7 @@ export const adopt = (
   memory: bigint,
   options?: AdoptOptions
 ): Effect.Effect<DeviceBuffer, GpuError, OpenCl | CommandQueue | Scope.Scope> =>
-  useOpened(({ opened }) =>
+  useOpened("OpenClMemory.adopt", ({ opened }) =>
     Effect.flatMap(CommandQueue, ({ driver }) =>
       Effect.map(
         Effect.acquireRelease(
@@ -180,8 +179,7 @@ export const adopt = (
             )
         ),
         ({ buffer }) => buffer
-      ))
-  )
+      )))
 
 /**
  * How the handle of an image is taken over.
@@ -227,12 +225,11 @@ export const adoptImage = (
   memory: bigint,
   options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
-  useOpened((opened) =>
+  useOpened("OpenClMemory.adoptImage", (opened) =>
     Effect.acquireRelease(
       Effect.suspend(() => adoptImageUnsafe(opened, memory, options ?? {})),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
-    )
-  )
+    ))
 
 const adoptImageUnsafe = (
   { images, opened }: Opened,
@@ -270,7 +267,7 @@ const adoptImageUnsafe = (
  * @since 0.1.0
  */
 export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
-  useOpened(({ opened }) =>
+  useOpened("OpenClMemory.retain", ({ opened }) =>
     ScopedAttachment.acquire("OpenClMemory.retain", (attachment) => {
       const memory = handleOf("OpenClMemory.retain", object, opened)
       if (isGpuError(memory)) return Exit.fail(memory)
@@ -288,8 +285,7 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         return Exit.isFailure(released) ? released : freed
       })
       return Exit.succeed(memory)
-    })
-  )
+    }))
 
 const releaseReference = (
   { api, driverObjects, keepUntilEnded }: OpenDevice,

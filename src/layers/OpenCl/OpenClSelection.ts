@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import { hint } from "./OpenClApi.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
 
@@ -27,9 +28,11 @@ export interface Candidate {
 
 const matches = (selector: Selector | undefined, item: { readonly index: number; readonly name: string }): boolean =>
   selector === undefined ||
-  (typeof selector === "number" ? item.index === selector : item.name.toLowerCase().includes(selector.toLowerCase()))
+  (typeof selector === "string"
+    ? item.name.toLowerCase().includes(selector.toLowerCase())
+    : item.index === selector)
 
-const describe = (selector: Selector | undefined): string => selector === undefined ? "any" : JSON.stringify(selector)
+const describe = (selector: Selector | undefined): string => selector === undefined ? "any" : shown(selector)
 
 /**
  * The devices to try, in the loader's order, and why each other one is left out.

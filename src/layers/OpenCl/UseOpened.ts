@@ -4,12 +4,21 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { checkedStep } from "../../services/CheckedStep.ts"
 import { OpenCl } from "./OpenCl.ts"
 import { Opened } from "./Opened.ts"
 
 /** @internal */
 export const opened: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ sealed }) => sealed.open(Opened))
 
-/** @internal */
-export const useOpened = <A, E, R>(f: (opened: Opened) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R | OpenCl> =>
-  Effect.flatMap(opened, f)
+/**
+ * What an operation looks at and does on the open device, in one step.
+ *
+ * @internal
+ */
+export const useOpened = <A, E, R>(
+  operation: string,
+  f: (opened: Opened) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R | OpenCl> =>
+  Effect.flatMap(opened, (opened) => checkedStep(operation, () => f(opened)))

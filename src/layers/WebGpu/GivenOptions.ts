@@ -4,7 +4,8 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { AdapterOptions } from "./OpenDevice.ts"
@@ -21,11 +22,9 @@ interface DeviceOptions extends AdapterOptions {
  * @internal
  */
 export const take = (options: DeviceOptions | undefined): DeviceOptions | GpuError => {
-  if (options === undefined) return {}
-  if (typeof options !== "object" || options === null) {
-    return invalidRequest(operation, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
-  }
-  const { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = options
+  const given = membersOf(operation, options)
+  if (isGpuError(given)) return given
+  const { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = given
   return preferenceProblem(powerPreference) ?? fallbackProblem(forceFallbackAdapter) ??
     Label.problem(operation, label) ?? { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference }
 }

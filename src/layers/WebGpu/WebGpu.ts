@@ -9,10 +9,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
+import { checkedStep } from "../../services/CheckedStep.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
@@ -173,7 +176,13 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @since 0.1.0
  */
 export const layerFrom = (gpu: GPU, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(make(gpu, options))
+  Layer.effectContext(Effect.suspend(() => gpuProblem("WebGpu.layerFrom", gpu) ?? make(gpu, options)))
+
+/** Programs without types can pass anything. */
+const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
+  hasMethods(gpu, ["requestAdapter"])
+    ? undefined
+    : invalidRequest(operation, `${shown(gpu)} was given for a GPU`, "Pass navigator.gpu, or what npm webgpu created.")
 
 const make = Effect.fnUntraced(function*(
   gpu: GPU,
@@ -253,7 +262,7 @@ const service = (
  * @since 0.1.0
  */
 export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<GPUBuffer, GpuError, WebGpu> =>
-  WebGpu.use((gpu) => gpu.handleUnsafe(buffer))
+  WebGpu.use((gpu) => checkedStep("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
 
 /**
  * A binding of the bytes that were asked for, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a
@@ -335,7 +344,7 @@ export const adopt = (
     ({ sealed }) =>
       Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
         Effect.acquireRelease(
-          Effect.suspend(() => adoptUnsafe(sealed.open(Opened).device, gpu, options ?? {})),
+          checkedStep("WebGpu.adopt", () => adoptUnsafe(sealed.open(Opened).device, gpu, options ?? {})),
           (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
         ))
   )
@@ -390,7 +399,7 @@ const adoptionProblem = (gpu: GPUBuffer, usage: BufferUsage.BufferUsage | undefi
  * @since 0.1.0
  */
 export const texture = (image: ImageLike.ImageLike): Effect.Effect<GPUTexture, GpuError, WebGpu> =>
-  WebGpu.use((gpu) => gpu.textureUnsafe(image))
+  WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image)))
 
 /**
  * How a GPUTexture is taken over.
@@ -437,7 +446,7 @@ export const adoptTexture = (
   Effect.flatMap(WebGpu, ({ sealed }) => {
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
-      Effect.suspend(() => adoptTextureUnsafe(opened, gpu, options ?? {})),
+      checkedStep("WebGpu.adoptTexture", () => adoptTextureUnsafe(opened, gpu, options ?? {})),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
     )
   })

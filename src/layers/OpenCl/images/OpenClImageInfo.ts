@@ -122,13 +122,12 @@ const samplerProperty = {
  * @since 0.1.0
  */
 export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuError, OpenCl> =>
-  useOpened(({ api, opened }) =>
+  useOpened("OpenClImageInfo.info", ({ api, opened }) =>
     Effect.suspend(() => {
       const memory = handleOf("OpenClImageInfo.info", image, opened)
       if (isGpuError(memory)) return memory
       return Effect.succeed(describe(api, memory))
-    })
-  )
+    }))
 
 /** @internal */
 export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
@@ -172,12 +171,11 @@ export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
  * @since 0.1.0
  */
 export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpened(({ opened }) =>
+  useOpened("OpenClImageInfo.handle", ({ opened }) =>
     Effect.suspend(() => {
       const memory = handleOf("OpenClImageInfo.handle", image, opened)
       return isGpuError(memory) ? memory : Effect.succeed(memory)
-    })
-  )
+    }))
 
 /**
  * Everything that the driver says of a sampler. Fails with BufferReleased, ForeignBuffer or DeviceLost.
@@ -200,7 +198,7 @@ export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuErr
  * @since 0.1.0
  */
 export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, GpuError, OpenCl> =>
-  useOpened(({ api, opened }) =>
+  useOpened("OpenClImageInfo.samplerInfo", ({ api, opened }) =>
     Effect.suspend(() => {
       const handle = samplerHandleOf("OpenClImageInfo.samplerInfo", sampler, opened)
       if (isGpuError(handle)) return handle
@@ -215,8 +213,7 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
         addressing: addressing === undefined ? undefined : addressingNames.get(addressing),
         filter: filter === undefined ? undefined : filterNames.get(filter)
       })
-    })
-  )
+    }))
 
 /**
  * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with BufferReleased,
@@ -237,12 +234,11 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
  * @since 0.1.0
  */
 export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpened(({ opened }) =>
+  useOpened("OpenClImageInfo.samplerHandle", ({ opened }) =>
     Effect.suspend(() => {
       const handle = samplerHandleOf("OpenClImageInfo.samplerHandle", sampler, opened)
       return isGpuError(handle) ? handle : Effect.succeed(handle)
-    })
-  )
+    }))
 
 type Query = (object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer) => number
 

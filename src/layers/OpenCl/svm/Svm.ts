@@ -80,7 +80,7 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  * @since 0.1.0
  */
 export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer, GpuError, OpenCl> =>
-  useOpened(({ svm }) => {
+  useOpened("Svm.pointer", ({ svm }) => {
     const operation = "Svm.pointer"
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target

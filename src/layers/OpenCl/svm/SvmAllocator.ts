@@ -5,12 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { membersOf } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import { type AllocateOptions, Allocator } from "../../../services/Allocator.ts"
 import * as BufferPool from "../../../services/BufferPool.ts"
+import { checkedStep } from "../../../services/CheckedStep.ts"
 import { CommandQueue } from "../../../services/CommandQueue.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
@@ -116,7 +118,9 @@ export const poolLayer = (
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | CommandQueue> =>
   Layer.provide(BufferPool.layerNoDeps(options), allocatorLayer(options))
 
-const make = Effect.fnUntraced(function*(options: AllocatorOptions) {
+const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
+  const options = membersOf("Svm.allocatorLayer", given)
+  if (isGpuError(options)) return yield* options
   const { svm } = yield* opened
   const device = yield* DeviceContext
   const { driver } = yield* CommandQueue
@@ -128,7 +132,7 @@ const make = Effect.fnUntraced(function*(options: AllocatorOptions) {
   const problem = kindProblem(svm.capabilities, kind)
   if (problem !== undefined) return yield* problem
   return Allocator.of({
-    allocate: (bytes, options) => Effect.suspend(() => allocate(svm, kind, bytes, options)),
+    allocate: (bytes, options) => checkedStep("Allocator.allocate", () => allocate(svm, kind, bytes, options)),
     freeUnsafe: (buffer) => GivingBack.giveBackUnsafe(device, driver, buffer),
     reclaim: driver.reclaim,
     immediate: true

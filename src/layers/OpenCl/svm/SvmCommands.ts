@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { listOf } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
@@ -90,7 +91,8 @@ export const fill = (
   buffer: BufferLike.BufferLike,
   pattern: HostData.HostData,
   options?: FillOptions
-): Effect.Effect<void, GpuError, OpenCl> => useOpened(({ svm }) => fillOn(svm, buffer, pattern, options ?? {}))
+): Effect.Effect<void, GpuError, OpenCl> =>
+  useOpened("Svm.fill", ({ svm }) => fillOn(svm, buffer, pattern, options ?? {}))
 
 const fillOn = (
   svm: SvmMemory,
@@ -165,7 +167,8 @@ export const copy = (
   source: BufferLike.BufferLike,
   target: BufferLike.BufferLike,
   options?: CopyOptions
-): Effect.Effect<void, GpuError, OpenCl> => useOpened(({ svm }) => copyOn(svm, source, target, options ?? {}))
+): Effect.Effect<void, GpuError, OpenCl> =>
+  useOpened("Svm.copy", ({ svm }) => copyOn(svm, source, target, options ?? {}))
 
 const copyOn = (
   svm: SvmMemory,
@@ -234,7 +237,8 @@ const copyOn = (
 export const migrate = (
   buffers: ReadonlyArray<BufferLike.BufferLike>,
   options?: MigrateOptions
-): Effect.Effect<void, GpuError, OpenCl> => useOpened(({ svm }) => migrateOn(svm, buffers, options ?? {}))
+): Effect.Effect<void, GpuError, OpenCl> =>
+  useOpened("Svm.migrate", ({ svm }) => migrateOn(svm, buffers, options ?? {}))
 
 const migrateOn = (
   svm: SvmMemory,
@@ -247,7 +251,9 @@ const migrateOn = (
     return invalidRequest(operation, `to ${shown(to)} is no place`, `Pass "device" or "host".`)
   }
   const targets = []
-  for (const buffer of buffers) {
+  const listed = listOf(operation, "buffers", buffers)
+  if (isGpuError(listed)) return listed
+  for (const buffer of listed) {
     const target = usableTargetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target
     if (target !== undefined) targets.push(target)

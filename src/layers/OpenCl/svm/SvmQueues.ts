@@ -57,7 +57,7 @@ const CL_INVALID_COMMAND_QUEUE = -36
  * @since 0.1.0
  */
 export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened(({ svm }) => {
+  useOpened("Svm.bindToQueue", ({ svm }) => {
     const target = targetOf(svm, "Svm.bindToQueue", buffer, 0)
     if (isGpuError(target)) return target
     const problem = queueProblem(svm, queue)
@@ -91,7 +91,7 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
  * @since 0.1.0
  */
 export const unbindFromQueue = (buffer: BufferLike.BufferLike): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened(({ svm }) => {
+  useOpened("Svm.unbindFromQueue", ({ svm }) => {
     const target = targetOf(svm, "Svm.unbindFromQueue", buffer, 0)
     return isGpuError(target) ? target : unbind(buffer)
   })

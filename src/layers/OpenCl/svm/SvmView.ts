@@ -121,7 +121,7 @@ export const map = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options?: Mapping.MapOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | CommandQueue | DeviceContext | Scope.Scope> =>
-  useOpened(({ svm }) => {
+  useOpened("Svm.map", ({ svm }) => {
     const target = targetOf(svm, "Svm.map", buffer, 0)
     return isGpuError(target) ? target : Mapping.map(buffer, type, options)
   })
