@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
@@ -319,7 +320,7 @@ const powerOfFloats = binaryBody(powerOperation, Signature.common)
 const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
 
 const mayBeInteger = (operand: Operand): boolean =>
-  !(operand instanceof DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
+  !isInstance(operand, DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
 
 const negativeExponent = (exponent: number): GpuError =>
   invalidRequest(

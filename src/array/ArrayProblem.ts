@@ -4,16 +4,17 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { isInstance, readValues, satisfies } from "../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 
 /** Why a value is no device array, or `undefined`. @internal */
 export const arrayProblem = (operation: string, value: unknown): GpuError | undefined =>
-  value instanceof DeviceArray ? undefined : invalidRequest(
+  isInstance(value, DeviceArray) ? undefined : invalidRequest(
     operation,
     `${shown(value)} was given for a device array`,
-    Effect.isEffect(value)
+    satisfies(value, Effect.isEffect)
       ? "An effect that makes an array must be yielded first."
       : "Make one with DeviceArray.fromHost."
   )
@@ -30,9 +31,10 @@ export const optionsProblem = (
   known?: ReadonlyArray<string>
 ): GpuError | undefined => {
   if (value === undefined) return undefined
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? known && nameProblem(operation, value, known)
-    : invalidRequest(operation, `${shown(value)} was given for the options`, "Pass an object, or leave them out.")
+  return readValues(operation, () =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? known && nameProblem(operation, value, known)
+      : invalidRequest(operation, `${shown(value)} was given for the options`, "Pass an object, or leave them out."))
 }
 
 /** Why an object has a name that nobody reads, or `undefined`. What is undefined is as good as left out. @internal */
@@ -63,4 +65,4 @@ export const elementHint = (value: unknown, otherwise: string): string => {
  * @internal
  */
 export const isDataFirst = (arity: number) => (args: IArguments): boolean =>
-  args.length >= arity || args[0] instanceof DeviceArray || Effect.isEffect(args[0])
+  args.length >= arity || isInstance(args[0], DeviceArray) || satisfies(args[0], Effect.isEffect)

@@ -5,8 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { isInstance, readValues } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
-import { GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { holds } from "../kernels/expression/Expression.ts"
@@ -42,8 +43,11 @@ export interface CreationOptions<D extends DType.DType> {
 /** What every function here answers. */
 type Created<D extends DType.DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
 
-const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D =>
-  options?.dtype === undefined ? "f32" as D : options.dtype
+/** Of options that cannot be read `f32`: what is wrong with them is told by `problemOf`. */
+const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
+  const dtype = readValues("DeviceArray", () => options?.dtype)
+  return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
+}
 
 /** What can be wrong with the options of any new array. */
 const problemOf = (
@@ -329,7 +333,7 @@ export const fullLike: {
     options?: CreationOptions<T>
   ): Created<T>
 } = dual(
-  (args) => args[0] instanceof DeviceArray || args.length > 2 || typeof args[1] === "number",
+  (args) => isInstance(args[0], DeviceArray) || args.length > 2 || typeof args[1] === "number",
   <T extends DType.DType>(self: DeviceArray, value: number, options?: CreationOptions<T>): Created<T> =>
     filledLike("DeviceArray.fullLike", self, value, options)
 )

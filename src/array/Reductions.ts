@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
 import { shown } from "../domain/ShownValue.ts"
@@ -135,7 +136,7 @@ const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
   )
 
 const choicesProblem = (operation: string, options: ReductionOptions | undefined): GpuError | undefined => {
-  if (options instanceof DeviceArray) {
+  if (isInstance(options, DeviceArray)) {
     return invalidRequest(operation, "two arrays were given", "Reduce one, along { axis } or as a whole.")
   }
   const problem = optionsProblem(operation, options, ["axis", "keepDims"])

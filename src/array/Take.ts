@@ -6,9 +6,10 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
-import { shown } from "../domain/ShownValue.ts"
+import { isArray, shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { arrayProblem, optionsProblem } from "./ArrayProblem.ts"
@@ -123,15 +124,15 @@ export const take: {
     if (problem !== undefined) return problem
     const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
     if (axis instanceof GpuError) return axis
-    return indices instanceof DeviceArray
+    return isInstance(indices, DeviceArray)
       ? takeAt(self, indices, axis, options?.mode ?? "clip")
-      : takeListed(self, indices, axis, options?.mode)
+      : takeListed(self, indices as Exclude<Indices, DeviceArray>, axis, options?.mode)
   }
 )
 
 const isOptions = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value) &&
-  !(value instanceof DeviceArray)
+  typeof value === "object" && value !== null && !isArray(value) && !ArrayBuffer.isView(value) &&
+  !isInstance(value, DeviceArray)
 
 const modeProblem = (mode: TakeOptions["mode"]): GpuError | undefined =>
   mode === undefined || mode === "clip" || mode === "wrap"

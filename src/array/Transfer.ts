@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
@@ -231,7 +232,7 @@ export const fromLease = <D extends DType.DType = "f32">(
   const operation = "DeviceArray.fromLease"
   const problem = optionsProblem(operation, options, ["shape", "dtype", "offset"])
   if (problem !== undefined) return problem
-  if (!(lease instanceof PooledBuffer)) {
+  if (!isInstance(lease, PooledBuffer)) {
     return invalidRequest(operation, "what was given is no lease", "Pass a lease of BufferPool.allocate.")
   }
   const dtype = options?.dtype === undefined ? "f32" as D : options.dtype

@@ -5,9 +5,10 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { readValues } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
-import { GpuError, invalidRequest } from "../domain/GpuError.ts"
-import { shown } from "../domain/ShownValue.ts"
+import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import { isArray, shown } from "../domain/ShownValue.ts"
 import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { type ArrayServices, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -168,7 +169,7 @@ const rangesProblem = (
   ranges: ReadonlyArray<number | Slice.Range>,
   shape: Shape.Shape
 ): GpuError | undefined => {
-  if (!Array.isArray(ranges)) {
+  if (!isArray(ranges)) {
     return invalidRequest(
       operation,
       `the ranges are ${shown(ranges)}`,
@@ -246,7 +247,7 @@ export const expandDims: {
   const operation = "DeviceArray.expandDims"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem
-  const added = Array.isArray(axes) ? axes.length : 1
+  const added = countOf(axes)
   const shape: Array<number> = [...self.shape, ...Array.from({ length: Math.min(added, Shape.maxRank + 1) }, () => 1)]
   const places = Shape.rankProblem(operation, shape) ?? Shape.axesOf(operation, axes, shape)
   if (places instanceof GpuError) return places
@@ -400,3 +401,9 @@ export const flip: {
   const layout = sliced(operation, self, ranges)
   return layout instanceof GpuError ? layout : view(self, layout)
 })
+
+/** What cannot be read counts as one axis, which is then none. */
+const countOf = (axes: number | ReadonlyArray<number>): number => {
+  const count = readValues("DeviceArray.expandDims", () => isArray(axes) ? axes.length : 1)
+  return isGpuError(count) ? 1 : count
+}

@@ -6,6 +6,7 @@
  */
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DType } from "../../domain/DType.ts"
 import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -63,7 +64,7 @@ export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatur
 
 /** The dtype of an array, `undefined` for everything else. @internal */
 export const typeOf = (operand: unknown): DType | undefined =>
-  operand instanceof DeviceArray ? operand.dtype : undefined
+  isInstance(operand, DeviceArray) ? operand.dtype : undefined
 
 /** A number takes the type of the array beside it. */
 const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
@@ -99,7 +100,7 @@ export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}
 
 /** @internal */
 export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
-  const wrong = operands.find((operand) => typeof operand !== "number" && !(operand instanceof DeviceArray))
+  const wrong = operands.find((operand) => typeof operand !== "number" && !isInstance(operand, DeviceArray))
   return operands.every((operand) => typeof operand === "number")
     ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
     : invalidRequest(

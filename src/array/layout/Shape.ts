@@ -3,8 +3,9 @@
  *
  * @internal
  */
+import { readValues } from "../../domain/ArgumentProblem.ts"
 import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { isArray, shown } from "../../domain/ShownValue.ts"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -62,7 +63,7 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
 
 /** Why a value is no list of axes that an array could have, whatever is in it. @internal */
 export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
-  if (!Array.isArray(shape)) {
+  if (!isArray(shape)) {
     return invalidRequest(operation, `the shape is ${shown(shape)}`, "Pass one length for each axis, as [2, 3].")
   }
   return shape.length <= maxRank ? undefined : invalidRequest(
@@ -131,9 +132,15 @@ export const axesOf = (
   operation: string,
   axes: number | ReadonlyArray<number>,
   shape: Shape
+): ReadonlyArray<number> | GpuError => readValues(operation, () => distinctAxes(operation, axes, shape))
+
+const distinctAxes = (
+  operation: string,
+  axes: number | ReadonlyArray<number>,
+  shape: Shape
 ): ReadonlyArray<number> | GpuError => {
   const found: Array<number> = []
-  for (const given of Array.isArray(axes) ? axes : [axes as number]) {
+  for (const given of isArray(axes) ? axes : [axes as number]) {
     const axis = axisOf(operation, given, shape)
     if (axis instanceof GpuError) return axis
     if (found.includes(axis)) {

@@ -6,7 +6,7 @@
 import * as DType from "../../domain/DType.ts"
 import { GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { isArray, shown } from "../../domain/ShownValue.ts"
 import { holds } from "../../kernels/expression/Expression.ts"
 import { elementHint } from "../ArrayProblem.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -37,7 +37,7 @@ export interface Numbers {
 const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuError => {
   const shape: Array<number> = []
   let value: NestedNumbers | undefined = nested
-  while (Array.isArray(value)) {
+  while (isArray(value)) {
     if (shape.length === Shape.maxRank) {
       return invalidRequest(
         operation,
