@@ -12,6 +12,7 @@ import * as BufferRequest from "../domain/BufferRequest.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import * as CallSite from "./CallSite.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
@@ -86,9 +87,9 @@ const make = (immediate: boolean) =>
 
     const freeUnsafe = (buffer: DeviceBuffer) => giveBackUnsafe(device, driver, buffer)
 
-    const create = (bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined) =>
-      Effect.suspend(() => {
-        const operation = "Allocator.allocate"
+    const create = (bytes: number, options: AllocateOptions | undefined) =>
+      checkedStep("Allocator.allocate", (operation) => {
+        const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         return device.status.error ??
           BufferRequest.problem(operation, bytes, usage, label) ??
           BufferRequest.emptyProblem(operation, bytes) ??
@@ -103,7 +104,7 @@ const make = (immediate: boolean) =>
     return Allocator.of({
       // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
       allocate: (bytes, options) => {
-        const created = create(bytes, options?.usage ?? BufferUsage.defaultUsage, options?.label)
+        const created = create(bytes, options)
         return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
       },
       freeUnsafe,

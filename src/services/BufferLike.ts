@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
 import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
@@ -29,7 +30,7 @@ export type BufferLike = PooledBuffer | DeviceBuffer
 
 /** @internal */
 export const isBufferLike = (value: unknown): value is BufferLike =>
-  value instanceof PooledBuffer || value instanceof DeviceBuffer
+  isInstance(value, PooledBuffer) || isInstance(value, DeviceBuffer)
 
 /**
  * Why `buffer` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.

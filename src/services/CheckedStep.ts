@@ -7,6 +7,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { readValues } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 
@@ -18,6 +19,6 @@ import type { GpuError } from "../domain/GpuError.ts"
  */
 export const checkedStep = <A, E, R>(
   operation: string,
-  step: (operation: string) => Effect.Effect<A, E, R>
+  step: (operation: string, fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
-  Effect.suspend((): Effect.Effect<A, E | GpuError, R> => readValues(operation, () => step(operation)))
+  Effect.withFiber((fiber): Effect.Effect<A, E | GpuError, R> => readValues(operation, () => step(operation, fiber)))

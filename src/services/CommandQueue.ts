@@ -9,14 +9,16 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { listOf } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
-import type { GpuError } from "../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
 import type * as Rectangle from "../domain/Rectangle.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { CheckedQueue } from "./CheckedQueue.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 import type { KernelCache } from "./KernelCache.ts"
@@ -648,9 +650,14 @@ export const after: {
     effect: Effect.Effect<A, E, R>,
     events: Iterable<QueueEvent.QueueEvent>
   ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
-    CommandQueue.use(({ driver }) => {
-      const others = Array.from(events).filter((event) => event?.driver !== driver)
-      if (others.length === 0) return effect
-      return Effect.andThen(Effect.forEach(others, QueueEvent.wait, { discard: true }), effect)
-    })
+    CommandQueue.use(({ driver }) =>
+      Effect.flatMap(
+        checkedStep("CommandQueue.after", (operation) => {
+          const listed = listOf(operation, "events", events)
+          if (isGpuError(listed)) return listed
+          return Effect.forEach(listed.filter((event) => event?.driver !== driver), QueueEvent.wait, { discard: true })
+        }),
+        () => effect
+      )
+    )
 )

@@ -5,6 +5,7 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { BufferReleased } from "../domain/GpuError.ts"
@@ -102,7 +103,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
 
   /** Whether a write to the one may be seen in the other: all regions of one buffer count as that buffer. */
   sharesMemory(that: DeviceBuffer): boolean {
-    return this.root.identity === that.root.identity
+    return isInstance(that, DeviceBuffer) && this.root.identity === that.root.identity
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {

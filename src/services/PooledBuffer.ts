@@ -9,10 +9,12 @@ import * as Exit from "effect/Exit"
 import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
+import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { BufferUsage } from "../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import { line } from "../domain/ShownValue.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
 import type { LeaseAccount } from "./leasing/LeaseAccount.ts"
@@ -140,7 +142,7 @@ export const releasedError = (operation: string, lease: PooledBuffer): GpuError 
  * @category predicates
  * @since 0.1.0
  */
-export const isLive = (lease: PooledBuffer): boolean => lease.list !== undefined
+export const isLive = (lease: PooledBuffer): boolean => isInstance(lease, PooledBuffer) && lease.list !== undefined
 
 /**
  * Gives the block back before the scope closes; nothing of it stays behind in the scope. A second call fails with
@@ -162,10 +164,10 @@ export const isLive = (lease: PooledBuffer): boolean => lease.list !== undefined
  * @since 0.1.0
  */
 export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => {
-    if (!(lease instanceof PooledBuffer)) return noLease("PooledBuffer.release", lease)
+  checkedStep("PooledBuffer.release", (operation) => {
+    if (!(lease instanceof PooledBuffer)) return noLease(operation, lease)
     const list = lease.list
-    if (list === undefined) return releasedError("PooledBuffer.release", lease)
+    if (list === undefined) return releasedError(operation, lease)
     return list.pool.endUnsafe(lease, "released") ?? Exit.void
   })
 
@@ -193,8 +195,7 @@ export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
  * @since 0.1.0
  */
 export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.withFiber((fiber) => {
-    const operation = "PooledBuffer.transfer"
+  checkedStep("PooledBuffer.transfer", (operation, fiber) => {
     if (!(lease instanceof PooledBuffer)) return noLease(operation, lease)
     if (lease.list === undefined) return releasedError(operation, lease)
     if (!Predicate.hasProperty(scope, "state")) {

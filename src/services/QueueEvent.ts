@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { shown } from "../domain/ShownValue.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
 /**
@@ -64,15 +65,18 @@ export class QueueEvent {
  * @since 0.1.0
  */
 export const wait = (event: QueueEvent): Effect.Effect<void, GpuError> =>
-  event instanceof QueueEvent ? event.driver.awaitPosition(event.position) : noEvent(event)
+  checkedStep(
+    "QueueEvent.wait",
+    (operation) => event instanceof QueueEvent ? event.driver.awaitPosition(event.position) : noEvent(operation, event)
+  )
 
 /** Programs without types can pass anything. */
-const noEvent = (value: unknown): GpuError =>
-  invalidRequest("QueueEvent.wait", `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")
+const noEvent = (operation: string, value: unknown): GpuError =>
+  invalidRequest(operation, `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")
 
 /**
  * Whether everything before the event is known to have run, whatever became of it. It does not wait, and does not submit
- * what was only recorded: that happens at the end of the turn.
+ * what was only recorded: that happens at the end of the turn. Fails with InvalidRequest for what is no event.
  *
  * **Example** (Doing something else meanwhile)
  *
@@ -88,5 +92,8 @@ const noEvent = (value: unknown): GpuError =>
  * @category waiting
  * @since 0.1.0
  */
-export const isDone = (event: QueueEvent): Effect.Effect<boolean> =>
-  Effect.sync(() => event.driver.endedUnsafe() >= event.position)
+export const isDone = (event: QueueEvent): Effect.Effect<boolean, GpuError> =>
+  checkedStep("QueueEvent.isDone", (operation) =>
+    event instanceof QueueEvent
+      ? Effect.succeed(event.driver.endedUnsafe() >= event.position)
+      : noEvent(operation, event))

@@ -11,6 +11,7 @@ import * as Delay from "../domain/Delay.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "./BufferPool.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -99,7 +100,10 @@ export const measure = (
   options?: MeasureOptions
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {
-    const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
+    const { atLeast, maxRuns } = yield* checkedStep("TransferSpeed.measure", () => {
+      const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
+      return Effect.succeed({ atLeast, maxRuns })
+    })
     if (!directions.includes(direction)) {
       return yield* invalidRequest(
         "TransferSpeed.measure",

@@ -48,6 +48,7 @@ import * as Reservations from "./Reservations.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Transfers from "./Transfers.ts"
 import * as Waiting from "./Waiting.ts"
+import * as WrongValues from "./WrongValues.ts"
 
 export { allocator, type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 export { Mismatch } from "./Expect.ts"
@@ -98,6 +99,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Tenants.tests,
   ...DecoratedAllocators.tests,
   ...BadRequests.tests,
+  ...WrongValues.tests,
   ...BadCommands.tests,
   ...BadDispatches.tests,
   ...OddValues.tests,

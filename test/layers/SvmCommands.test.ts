@@ -134,6 +134,8 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
             Svm.copy(x, x, { targetOffset: 20, size: 8 }),
             Svm.copy(x, x, { sourceOffset: 25 }),
             Svm.migrate([x], { to: "moon" as never }),
+            Svm.migrate(7 as never),
+            Svm.migrate(undefined as never),
             Svm.migrate([null as never]),
             Svm.bindToQueue(x, 0n),
             Svm.bindToQueue(x, 7 as never)

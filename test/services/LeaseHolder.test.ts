@@ -84,7 +84,7 @@ describe("large results", () => {
     ["an array of numbers", Array.from({ length: 1_000_000 }, (_, i) => i / 2)],
     ["rows", Array.from({ length: 1000 }, () => Array.from({ length: 1000 }, () => 1))],
     ["a sparse array", Object.assign([], { length: 1_000_000 })]
-  ])("are looked through with other work in between: %s", ([_, value]) =>
+  ])("are looked through with other work in between: %s", ([, value]) =>
     Effect.gen(function*() {
       const lease = yield* Effect.scoped(BufferPool.extract(Effect.as(Effect.void, value)).pipe(turnsOf))
       assert.isAtLeast(lease, 10)

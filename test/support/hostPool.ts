@@ -22,7 +22,7 @@ import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import type { KernelCache } from "../../src/services/KernelCache.ts"
 
 export type HostServices = DeviceContext | CommandQueue | KernelCache | Host.Host
-export type AllocatorLayer = Layer.Layer<Allocator.Allocator, never, DeviceContext | CommandQueue>
+export type AllocatorLayer = Layer.Layer<Allocator.Allocator, GpuError, DeviceContext | CommandQueue>
 
 export interface OpenOptions {
   readonly host?: Host.HostOptions | undefined

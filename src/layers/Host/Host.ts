@@ -25,8 +25,8 @@ import {
   isGpuError,
   make as makeError
 } from "../../domain/GpuError.ts"
-import type * as BufferLike from "../../services/BufferLike.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import type * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"

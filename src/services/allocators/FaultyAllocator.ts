@@ -8,9 +8,19 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { isInstance, membersOf } from "../../domain/ArgumentProblem.ts"
 import * as Delay from "../../domain/Delay.ts"
 import { FaultPlan, type FaultWindow } from "../../domain/FaultPlan.ts"
-import { DriverError, type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import {
+  DriverError,
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  LimitExceeded,
+  make as makeError,
+  outOfMemory
+} from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
 
@@ -232,6 +242,17 @@ export interface FaultyOptions {
   readonly faults?: Faults | undefined
 }
 
+/** Programs without types can pass anything. */
+const faultsOf = (options: FaultyOptions): Faults | GpuError => {
+  const operation = "FaultyAllocator.layer"
+  const read = membersOf(operation, options)
+  if (isGpuError(read)) return read
+  const { faults = makeFaults() } = read
+  return isInstance(faults, Faults)
+    ? faults
+    : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
+}
+
 const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Service"] => {
   const allocate: Allocator["Service"]["allocate"] = (bytes, options) => {
     const located = CallSite.locate(options, allocate)
@@ -284,8 +305,10 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
  */
 export const layer = (
   options: FaultyOptions = {}
-): Layer.Layer<Allocator | AllocatorFaults, never, Allocator> =>
-  Layer.fresh(Layer.effectContext(Effect.map(Allocator, (inner) => {
-    const faults = options.faults ?? makeFaults()
-    return Context.make(Allocator, decorate(inner, faults)).pipe(Context.add(AllocatorFaults, faults))
+): Layer.Layer<Allocator | AllocatorFaults, GpuError, Allocator> =>
+  Layer.fresh(Layer.effectContext(Effect.flatMap(Allocator, (inner) => {
+    const faults = faultsOf(options)
+    return isGpuError(faults)
+      ? faults
+      : Effect.succeed(Context.make(Allocator, decorate(inner, faults)).pipe(Context.add(AllocatorFaults, faults)))
   })))

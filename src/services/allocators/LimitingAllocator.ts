@@ -7,7 +7,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { Allocator } from "../Allocator.ts"
@@ -71,16 +73,20 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
     Allocator,
     Effect.gen(function*() {
       const { info } = yield* DeviceContext
-      const limit = MemoryLimit.resolve(
-        layerOperation,
-        "maxBytes",
-        { bytes: options.maxBytes, fraction: options.maxFraction },
-        info
-      ) ?? noLimit()
+      const limit = readValues(layerOperation, () => limitOf(options, info))
       if (isGpuError(limit)) return yield* limit
       return limited(yield* Allocator, limit)
     })
   ))
+
+const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError =>
+  optionsProblem(layerOperation, options) ??
+    MemoryLimit.resolve(
+      layerOperation,
+      "maxBytes",
+      { bytes: options?.maxBytes, fraction: options?.maxFraction },
+      info
+    ) ?? noLimit()
 
 /** A limit that was forgotten, or a setting that is missing, must not pass for no limit. */
 const noLimit = (): GpuError =>

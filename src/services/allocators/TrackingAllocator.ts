@@ -10,6 +10,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
@@ -78,7 +80,10 @@ interface Tracked {
 
 const make = Effect.fnUntraced(function*(options: TrackingOptions) {
   const inner = yield* Allocator
-  if (options.callSites === true) {
+  const read = membersOf("TrackingAllocator.layer", options)
+  if (isGpuError(read)) return yield* read
+  const { callSites = false } = read
+  if (callSites) {
     yield* Effect.acquireRelease(Effect.sync(CallSite.retain), () => Effect.sync(CallSite.release))
   }
   const live = new Map<DeviceBuffer, Tracked>()
@@ -89,7 +94,7 @@ const make = Effect.fnUntraced(function*(options: TrackingOptions) {
     const left = Array.from(live).filter(([buffer]) => !buffer.destroyed)
     return Effect.succeed(left.map(([buffer, tracked]) => allocationOf(buffer, tracked, now)))
   })
-  yield* Effect.addFinalizer(() => Effect.flatMap(outstanding, (left) => report(left, options)))
+  yield* Effect.addFinalizer(() => Effect.flatMap(outstanding, (left) => report(left, callSites)))
 
   const allocate: Allocator["Service"]["allocate"] = (bytes, request) => {
     const located = CallSite.locate(request, allocate)
@@ -125,7 +130,7 @@ const allocationOf = (buffer: DeviceBuffer, { callSite, label, since }: Tracked,
 /** More lines help nobody, and a loop that leaks makes very many. */
 const longestReport = 100
 
-const report = (left: ReadonlyArray<Allocation>, { callSites }: TrackingOptions): Effect.Effect<void> => {
+const report = (left: ReadonlyArray<Allocation>, callSites: boolean): Effect.Effect<void> => {
   if (left.length === 0) return Effect.void
   const buffers = left.length === 1 ? "1 buffer was" : `${left.length} buffers were`
   const younger = left.slice(longestReport)
@@ -134,7 +139,7 @@ const report = (left: ReadonlyArray<Allocation>, { callSites }: TrackingOptions)
     ...left.slice(0, longestReport).map(lineOf),
     ...(younger.length > 0 ? [`  and ${younger.length} younger ones, ${bytesOf(younger)} bytes together`] : []),
     "Allocate in a scope that closes (Allocator.allocate), or call freeUnsafe once for each buffer." +
-    (callSites === true ? "" : " TrackingAllocator.layer({ callSites: true }) tells where each was asked for.")
+    (callSites ? "" : " TrackingAllocator.layer({ callSites: true }) tells where each was asked for.")
   ].join("\n"))
 }
 
@@ -182,7 +187,7 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
  */
 export const layer = (
   options: TrackingOptions = {}
-): Layer.Layer<Allocator | AllocationTracker, never, Allocator> => Layer.fresh(Layer.effectContext(make(options)))
+): Layer.Layer<Allocator | AllocationTracker, GpuError, Allocator> => Layer.fresh(Layer.effectContext(make(options)))
 
 /**
  * What was allocated and not freed, oldest first.

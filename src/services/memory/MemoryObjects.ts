@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { listOf } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
@@ -14,6 +15,7 @@ import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
@@ -86,7 +88,7 @@ export const fromHost = (
   Effect.flatMap(DeviceContext, (device) =>
     Effect.flatMap(CommandQueue, ({ driver }) =>
       Effect.acquireRelease(
-        Effect.suspend(() => create(device, data, options ?? {})),
+        checkedStep("MemoryObjects.fromHost", (operation) => create(operation, device, data, options ?? {})),
         (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
       )))
 
@@ -123,8 +125,7 @@ export const hostArray = <A extends Mapping.Elements>(
   type: ViewType<A>
 ): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
   Effect.flatMap(DeviceContext, (device) =>
-    Effect.suspend(() => {
-      const operation = "MemoryObjects.hostArray"
+    checkedStep("MemoryObjects.hostArray", (operation) => {
       const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
       if (problem !== undefined) return problem
       const view = viewOf(operation, buffer, type)
@@ -188,14 +189,15 @@ export const migrate = (
     DeviceContext,
     ({ info, status }) =>
       Effect.flatMap(CommandQueue, ({ driver }) =>
-        Effect.suspend(() => {
-          const operation = "MemoryObjects.migrate"
+        checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
           const problem = placeProblem(operation, to)
           if (problem !== undefined) return problem
           const memory: Array<DeviceBuffer | DeviceImage> = []
-          for (const one of objects) {
+          const listed = listOf(operation, "buffers and images", objects)
+          if (isGpuError(listed)) return listed
+          for (const one of listed) {
             const own = ImageLike.isImageLike(one)
               ? movableImage(operation, one, info, contentUndefined)
               : movableBuffer(operation, one, info, contentUndefined)
@@ -238,11 +240,11 @@ const movableImage = (
 }
 
 const create = (
+  operation: string,
   device: DeviceContext["Service"],
   data: HostData.HostData,
   options: FromHostOptions
 ): Effect.Effect<DeviceBuffer, GpuError> => {
-  const operation = "MemoryObjects.fromHost"
   const { label, mode = "copy", usage = BufferUsage.defaultUsage } = options
   if (device.status.error !== undefined) return device.status.error
   const bytes = HostData.bytes(operation, data)

@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { readValues } from "../../domain/ArgumentProblem.ts"
+import { BufferReleased, type GpuError, isGpuError, make as makeError } from "../../domain/GpuError.ts"
 import * as Attachments from "./Attachments.ts"
 import { logged } from "./GivingBack.ts"
 
@@ -38,7 +39,7 @@ export class ScopedAttachment implements Attachments.Attachment {
       const registered = Scope.addFinalizerExit(attachment.#scope, () => logged(() => attachment.#close("scopeClosed")))
       return Effect.flatMap(
         registered,
-        () => attachment.#closed ? Exit.fail(tooLate(operation)) : attachment.#make(make)
+        () => attachment.#closed ? Exit.fail(tooLate(operation)) : attachment.#make(operation, make)
       )
     })
   }
@@ -58,8 +59,13 @@ export class ScopedAttachment implements Attachments.Attachment {
     return ended
   }
 
-  #make<A>(make: (attachment: ScopedAttachment) => Exit.Exit<A, GpuError>): Exit.Exit<A, GpuError> {
-    const made = make(this)
+  /** What the program gave is looked at in there. */
+  #make<A>(
+    operation: string,
+    make: (attachment: ScopedAttachment) => Exit.Exit<A, GpuError>
+  ): Exit.Exit<A, GpuError> {
+    const answer = readValues(operation, () => make(this))
+    const made = isGpuError(answer) ? Exit.fail(answer) : answer
     if (Exit.isFailure(made)) Scope.closeUnsafe(this.#scope, Exit.void)
     return made
   }

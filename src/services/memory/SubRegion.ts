@@ -11,6 +11,7 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../DeviceBuffer.ts"
@@ -175,6 +176,8 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
   if (unusable !== undefined) return Exit.fail(unusable)
   const asked = bounds()
   if (isGpuError(asked)) return Exit.fail(asked)
+  const noBounds = boundsProblem(operation, asked)
+  if (noBounds !== undefined) return Exit.fail(noBounds)
   const { offset = 0, size = buffer.size - offset } = asked
   const { label, usage = buffer.usage } = options ?? {}
   const problem = rangeProblem(operation, buffer.size, offset, size) ??
@@ -186,6 +189,12 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
   if (misaligned !== undefined) return Exit.fail(misaligned)
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }
+
+/** Programs without types can pass anything. */
+const boundsProblem = (operation: string, bounds: unknown): GpuError | undefined =>
+  typeof bounds === "object" && bounds !== null
+    ? undefined
+    : invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
 
 const end = (
   device: DeviceContext["Service"],
