@@ -83,10 +83,20 @@ export const perform = async (
   return ofExit(exit)
 }
 
-/** Services of other backends are missing; the verdict knows. */
-const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown, Scope.Scope> => Effect.isEffect(value)
+/** What is answered may be a value of the pool, which throws when it is looked at. */
+const safely = (look: () => boolean): boolean => {
+  try {
+    return look()
+  } catch {
+    return false
+  }
+}
 
-const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => Layer.isLayer(value)
+/** Services of other backends are missing; the verdict knows. */
+const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown, Scope.Scope> =>
+  safely(() => Effect.isEffect(value))
+
+const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => safely(() => Layer.isLayer(value))
 
 const turn = (index: number): Promise<void> =>
   new Promise((done) => index < patience / 2 ? setImmediate(done) : setTimeout(done, 2))

@@ -67,8 +67,6 @@ const throwingMembers = (names: ReadonlyArray<string>): object => {
   return made
 }
 
-const thenable = "then"
-
 class Unrelated {
   readonly size = 16
   readonly label = "unrelated"
@@ -134,7 +132,7 @@ const odd: ReadonlyArray<(members: ReadonlyArray<string>) => unknown> = [
   () => new Set([1]),
   () => new WeakMap(),
   () => Promise.resolve(1),
-  () => Object.defineProperty({}, thenable, { get: refuse }),
+  () => throwingMembers(["label", "size", "then"]),
   () => new Error("a value"),
   () => /x/,
   () => new Number(8),

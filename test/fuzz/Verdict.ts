@@ -53,8 +53,8 @@ const unfitMessage = (message: unknown): string | undefined => {
 
 /** What a message of a typed error does wrong. */
 const messageBreach = (error: unknown): Breach | undefined => {
-  if (!isGpuError(error)) return undefined
   try {
+    if (!isGpuError(error)) return undefined
     const problem = unfitMessage(error.message)
     return problem === undefined ? undefined : { kind: "message", detail: problem, place: operationIn(error.message) }
   } catch (thrown) {
@@ -86,7 +86,10 @@ export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined =>
   return undefined
 }
 
-const isOwn = (thrown: unknown): boolean => thrown instanceof OwnFailure
+const isOwn = (thrown: unknown): boolean =>
+  thrown instanceof OwnFailure ||
+  (thrown instanceof TypeError &&
+    /^(Class c|C)onstructor \w+ (cannot be invoked without|requires) 'new'$/.test(thrown.message))
 
 /** What ended the process from within the event loop, judged. */
 export const ofUncaught = (thrown: unknown): Breach | undefined =>
@@ -97,10 +100,12 @@ const isMissingService = (defect: unknown): boolean =>
   defect instanceof Error && /^Service not found: effect-gpu-pool\/(OpenCl|WebGpu|Host)\b/.test(defect.message)
 
 /** Effect's own answer to what is given or answered for an effect and is none, also where it cannot be written down. */
-const isNoEffect = (defect: unknown): boolean =>
-  (typeof defect === "string" && defect.startsWith("Fiber.runLoop: Not a valid effect")) ||
-  (defect instanceof Error &&
-    /^[^\n]*\n(\s+at [^\n]*(<anonymous>|OddValues\.ts)[^\n]*\n)*\s+at FiberImpl\.runLoop/.test(String(defect.stack)))
+const isNoEffect = (defect: unknown): boolean => {
+  if (typeof defect === "string") return defect.startsWith("Fiber.runLoop: Not a valid effect")
+  const stack = defect instanceof Error ? safely(() => String(defect.stack)) : ""
+  const [inner = ""] = stack.split("FiberImpl.runLoop")
+  return inner !== stack && !/\bsrc\/[\w/]+\.ts:\d+/.test(inner.replaceAll("node_modules/effect/src", ""))
+}
 
 const isConfigError = (error: unknown): boolean =>
   typeof error === "object" && error !== null && Reflect.get(error, "_tag") === "ConfigError"
@@ -123,4 +128,13 @@ const isRevoked = (thrown: unknown): boolean =>
   thrown instanceof TypeError && thrown.message.endsWith("on a proxy that has been revoked")
 
 /** What a value that is handed out says of errors: kernels keep theirs. */
-export const ofAnswer = (answer: unknown): Breach | undefined => messageBreach(answer)
+export const ofAnswer = (answer: unknown): Breach | undefined =>
+  isGpuErrorSafely(answer) ? messageBreach(answer) : undefined
+
+const isGpuErrorSafely = (answer: unknown): boolean => {
+  try {
+    return isGpuError(answer)
+  } catch {
+    return false
+  }
+}
