@@ -29,7 +29,7 @@ const deviations = share > 4_000 ? 2 : 1
 const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
   const { complete, schedules } = yield* Schedules.explore(program, {
     deviations,
-    maxSchedules: deviations === 1 ? Infinity : share / 2
+    maxSchedules: deviations === 1 ? Infinity : Math.ceil(share / 2)
   })
   assert.isTrue(complete || deviations > 1)
   const rest = yield* Schedules.random(program, { schedules: Math.max(100, share - schedules) })
