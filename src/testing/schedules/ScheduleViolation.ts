@@ -4,7 +4,14 @@
  * @internal
  */
 import * as Data from "effect/Data"
-import type { Problem } from "./ScheduledRun.ts"
+
+/**
+ * How a schedule can be bad: see {@link ScheduleViolation}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ViolationKind = "failed" | "defect" | "waiting" | "endless" | "thrown" | "diverged"
 
 /**
  * A schedule in which the program does not end well. The message says what happened, how the schedule is run again, and
@@ -47,7 +54,7 @@ import type { Problem } from "./ScheduledRun.ts"
  * @since 0.1.0
  */
 export class ScheduleViolation extends Data.TaggedError("ScheduleViolation")<{
-  readonly kind: Problem["kind"]
+  readonly kind: ViolationKind
   /** For `Schedules.replay`. Empty for the usual schedule. */
   readonly path: string
   /** Which random schedule it was, before it was shrunk. */

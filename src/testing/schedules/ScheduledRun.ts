@@ -18,6 +18,7 @@ import { Turns } from "../../services/Turns.ts"
 import { Random } from "../Random.ts"
 import type { Chooser } from "./Chooser.ts"
 import type { Deviation } from "./SchedulePath.ts"
+import type { ViolationKind } from "./ScheduleViolation.ts"
 import { describe, type Trace } from "./Trace.ts"
 import { VirtualClock, type Woken } from "./VirtualClock.ts"
 
@@ -25,7 +26,7 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /** What is wrong with a schedule. @internal */
 export interface Problem {
-  readonly kind: "failed" | "defect" | "waiting" | "endless" | "thrown" | "diverged"
+  readonly kind: ViolationKind
   readonly detail: string
 }
 
@@ -262,7 +263,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     if (task.stopped !== undefined) task.stopped.stopped = undefined
   }
 
-  #end(kind: Problem["kind"], detail: string): void {
+  #end(kind: ViolationKind, detail: string): void {
     this.#problem ??= { kind, detail }
     this.#over = true
   }

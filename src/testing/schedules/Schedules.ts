@@ -28,7 +28,7 @@ import { everySchedule, randomSchedules } from "./Search.ts"
 import type { Woken } from "./VirtualClock.ts"
 
 export type { Report } from "./Exploration.ts"
-export { ScheduleViolation } from "./ScheduleViolation.ts"
+export { ScheduleViolation, type ViolationKind } from "./ScheduleViolation.ts"
 
 /**
  * How far to look.
