@@ -146,7 +146,7 @@ export interface Pool {
   /** Asks a handler when memory has run out, until the scope closes. See {@link onOutOfMemory}. */
   readonly onOutOfMemory: <R>(
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-  ) => Effect.Effect<void, never, R | Scope.Scope>
+  ) => Effect.Effect<void, GpuError, R | Scope.Scope>
   /** A pool on the same memory that leases no more than so many bytes at a time. See {@link withBudget}. */
   readonly budget: (
     limit: MemoryLimit.Input,
@@ -352,12 +352,14 @@ const changedLimit = (
 const registered = <R>(
   requests: PoolRequests,
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.contextWith((context: Context.Context<R | Scope.Scope>) =>
-    Effect.acquireRelease(
-      Effect.sync(() => requests.lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
-      (remove) => Effect.sync(remove)
-    )
+): Effect.Effect<void, GpuError, R | Scope.Scope> =>
+  Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
+    typeof handler !== "function"
+      ? invalidRequest("BufferPool.onOutOfMemory", `${shown(handler)} was given for the handler`, "Pass a function.")
+      : Effect.acquireRelease(
+        Effect.sync(() => requests.lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
+        (remove) => Effect.sync(remove)
+      )
   )
 
 /**
@@ -714,7 +716,8 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  *
  * Under a budget the handler is asked when that budget is exhausted.
  *
- * What a handler itself asks of the pool neither asks the handlers again nor waits.
+ * What a handler itself asks of the pool neither asks the handlers again nor waits. Fails with InvalidRequest for what is
+ * no function.
  *
  * **Example** (A cache that gives way)
  *
@@ -741,7 +744,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  */
 export const onOutOfMemory = <R>(
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-): Effect.Effect<void, never, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
+): Effect.Effect<void, GpuError, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
 
 /**
  * A pool on the same memory that leases no more than `limit` bytes at a time, to keep: for programs that hand one to each

@@ -24,12 +24,6 @@ const typedArrays = [Float32Array, Float64Array, Int32Array, Uint32Array, Uint8A
 const deepest = 6
 
 /**
- * Members that go to native code, and end the process where they are of another type: not checked yet. Each gets right
- * values only.
- */
-const unchecked: ReadonlySet<string> = new Set(["label", "powerPreference", "flags", "buildOptions"])
-
-/**
  * Arguments by the types that the source declares: right ones, ones that are right but for one part of them, and
  * anything. The same seed in the same world makes the same arguments.
  */
@@ -150,13 +144,6 @@ export class Arguments {
     const made: Record<string, unknown> = {}
     for (const { name, optional, type } of properties) {
       if (optional && (depth > deepest || this.#random.chance(0.6))) continue
-      if (unchecked.has(name)) {
-        const wrong = this.#wrong
-        this.#wrong = -1
-        made[name] = this.#right(type, depth + 1)
-        this.#wrong = wrong
-        continue
-      }
       made[name] = this.#right(type, depth + 1)
     }
     return made

@@ -255,6 +255,42 @@ describe("a reservation", () => {
     }).pipe(Effect.provide(layer(limited(100)))))
 })
 
+describe("a turn", () => {
+  it.effect("gets what it asks for before a reservation that waits for what it holds, however strict the line", () =>
+    Effect.gen(function*() {
+      const held = yield* Deferred.make<void>()
+      const job = yield* Effect.forkChild(
+        BufferPool.inTurn(
+          BufferPool.use(
+            32,
+            () => Effect.andThen(Deferred.await(held), BufferPool.use(32, () => Effect.succeed("turn")))
+          )
+        )
+      )
+      yield* nextTurn
+      const reserved = yield* Effect.forkChild(BufferPool.reserve(Effect.succeed("reserved"), 64))
+      yield* nextTurn
+      yield* hasStats({ waiters: 1, activeBytes: 32 })
+      yield* Deferred.succeed(held, undefined)
+      deepStrictEqual([yield* Fiber.join(job), yield* Fiber.join(reserved)], ["turn", "reserved"])
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(64, { maxOvertakes: 0 })))))
+
+  it.effect("waits at the head of the line for what others lease", () =>
+    Effect.gen(function*() {
+      const other = yield* BufferPool.allocate(32)
+      const reserved = yield* Effect.forkChild(BufferPool.reserve(Effect.succeed("reserved"), 64))
+      const job = yield* Effect.forkChild(
+        BufferPool.inTurn(BufferPool.use(32, () => BufferPool.use(32, () => Effect.succeed("turn"))))
+      )
+      yield* nextTurn
+      yield* hasStats({ waiters: 2, activeBytes: 64 })
+      yield* PooledBuffer.release(other)
+      deepStrictEqual([yield* Fiber.join(job), yield* Fiber.join(reserved)], ["turn", "reserved"])
+      yield* nothingIsLeft
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(64, { maxOvertakes: 0 })))))
+})
+
 describe("leases that are wanted together", () => {
   it.effect("come in the shape of the sizes", () =>
     Effect.gen(function*() {

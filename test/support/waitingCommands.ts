@@ -334,7 +334,7 @@ const addHandler = (n: number, some: number) =>
             const live = victims.map((i) => real.requests[i]!.lease!).find(PooledBuffer.isLive)
             return live === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(live), true)
           })
-        yield* Scope.provide(real.places[place]!.onOutOfMemory(handler), scope)
+        yield* Effect.orDie(Scope.provide(real.places[place]!.onOutOfMemory(handler), scope))
         real.handlers.push({ place, scope })
       })
   )

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import type { LastResort } from "./LastResort.ts"
-import { isCertain, type LeaseRequest } from "./LeaseRequest.ts"
+import { goesFirst, type LeaseRequest } from "./LeaseRequest.ts"
 import type { WaitLine } from "./WaitLine.ts"
 
 /** @internal */
@@ -49,9 +49,9 @@ export const admit = (
   return passed ? Exit.void : admitSlowly(request, gates, entrance)
 }
 
-/** What a reservation has made certain need not stand in line. */
+/** What a reservation has made certain, and what the one turn asks for, need not stand in line. */
 const pass = (request: LeaseRequest, gate: Gate): boolean =>
-  (gate.line.length === 0 || isCertain(request)) && gate.tryAdmit(request)
+  (gate.line.length === 0 || goesFirst(request)) && gate.tryAdmit(request)
 
 const admitSlowly = Effect.fnUntraced(function*(
   request: LeaseRequest,

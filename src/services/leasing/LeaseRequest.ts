@@ -53,7 +53,7 @@ export interface LeaseRequest {
   readonly charge: Charge | undefined
   /** The reservation that it is made under. */
   readonly from: SetAside | undefined
-  /** The turn in which it is made. */
+  /** The turn of its pool in which it is made. */
   readonly turn: SetAside | undefined
   /** The reservation that it asks for, instead of a lease. */
   readonly asks: SetAside | undefined
@@ -98,6 +98,14 @@ export const unavailable = (
  */
 export const isCertain = (request: LeaseRequest): boolean =>
   request.from !== undefined && request.drawn >= request.exactSize
+
+/**
+ * Whether it goes past every line, and waits at its head: it is certain, or it is made in the one turn of the pool, whose
+ * job holds memory that the line may wait for.
+ *
+ * @internal
+ */
+export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) || request.turn?.isOpen === true
 
 /**
  * Takes into the request's hands what it still lacks, as far as its reservation has it.

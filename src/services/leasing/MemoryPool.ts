@@ -36,7 +36,7 @@ import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import { LeasePool } from "./LeasePool.ts"
-import { drawMore, isCertain, type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
+import { drawMore, goesFirst, type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
 import * as Serving from "./Serving.ts"
 import type { SetAside } from "./SetAside.ts"
 import { StandstillWatch } from "./Standstill.ts"
@@ -536,7 +536,7 @@ export class MemoryPool implements Gate {
   }
 
   #lease(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {
-    return this.hasWaiters && !isCertain(request) ? this.#leaseInTurn(request) : this.#leaseAtOnce(request)
+    return this.hasWaiters && !goesFirst(request) ? this.#leaseInTurn(request) : this.#leaseAtOnce(request)
   }
 
   #leaseAtOnce(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> {

@@ -9,10 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
@@ -20,12 +22,18 @@ import { type Budget, Charge } from "./Budget.ts"
 import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import { type LeasePool, together } from "./LeasePool.ts"
-import { drawMore, isCertain, type LeaseRequest, type Patience, unavailable, undraw } from "./LeaseRequest.ts"
+import { drawMore, goesFirst, type LeaseRequest, type Patience, unavailable, undraw } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import { SetAside } from "./SetAside.ts"
 import { CurrentTurn } from "./Turns.ts"
 
 const operation = "BufferPool.allocate"
+
+/** Programs without types can pass anything. */
+const functionProblem = (where: string, f: unknown): GpuError | undefined =>
+  typeof f === "function"
+    ? undefined
+    : invalidRequest(where, `${shown(f)} was given for the function`, "Pass one from the lease to an effect.")
 
 const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
   CallSite.note(lease, options?.callSite)
@@ -77,7 +85,8 @@ export class PoolRequests {
   }
 
   allocate(size: number, given: PoolAllocateOptions | undefined): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> {
-    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.allocate)
+    const options = this.#read(operation, given, this.allocate)
+    if (isGpuError(options)) return options
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
     return Effect.withFiber((fiber) =>
@@ -95,11 +104,12 @@ export class PoolRequests {
     f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
     given: PoolAllocateOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
-    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.use)
+    const options = this.#read("BufferPool.use", given, this.use)
+    if (isGpuError(options)) return options
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
     return Effect.withFiber((fiber) => {
-      const problem = this.#problem(size, usage, label)
+      const problem = functionProblem("BufferPool.use", f) ?? this.#problem(size, usage, label)
       if (problem !== undefined) return problem
       let hit: PooledBuffer | undefined
       let request: LeaseRequest | undefined
@@ -144,7 +154,7 @@ export class PoolRequests {
     // A reservation around it has said what is needed.
     if (this.terms.from !== undefined || this.terms.patience.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
-      if (fiber.getRef(CurrentTurn)?.isOf(this.memory.core) === true) return effect
+      if (this.#turnOf(fiber) !== undefined) return effect
       const request = this.#reservation("BufferPool.inTurn", fiber, 0, {})
       if (isGpuError(request)) return request
       const turn = Effect.provideService(effect, CurrentTurn, request.asks)
@@ -157,7 +167,8 @@ export class PoolRequests {
     sizes: ReadonlyArray<number>,
     given: PoolAllocateOptions | undefined
   ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, Scope.Scope> {
-    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.allocateAll)
+    const options = this.#read("BufferPool.allocateAll", given, this.allocateAll)
+    if (isGpuError(options)) return options
     return Effect.withFiber((fiber) =>
       this.leases.withList(
         Context.getUnsafe(fiber.context, Scope.Scope),
@@ -173,14 +184,28 @@ export class PoolRequests {
     f: (leases: ReadonlyArray<PooledBuffer>) => Effect.Effect<A, E, R>,
     given: PoolAllocateOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
-    const options: PoolAllocateOptions | undefined = CallSite.locate(given, this.useAll)
+    const options = this.#read("BufferPool.useAll", given, this.useAll)
+    if (isGpuError(options)) return options
     return Effect.withFiber((fiber) => {
+      const problem = functionProblem("BufferPool.useAll", f)
+      if (problem !== undefined) return problem
       const lent: Array<PooledBuffer> = []
       return Effect.onExitPrimitive(
         Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f),
         () => this.#endAll(lent)
       )
     })
+  }
+
+  /** Options with their members as they are now, and where the request was made, while that is tracked. */
+  #read(
+    where: string,
+    given: PoolAllocateOptions | undefined,
+    entry: CallSite.Entry
+  ): PoolAllocateOptions | GpuError | undefined {
+    if (given === undefined) return CallSite.locate(given, entry)
+    const read = membersOf(where, given)
+    return isGpuError(read) ? read : CallSite.locate(read, entry)
   }
 
   /** Kept short for the requests that are in order, which are nearly all. */
@@ -283,7 +308,7 @@ export class PoolRequests {
       patience,
       budget,
       from,
-      turn: fiber.getRef(CurrentTurn),
+      turn: this.#turnOf(fiber),
       collect,
       charge: budget === undefined ? undefined : new Charge(),
       drawn: 0,
@@ -297,6 +322,11 @@ export class PoolRequests {
       reserved: 0,
       granted: undefined
     }
+  }
+
+  #turnOf(fiber: AnyFiber): SetAside | undefined {
+    const turn = fiber.getRef(CurrentTurn)
+    return turn?.isOf(this.memory.core) === true ? turn : undefined
   }
 
   /** A request that asks for a reservation. */
@@ -441,7 +471,7 @@ export class PoolRequests {
     const { memory } = this
     if (this.budget === undefined) {
       drawMore(request)
-      const found = !memory.hasWaiters || isCertain(request) ? memory.search(request) : undefined
+      const found = !memory.hasWaiters || goesFirst(request) ? memory.search(request) : undefined
       if (found !== undefined) return found
       undraw(request)
     }

@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, WaitingJob } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import type { LeaseRequest } from "./LeaseRequest.ts"
+import { goesFirst, type LeaseRequest } from "./LeaseRequest.ts"
 import type { SetAside } from "./SetAside.ts"
 
 /**
@@ -431,10 +431,13 @@ export class WaitLine {
     return waiter
   }
 
-  /** Behind all who arrived before it. One that was in line before mostly belongs near its head. */
+  /** Behind all who arrived before it, unless it goes first. One that was in line before mostly belongs near its head. */
   #insert(waiter: Waiter): void {
     let next: Waiter | undefined = undefined
-    if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
+    if (goesFirst(waiter.request)) {
+      next = this.#first
+      while (next !== undefined && goesFirst(next.request)) next = next.next
+    } else if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
       next = this.#first
       while (next !== undefined && next.arrival < waiter.arrival) next = next.next
     }
