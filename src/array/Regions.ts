@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
+import { satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type * as MemoryLimit from "../domain/MemoryLimit.ts"
 import * as BufferPool from "../services/BufferPool.ts"
@@ -112,7 +113,7 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  * @since 0.1.0
  */
 export const scoped: Region = dual(
-  (args) => Effect.isEffect(args[0]),
+  (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     admitted(BufferPool.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))), options)
 )
@@ -159,7 +160,7 @@ export const scoped: Region = dual(
  * @since 0.1.0
  */
 export const lazy: Region = dual(
-  (args) => Effect.isEffect(args[0]),
+  (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     Effect.withFiber((fiber): Scoped<A, E, R> =>
       fiber.getRef(Recording)

@@ -15,7 +15,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
-import { optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
+import { functionProblem, optionsProblem, readValues, satisfies } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Label from "../domain/Label.ts"
@@ -241,6 +241,8 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
         if (isGpuError(bytes)) return bytes
         const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
+        const problem = functionProblem(operation, "f", f)
+        if (problem !== undefined) return problem
         return requests.reserve(bytes, (reserved) => f(serviceOf(reserved, device)), options)
       }),
     inTurn: (effect) => requests.inTurn(effect),
@@ -299,7 +301,7 @@ const usedTogether = <const S extends Sizes, A, E, R>(
   options: PoolAllocateOptions | undefined
 ): Effect.Effect<A, E | GpuError, R> =>
   checkedStep("BufferPool.useAll", (operation): Effect.Effect<A, E | GpuError, R> => {
-    const listed = list(operation, sizes)
+    const listed = functionProblem(operation, "f", f) ?? list(operation, sizes)
     return isGpuError(listed)
       ? listed
       : requests.useAll(listed.sizes, (leases) => f(listed.shape(leases) as Leases<S>), options)
@@ -354,9 +356,8 @@ const registered = <R>(
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
 ): Effect.Effect<void, GpuError, R | Scope.Scope> =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
-    typeof handler !== "function"
-      ? invalidRequest("BufferPool.onOutOfMemory", `${shown(handler)} was given for the handler`, "Pass a function.")
-      : Effect.acquireRelease(
+    functionProblem("BufferPool.onOutOfMemory", "handler", handler) ??
+      Effect.acquireRelease(
         Effect.sync(() => requests.lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
         (remove) => Effect.sync(remove)
       )
@@ -818,7 +819,7 @@ export const withBudget: {
     options?: BudgetOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool>
 } = dual(
-  (args) => Effect.isEffect(args[0]),
+  (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     limit: MemoryLimit.Input,
@@ -889,7 +890,7 @@ export const reserve: {
     options?: ReserveOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool>
 } = dual(
-  (args) => Effect.isEffect(args[0]),
+  (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     bytes: MemoryLimit.Input,

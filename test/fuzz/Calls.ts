@@ -66,7 +66,7 @@ export const perform = async (
     const resolved = type === undefined ? undefined : resolve(type)
     if (typeof answer === "function" && resolved?.tag === "function") {
       const [self] = resolved.signature.parameters
-      answer = (answer as (self: unknown) => unknown)(makes.one(mixed(seed, 3), self?.type))
+      answer = (answer as (self: unknown) => unknown)(made(() => makes.one(mixed(seed, 3), self?.type)))
       type = resolved.signature.result
     }
   } catch (thrown) {
@@ -81,6 +81,15 @@ export const perform = async (
   const exit = await settle(inScope, context)
   if (Exit.isSuccess(exit)) harvest(world, successOf(type), exit.value)
   return ofExit(exit)
+}
+
+/** Nothing where an argument cannot even be made, as a typed array of nested arrays: that is no mistake of the call. */
+const made = (make: () => unknown): unknown => {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
 }
 
 /** What is answered may be a value of the pool, which throws when it is looked at. */

@@ -57,7 +57,8 @@ const maxDepth = 1000
  * @internal
  */
 export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =>
-  make(type, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
+  // Programs without types can give anything for one, and what is built on the expression looks at it.
+  make(isExprType(type) ? type : "f32" as T, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
 
 /** Whether a type can hold a number at all: floats hold every number, rounded. @internal */
 export const holds = (type: ExprType, value: number): boolean => {

@@ -10,6 +10,7 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
+import { checkedStep } from "../../services/CheckedStep.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
@@ -92,8 +93,8 @@ export interface MemoryInfo {
  */
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
   useOpened("OpenClMemory.info", ({ api, opened }) =>
-    Effect.suspend(() => {
-      const memory = handleOf("OpenClMemory.info", object, opened)
+    checkedStep("OpenClMemory.info", (operation) => {
+      const memory = handleOf(operation, object, opened)
       if (isGpuError(memory)) return memory
       const { property } = MemoryQuery
       const type = MemoryQuery.count(api, memory, property.type)

@@ -9,12 +9,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { functionProblem, membersOf } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
@@ -28,12 +27,6 @@ import { SetAside } from "./SetAside.ts"
 import { CurrentTurn } from "./Turns.ts"
 
 const operation = "BufferPool.allocate"
-
-/** Programs without types can pass anything. */
-const functionProblem = (where: string, f: unknown): GpuError | undefined =>
-  typeof f === "function"
-    ? undefined
-    : invalidRequest(where, `${shown(f)} was given for the function`, "Pass one from the lease to an effect.")
 
 const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
   CallSite.note(lease, options?.callSite)
@@ -109,7 +102,7 @@ export class PoolRequests {
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
     return Effect.withFiber((fiber) => {
-      const problem = functionProblem("BufferPool.use", f) ?? this.#problem(size, usage, label)
+      const problem = functionProblem("BufferPool.use", "f", f) ?? this.#problem(size, usage, label)
       if (problem !== undefined) return problem
       let hit: PooledBuffer | undefined
       let request: LeaseRequest | undefined
@@ -187,8 +180,6 @@ export class PoolRequests {
     const options = this.#read("BufferPool.useAll", given, this.useAll)
     if (isGpuError(options)) return options
     return Effect.withFiber((fiber) => {
-      const problem = functionProblem("BufferPool.useAll", f)
-      if (problem !== undefined) return problem
       const lent: Array<PooledBuffer> = []
       return Effect.onExitPrimitive(
         Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f),

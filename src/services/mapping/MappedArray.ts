@@ -5,6 +5,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import { invalidRequest } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import type { StridedShape } from "../../domain/StridedShape.ts"
 import type { ScopedMapping } from "./ScopedMapping.ts"
 
@@ -102,7 +103,7 @@ export class MappedArray<A extends Elements> {
     if (indices.length !== this.shape.length || !indices.every((index, axis) => isIndex(index, this.shape[axis]!))) {
       throw invalidRequest(
         operation,
-        `[${indices.join(", ")}] is no element of an array of shape [${this.shape.join(", ")}]`,
+        `[${indices.map(shown).join(", ")}] is no element of an array of shape [${this.shape.join(", ")}]`,
         "Pass one whole number for each axis, from 0 up to its length less one."
       )
     }
