@@ -25,7 +25,7 @@ describe("a verdict", () => {
   it("refuses defects, other failures, and messages that forge lines or never end", () => {
     strictEqual(ofExit(Exit.die(engine()))?.kind, "defect")
     strictEqual(ofExit(Exit.die(new Unreadable("a getter")))?.kind, "defect")
-    strictEqual(ofExit(Exit.fail(new Error("untyped")))?.kind, "untyped failure")
+    strictEqual(ofExit(Exit.fail("untyped"))?.kind, "untyped failure")
     const forging = { ...invalidRequest("Op", "x", "y"), message: "Op: x\u001b[31m" }
     strictEqual(ofExit(Exit.fail(forging))?.kind, "message")
     const endless = { ...invalidRequest("Op", "x", "y"), message: "x".repeat(30_000) }
