@@ -92,7 +92,7 @@ const definition = {
 const definitions: Readonly<Record<string, readonly [change: object, message: RegExp]>> = {
   "a vector that it may write": [{ args: [VectorArg("f32", "x")] }, /it may write its argument "x". Declare .*"read"/],
   "a name that no language accepts": [{ name: "a sum" }, /"a sum" in kernel .* is no name that every language accepts/],
-  "no name": [{ name: undefined }, /"undefined" in kernel .* is no name/],
+  "no name": [{ name: undefined }, /undefined was given for .*name/],
   "an argument that hides a function": [{ args: [x, ScalarArg("u32", "min")] }, /"min" hides a function/],
   "no list of arguments": [{ args: "x" }, /its arguments are no list/],
   "something else among the arguments": [{ args: [x, { name: "y" }] }, /neither a vector nor a scalar/],
