@@ -313,9 +313,16 @@ interface Listed {
   readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
 }
 
+/** What a literal makes: a Map, say, has its sizes elsewhere. */
+const isRecord = (value: unknown): value is Readonly<Record<string, number>> => {
+  if (typeof value !== "object" || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
 const list = (operation: string, sizes: Sizes): Listed | GpuError => {
   if (Array.isArray(sizes)) return { sizes: sizes.slice(), shape: (leases) => leases.slice() }
-  if (typeof sizes !== "object" || sizes === null) {
+  if (!isRecord(sizes)) {
     return invalidRequest(operation, `${shown(sizes)} was given for sizes`, "Pass an array or a record of byte counts.")
   }
   const entries = Object.entries(sizes)

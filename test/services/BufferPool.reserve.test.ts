@@ -2,13 +2,27 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
-import { hasStats, hold, layer, nextTurn, type OpenOptions, outOfMemoryOf, tagOf } from "../support/hostPool.ts"
+import {
+  decorated,
+  hasStats,
+  hold,
+  layer,
+  nextTurn,
+  type OpenOptions,
+  outOfMemoryOf,
+  tagOf
+} from "../support/hostPool.ts"
 
 const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOptions => ({
   pool: { maxBytes, onExhausted: "wait", ...pool }
@@ -255,7 +269,141 @@ describe("a reservation", () => {
     }).pipe(Effect.provide(layer(limited(100)))))
 })
 
+const reservedJob = (size: number) =>
+  Effect.andThen(Effect.yieldNow, BufferPool.use(size, () => Effect.yieldNow)).pipe(BufferPool.reserve(50))
+
+describe("requests of one reservation", () => {
+  /** A lease of 80 bytes in a scope of its own, a second request of 80, and the end of the first. */
+  const oneAfterTheOther = Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    yield* Scope.provide(BufferPool.allocate(80), scope)
+    const second = yield* Effect.forkChild(BufferPool.use(80, () => Effect.succeed("served")))
+    yield* nextTurn
+    yield* Scope.close(scope, Exit.void)
+    return yield* Fiber.join(second)
+  })
+
+  for (const [outsiders, maxOvertakes] of [[1, 0], [70, 16]] as const) {
+    it.effect(`get what comes back to it before ${outsiders} others who wait for its end`, () =>
+      Effect.gen(function*() {
+        const outer = yield* BufferPool.BufferPool
+        const waiting: Array<Fiber.Fiber<void, GpuError>> = []
+        const job = Effect.gen(function*() {
+          for (let index = 0; index < outsiders; index++) {
+            waiting.push(yield* Effect.forkDetach(outer.use(100, () => Effect.void)))
+          }
+          yield* nextTurn
+          return yield* oneAfterTheOther
+        })
+        strictEqual(yield* BufferPool.reserve(job, 80), "served")
+        yield* Fiber.joinAll(waiting)
+        yield* nothingIsLeft
+      }).pipe(Effect.provide(layer(limited(100, { maxOvertakes, suspectAfter: Infinity })))))
+  }
+
+  it.effect("get it in a budget's line too", () =>
+    Effect.gen(function*() {
+      const job = BufferPool.withBudget(BufferPool.reserve(oneAfterTheOther, 80), 100, { onExhausted: "wait" })
+      strictEqual(yield* job, "served")
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(1000, { suspectAfter: Infinity })))))
+
+  it.effect("get what an interrupted one had in its hands", () =>
+    Effect.gen(function*() {
+      const job = Effect.gen(function*() {
+        const first = yield* Effect.forkChild(BufferPool.use(80, () => Effect.void))
+        yield* nextTurn
+        const second = yield* Effect.forkChild(BufferPool.use(80, () => Effect.succeed("served")))
+        yield* nextTurn
+        yield* Fiber.interrupt(first)
+        return yield* Fiber.join(second)
+      })
+      const running = yield* Effect.forkChild(Effect.andThen(hold([100]), BufferPool.reserve(job, 80)))
+      for (let turn = 0; turn < 30; turn++) yield* TestClock.adjust("1 second")
+      strictEqual(running.pollUnsafe() === undefined ? "waits" : yield* Fiber.join(running), "served")
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer({ host: { latency: "1 second" }, ...limited(100, { suspectAfter: Infinity }) }))))
+
+  it.effect("leave it whole where the queue fails to clear what one is given", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      yield* hold([64])
+      const job = Effect.gen(function*() {
+        faults.failCommands({ nth: 1 })
+        yield* Effect.exit(Effect.scoped(BufferPool.allocate(64)))
+        yield* Effect.ignore(CommandQueue.finish)
+        faults.clear()
+        yield* hasStats({ setAsideBytes: 64 })
+      })
+      yield* BufferPool.reserve(job, 64)
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(100, { clear: "acquire" })))))
+
+  it.effect("are served after the limit was lowered below what is set aside", () =>
+    Effect.gen(function*() {
+      const both = yield* Effect.forkChild(
+        Effect.all([reservedJob(10), reservedJob(20)], { concurrency: 2, discard: true }),
+        {
+          startImmediately: true
+        }
+      )
+      yield* hasStats({ setAsideBytes: 100 })
+      yield* BufferPool.setLimit({ maxBytes: 95 })
+      yield* Fiber.join(both)
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(100, { suspectAfter: Infinity })))))
+
+  it.effect("keep nothing of it while they wait for more, so that it goes back at its end", () =>
+    Effect.gen(function*() {
+      const other = yield* BufferPool.allocate(60)
+      const late = yield* BufferPool.reserve(
+        Effect.tap(Effect.forkDetach(BufferPool.use(60, () => Effect.void)), () => nextTurn),
+        40
+      )
+      yield* hasStats({ setAsideBytes: 0, waiters: 1 })
+      yield* PooledBuffer.release(other)
+      yield* Fiber.join(late)
+      yield* nothingIsLeft
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { suspectAfter: Infinity })))))
+})
+
 describe("a turn", () => {
+  it.effect("of one pool is known within that of another", () =>
+    Effect.gen(function*() {
+      const outer = yield* BufferPool.BufferPool
+      const inner = yield* BufferPool.make({ maxBytes: 100, onExhausted: "wait" })
+      const nested = Effect.flatMap(Effect.forkChild(outer.inTurn(Effect.succeed("once"))), Fiber.join)
+      strictEqual(yield* outer.inTurn(inner.inTurn(nested)), "once")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Allocator.layerImmediate),
+      Effect.provide(layer(limited(100, { suspectAfter: Infinity })))
+    ))
+
+  it.effect("is taken by fibers that outlive a reservation, and not by handlers", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      yield* BufferPool.onOutOfMemory(() => BufferPool.inTurn(Effect.sync(() => log.push("handler") < 0)))
+      const gate = yield* Deferred.make<void>()
+      const late = yield* BufferPool.reserve(
+        Effect.forkDetach(Effect.andThen(
+          Deferred.await(gate),
+          BufferPool.inTurn(Effect.sync(() => void log.push("late")))
+        )),
+        10
+      )
+      const turn = Effect.gen(function*() {
+        yield* Deferred.succeed(gate, undefined)
+        yield* nextTurn
+        deepStrictEqual(log, [])
+        yield* tagOf(BufferPool.use(90, () => BufferPool.use(90, () => Effect.void, { onExhausted: "fail" })))
+        deepStrictEqual(log, ["handler"])
+      })
+      yield* BufferPool.inTurn(turn)
+      yield* Fiber.join(late)
+      deepStrictEqual(log, ["handler", "late"])
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
+
   it.effect("gets what it asks for before a reservation that waits for what it holds, however strict the line", () =>
     Effect.gen(function*() {
       const held = yield* Deferred.make<void>()
@@ -329,6 +477,52 @@ describe("leases that are wanted together", () => {
       Effect.scoped,
       Effect.provide(layer({ host: { capacityBytes: 100 }, pool: { maxBytes: 1000, onExhausted: "wait" } }))
     ))
+
+  it.effect("of which one is transferred leave that one, as use does", () =>
+    Effect.gen(function*() {
+      const scope = yield* Effect.scope
+      const [kept, back] = yield* BufferPool.useAll([8, 9], (both) =>
+        Effect.as(PooledBuffer.transfer(both[0], scope), both))
+      deepStrictEqual([PooledBuffer.isLive(kept), PooledBuffer.isLive(back)], [true, false])
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
+
+  it.effect("of zero bytes do not wait", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(100)
+      const waiting = yield* Effect.forkChild(BufferPool.use(100, () => Effect.void))
+      yield* nextTurn
+      deepStrictEqual((yield* BufferPool.allocateAll([0, 0], { onExhausted: "fail" })).map(({ size }) => size), [0, 0])
+      yield* BufferPool.reserve(Effect.void, 0, { onExhausted: "fail" })
+      yield* Fiber.interrupt(waiting)
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { maxOvertakes: 0 })))))
+
+  it.effect("do not wake each other again and again where the allocator has no memory for all", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const counting = decorated((allocator) => ({
+        ...allocator,
+        allocate: (bytes, options) =>
+          Effect.suspend(() => {
+            asked++
+            return allocator.allocate(bytes, options)
+          })
+      }))
+      yield* Effect.gen(function*() {
+        const held = yield* BufferPool.allocate(200)
+        const jobs = yield* Effect.forEach(
+          [[100, 100], [100, 100], [150]],
+          (sizes) => Effect.forkChild(BufferPool.useAll(sizes, () => Effect.void))
+        )
+        for (let turn = 0; turn < 200; turn++) yield* nextTurn
+        assert.isBelow(asked, 40)
+        yield* PooledBuffer.release(held)
+        yield* Fiber.joinAll(jobs)
+        yield* nothingIsLeft
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(layer({ host: { capacityBytes: 300 }, ...limited(1000), allocator: counting }))
+      )
+    }))
 
   it.effect("end with InvalidRequest for what are no sizes", () =>
     Effect.gen(function*() {

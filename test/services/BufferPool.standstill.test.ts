@@ -89,6 +89,13 @@ const both = (pool: BufferPool.BufferPoolOptions) =>
     Effect.provide(layer(limited(100, pool)))
   )
 
+const twice = (waitAtMost?: "10 seconds") =>
+  Effect.scoped(Effect.gen(function*() {
+    yield* BufferPool.allocate(50)
+    yield* Effect.yieldNow
+    yield* BufferPool.allocate(50, { waitAtMost })
+  }))
+
 describe("requests that wait for each other", () => {
   for (const [name, job] of Object.entries(forms)) {
     it.effect(`${name}: the youngest of them fails within two seconds, and the others are served`, () =>
@@ -150,6 +157,20 @@ describe("requests that wait for each other", () => {
       yield* Deferred.succeed(done, undefined)
       yield* Fiber.join(busy)
       yield* Fiber.joinAll(jobs)
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(100)))))
+
+  it.effect("and say how long they wait end by themselves, and leave the oldest to go on", () =>
+    Effect.gen(function*() {
+      const oldest = yield* Effect.forkChild(twice())
+      const young = yield* Effect.forkChild(Effect.flip(twice("10 seconds")))
+      yield* nextTurn
+      yield* TestClock.adjust("9 seconds")
+      yield* hasStats({ waiters: 2 })
+      yield* TestClock.adjust("1 second")
+      const { reason } = yield* Fiber.join(young)
+      strictEqual(reason._tag === "OutOfMemory" && reason.waitedMillis, 10_000)
+      yield* Fiber.join(oldest)
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 

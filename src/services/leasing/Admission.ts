@@ -51,7 +51,7 @@ export const admit = (
 
 /** What a reservation has made certain, and what the one turn asks for, need not stand in line. */
 const pass = (request: LeaseRequest, gate: Gate): boolean =>
-  (gate.line.length === 0 || goesFirst(request)) && gate.tryAdmit(request)
+  (gate.line.length === 0 || goesFirst(request) || request.exactSize === 0) && gate.tryAdmit(request)
 
 const admitSlowly = Effect.fnUntraced(function*(
   request: LeaseRequest,

@@ -38,7 +38,9 @@ export const askDriver = (pool: MemoryPool, request: LeaseRequest): Answer =>
         ? keep(pool, request, exit.value, capacity, awaited)
         : refuse(pool, request, exit, capacity, refusals)
       if (request.isOver) undraw(request)
-      pool.serve()
+      // Requests of its reservation may wait in any line for what comes back to that.
+      if (request.from === undefined) pool.serve()
+      else pool.lines.serve()
       return answer
     })
   })

@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
 import { PooledBuffer } from "../PooledBuffer.ts"
 import { askDriver } from "./DriverCall.ts"
-import type { LeaseRequest } from "./LeaseRequest.ts"
+import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import type { Outcome, Reservation } from "./WaitLine.ts"
 
@@ -175,6 +175,7 @@ export const climb = Effect.fnUntraced(function*(
     outcome = undefined
     const problem = pool.problem(request)
     if (problem !== undefined) return yield* problem
+    if (request.reserved === 0) drawMore(request)
     const found = request.reserved > 0 ? undefined : pool.search(request)
     if (found !== undefined) return yield* found
     const step = state.nextStep()

@@ -108,7 +108,16 @@ export const isCertain = (request: LeaseRequest): boolean =>
 export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) || request.turn?.isOpen === true
 
 /**
- * Takes into the request's hands what it still lacks, as far as its reservation has it.
+ * Whether it waits at the head of a line: what it lacks may come back to its own reservation at any time, and those behind
+ * may wait for that reservation to end.
+ *
+ * @internal
+ */
+export const waitsFirst = (request: LeaseRequest): boolean => goesFirst(request) || request.from?.isOpen === true
+
+/**
+ * Takes into the request's hands what it still lacks, as far as its reservation has it: for the step that serves it, or
+ * for as long as budgets are charged with the rest.
  *
  * @internal
  */
@@ -119,6 +128,15 @@ export const drawMore = (request: LeaseRequest): void => {
   if (drawn === 0) return
   request.drawn += drawn
   charge?.cover(from.budgets, drawn)
+}
+
+/**
+ * One that waits keeps nothing from the other requests of its reservation.
+ *
+ * @internal
+ */
+export const rest = (request: LeaseRequest): void => {
+  if (request.charge === undefined) undraw(request)
 }
 
 /**

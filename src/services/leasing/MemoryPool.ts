@@ -36,7 +36,7 @@ import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import { LeasePool } from "./LeasePool.ts"
-import { drawMore, goesFirst, type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
+import { drawMore, goesFirst, isCertain, type LeaseRequest, unavailable, undraw } from "./LeaseRequest.ts"
 import * as Serving from "./Serving.ts"
 import type { SetAside } from "./SetAside.ts"
 import { StandstillWatch } from "./Standstill.ts"
@@ -82,6 +82,8 @@ export class MemoryPool implements Gate {
   /** Driver calls that ended without a block. */
   refusals = 0
   #givenUp = 0
+  /** What came back of attempts that ended as they began. */
+  #retracted = 0
   /** Blocks that went from one lease to the next in one step. */
   #handedOver = 0
   /** Leases that handlers took while others waited. */
@@ -160,7 +162,7 @@ export class MemoryPool implements Gate {
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
-    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
   }
 
   /**
@@ -170,6 +172,11 @@ export class MemoryPool implements Gate {
   refused(before: number): void {
     if (this.refusals !== before) this.#givenUp++
     this.refusals++
+  }
+
+  /** So much of what came back had been taken in the same attempt: nobody else needs to try again for it. */
+  retract(times: number): void {
+    this.#retracted += times
   }
 
   /** Whether a held block can be leased in one step, and with all of what is held. */
@@ -188,8 +195,10 @@ export class MemoryPool implements Gate {
   }
 
   /** How many bytes a request may get without touching what is set aside for others. */
-  room({ drawn }: LeaseRequest): number {
-    return this.core.setAsideBytes === 0 ? Infinity : this.#free + drawn
+  room(request: LeaseRequest): number {
+    if (this.core.setAsideBytes === 0) return Infinity
+    // A lowered limit takes nothing from what is certain: what the pool has of it goes to those it was promised to.
+    return Math.max(this.#free + request.drawn, isCertain(request) ? request.exactSize : 0)
   }
 
   /** How large its block may be now. */
@@ -375,7 +384,10 @@ export class MemoryPool implements Gate {
     request.isOver = true
     // The driver's answer says what becomes of the bytes that it was asked for.
     if (!request.calling) this.unuse(request)
+    const returns = request.drawn > 0
     undraw(request)
+    // Requests of the same reservation may wait for them in any line.
+    if (returns) this.lines.serve()
     // It may be only this one that those behind it in a budget's line were kept waiting by.
     if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
     if (waiter !== undefined || reserved > 0) this.line.serve()

@@ -18,6 +18,7 @@ import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
 import { type Budget, Charge } from "./Budget.ts"
+import { InHandler, isWithin } from "./Handlers.ts"
 import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import { type LeasePool, together } from "./LeasePool.ts"
@@ -144,11 +145,12 @@ export class PoolRequests {
 
   /** Runs an effect when no other one runs that cannot say what it needs, if requests wait at all. */
   inTurn<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    // A reservation around it has said what is needed.
-    if (this.terms.from !== undefined || this.terms.patience.onExhausted === "fail") return effect
+    if (this.terms.patience.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
-      if (this.#turnOf(fiber) !== undefined) return effect
-      const request = this.#reservation("BufferPool.inTurn", fiber, 0, {})
+      const isCovered = this.terms.from?.isOpen === true || this.#turnOf(fiber) !== undefined
+      // A handler works for a request, maybe one of the job whose turn it is.
+      if (isCovered || isWithin(fiber.getRef(InHandler), this.memory.lines)) return effect
+      const request = this.#reservation("BufferPool.inTurn", fiber, 0, {}, fiber.getRef(CurrentTurn))
       if (isGpuError(request)) return request
       const turn = Effect.provideService(effect, CurrentTurn, request.asks)
       return this.#whileOpen(request, this.memory.awaitTurn(request), () => turn)
@@ -183,7 +185,7 @@ export class PoolRequests {
       const lent: Array<PooledBuffer> = []
       return Effect.onExitPrimitive(
         Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f),
-        () => this.#endAll(lent)
+        () => this.#endAll(lent, this.leases.loans)
       )
     })
   }
@@ -316,8 +318,9 @@ export class PoolRequests {
   }
 
   #turnOf(fiber: AnyFiber): SetAside | undefined {
-    const turn = fiber.getRef(CurrentTurn)
-    return turn?.isOf(this.memory.core) === true ? turn : undefined
+    let turn = fiber.getRef(CurrentTurn)
+    while (turn !== undefined && !turn.isOf(this.memory.core)) turn = turn.parent
+    return turn
   }
 
   /** A request that asks for a reservation. */
@@ -325,17 +328,18 @@ export class PoolRequests {
     where: string,
     fiber: AnyFiber,
     bytes: number,
-    options: ReserveOptions & PoolAllocateOptions
+    options: ReserveOptions & PoolAllocateOptions,
+    parent: SetAside | undefined = this.terms.from
   ): LeaseRequest & { readonly asks: SetAside } | GpuError {
     const { memory } = this
     if (this.leases.closed) return unavailable({ operation: where, size: bytes, label: options.label }, "poolClosed")
     const problem = memory.status.error ?? Label.problem(where, options.label)
     if (problem !== undefined) return problem
     const label = options.label ?? this.label
-    const { budget, from } = this.terms
+    const { budget } = this.terms
     const asks = new SetAside({
       core: memory.core,
-      parent: from,
+      parent,
       budgets: budget?.chain ?? [],
       label,
       fiberId: fiber.id,
@@ -410,9 +414,9 @@ export class PoolRequests {
       this.#whileOpen(
         request,
         this.memory.setAside(request),
-        () => Effect.as(this.#untilAll(request, attempt, granted), granted)
+        () => Effect.as(this.#untilAll(request, attempt, granted, list), granted)
       ),
-      (exit) => Exit.isFailure(exit) ? this.#endAll(granted) : undefined
+      (exit) => Exit.isFailure(exit) ? this.#endAll(granted, list) : undefined
     )
   }
 
@@ -422,7 +426,8 @@ export class PoolRequests {
     function*(
       request: LeaseRequest,
       attempt: Effect.Effect<void, GpuError>,
-      granted: Array<PooledBuffer>
+      granted: Array<PooledBuffer>,
+      list: LeaseList
     ): Effect.fn.Return<void, GpuError> {
       const { memory } = this
       const rungs = new Set(memory.searchRungs).add("driver")
@@ -431,12 +436,14 @@ export class PoolRequests {
         const before = core.releases
         const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
         if (error === undefined) return
-        const own = granted.length
-        const left = this.#endAll(granted)
+        const own = granted.flatMap(({ block }) => block ?? [])
+        const left = this.#endAll(granted, list)
+        // Two that try in turn would wake each other for ever with what each gives back.
+        memory.retract(own.length + own.filter(({ state }) => state === "freed").length)
         if (left !== undefined) yield* left
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
         // What others gave back meanwhile may do.
-        if (core.releases - own > before) continue
+        if (core.releases - own.length > before) continue
         const seen = memory.progress
         yield* memory.lastResort.take({
           request,
@@ -449,10 +456,11 @@ export class PoolRequests {
     }
   )
 
-  #endAll(leases: Array<PooledBuffer>): Effect.Effect<void> | undefined {
+  /** Those that were not transferred meanwhile. */
+  #endAll(leases: Array<PooledBuffer>, list: LeaseList): Effect.Effect<void> | undefined {
     let left: Effect.Effect<void> | undefined
     for (const lease of leases.splice(0)) {
-      if (lease.list !== undefined) left = together(left, this.leases.endUnsafe(lease, "released"))
+      if (lease.list === list) left = together(left, this.leases.endUnsafe(lease, "released"))
     }
     return left
   }
@@ -463,8 +471,8 @@ export class PoolRequests {
     if (this.budget === undefined) {
       drawMore(request)
       const found = !memory.hasWaiters || goesFirst(request) ? memory.search(request) : undefined
+      if (request.granted === undefined) undraw(request)
       if (found !== undefined) return found
-      undraw(request)
     }
     return Effect.onExitPrimitive(
       Effect.suspend(() => memory.lease(request)),

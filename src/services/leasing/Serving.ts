@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
+import { drawMore, type LeaseRequest, rest } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import type { SetAside } from "./SetAside.ts"
 import { type Answer, passed, Reservation, tryAgain, type Waiter, type WaitLine } from "./WaitLine.ts"
@@ -37,8 +37,14 @@ export const given = ({ granted, reserved }: LeaseRequest): Answer | undefined =
  * @internal
  */
 export const serve = (pool: MemoryPool, waiter: Waiter): Answer | undefined => {
+  drawMore(waiter.request)
+  const answer = tryServe(pool, waiter)
+  if (answer === undefined) rest(waiter.request)
+  return answer
+}
+
+const tryServe = (pool: MemoryPool, waiter: Waiter): Answer | undefined => {
   const { line, request } = waiter
-  drawMore(request)
   if (request.asks !== undefined) return serveReservation(pool, waiter, request.asks)
   const found = pool.search(request)
   if (found !== undefined) return found

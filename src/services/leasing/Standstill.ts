@@ -182,10 +182,17 @@ export class StandstillWatch {
     if (proven.size > 0) this.#endYoungest(Array.from(proven))
   })
 
+  /** The youngest. One that says how long it waits ends by itself, and the oldest of several is left to go on. */
+  #victimOf(holding: ReadonlyArray<Waiter>, stuck: ReadonlyArray<Waiter>): Waiter | undefined {
+    const [oldest] = holding.slice(-1)
+    const victim = (holding.length === 0 ? stuck : holding)
+      .find(({ request }) => request.patience.waitAtMost === Infinity)
+    return victim === oldest && holding.length > 1 ? undefined : victim
+  }
+
   #endYoungest(stuck: ReadonlyArray<Waiter>): void {
     const holding = holdersAmong(this.#pool, stuck)
-    // One that says how long it waits ends by itself.
-    const victim = [...holding, ...stuck].find(({ request }) => request.patience.waitAtMost === Infinity)
+    const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
     const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, waiter))
     this.#suspects = new Map()

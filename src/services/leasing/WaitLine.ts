@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, WaitingJob } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import { goesFirst, type LeaseRequest } from "./LeaseRequest.ts"
+import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
 import type { SetAside } from "./SetAside.ts"
 
 /**
@@ -420,6 +420,7 @@ export class WaitLine {
   #place(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Waiter {
     const known = request.waiter
     const { lines } = this.#options
+    rest(request)
     const waiter = known?.line === this ? known : new Waiter(this, request, lines.nextArrival())
     request.waiter = waiter
     if (waiter.state === "out") this.#insert(waiter)
@@ -434,9 +435,9 @@ export class WaitLine {
   /** Behind all who arrived before it, unless it goes first. One that was in line before mostly belongs near its head. */
   #insert(waiter: Waiter): void {
     let next: Waiter | undefined = undefined
-    if (goesFirst(waiter.request)) {
+    if (waitsFirst(waiter.request)) {
       next = this.#first
-      while (next !== undefined && goesFirst(next.request)) next = next.next
+      while (next !== undefined && waitsFirst(next.request)) next = next.next
     } else if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
       next = this.#first
       while (next !== undefined && next.arrival < waiter.arrival) next = next.next
@@ -450,7 +451,9 @@ export class WaitLine {
     else next.previous = waiter
     waiter.request.list.addWaiter(waiter)
     this.#options.lines.counter.waiters++
-    this.leastBytes = Math.min(this.leastBytes, waiter.request.exactSize)
+    // Its reservation may pay for all of it.
+    const bytes = waiter.request.from === undefined ? waiter.request.exactSize : 0
+    this.leastBytes = Math.min(this.leastBytes, bytes)
     this.length++
     if (this.length > 1) return
     this.#options.lines.fill(this)
