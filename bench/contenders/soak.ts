@@ -80,7 +80,7 @@ const isEmptied = Effect.fnUntraced(function*(
     const stats = yield* pool.stats
     const buffers = device.driverObjects.liveByKind["buffer"] ?? 0
     if (stats.managedBlocks + stats.reservedBytes + stats.waiters + stats.activeBytes + buffers === 0) return undefined
-    if (left === 1) return { ...stats, buffers }
+    if (left === 1) return { ...stats, buffers, holders: yield* pool.holders(5) }
     yield* Effect.sleep(10)
   }
 })

@@ -84,10 +84,12 @@ describe("out of memory for real", () => {
         heldBytes: 0,
         managedBytes: 490 * MiB,
         reservedBytes: 0,
+        setAsideBytes: 0,
         largestHeldBytes: 0,
         pooled: true,
         rungs: ["bin", "driver", "reclaim"],
         waitedMillis: undefined,
+        standstill: [],
         holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]]
       })
       yield* PooledBuffer.release(leases[2]!)
