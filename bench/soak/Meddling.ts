@@ -73,12 +73,19 @@ export const cache = Effect.fnUntraced(function*({ pool, watch }: Ground, next: 
     kept = undefined
     return dropped === undefined ? Effect.succeed(false) : Effect.as(Scope.close(dropped, Exit.void), true)
   })
-  yield* Effect.addFinalizer(() => drop)
+  // The fiber is interrupted only after this finalizer, and must not fill the cache again until then.
+  let isOver = false
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      isOver = true
+      return drop
+    })
+  )
   yield* pool.onOutOfMemory(() =>
     Effect.tap(drop, (freed) => Effect.sync(() => watch.count(freed ? "cache dropped" : "cache empty")))
   )
   const keep = Effect.suspend(() => {
-    if (kept !== undefined) return Effect.void
+    if (kept !== undefined || isOver) return Effect.void
     const scope = Scope.makeUnsafe()
     kept = scope
     const lease = pool.allocate(size(next), { label: "cache" })
