@@ -838,8 +838,8 @@ export const withBudget: {
 )
 
 /**
- * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests up to that are served past every line
- * and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
+ * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
+ * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
  * effect ends. Leases that outlive it stay as they are.
  *
  * A program that holds one lease and waits for another can wait for a program that does the same. With a reservation it
