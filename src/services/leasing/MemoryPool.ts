@@ -32,6 +32,7 @@ import type { PoolSettings } from "../PoolOptions.ts"
 import { admit, type Entrance, type Gate } from "./Admission.ts"
 import { Budget, type Origin } from "./Budget.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
+import { JobTurns } from "./JobTurns.ts"
 import { climb } from "./Ladder.ts"
 import { LastResort } from "./LastResort.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
@@ -41,7 +42,6 @@ import * as Serving from "./Serving.ts"
 import type { SetAside } from "./SetAside.ts"
 import { StandstillWatch } from "./Standstill.ts"
 import { Trimming } from "./Trimming.ts"
-import { Turns } from "./Turns.ts"
 import { type Outcome, sum, WaitLine, WaitLines } from "./WaitLine.ts"
 
 /** @internal */
@@ -58,7 +58,7 @@ export class MemoryPool implements Gate {
   /** The reservations of effects that run now. */
   readonly reservations = new Set<SetAside>()
   readonly #watch: StandstillWatch
-  readonly #turns: Turns
+  readonly #turns: JobTurns
   readonly lastResort: LastResort
   /** What keeps held memory small, if the pool has such options. */
   readonly trimming: Trimming | undefined
@@ -135,7 +135,7 @@ export class MemoryPool implements Gate {
       ended: (request) => this.ended(request),
       onFilled: (filled) => this.#queueing(filled)
     })
-    this.#turns = new Turns({
+    this.#turns = new JobTurns({
       lines: this.lines,
       ended: (request) => this.ended(request),
       returned: () => this.#returnedSoFar,

@@ -12,7 +12,7 @@ import type { SetAside } from "./SetAside.ts"
 import { passed, WaitLine, type WaitLineOptions, type WaitLines } from "./WaitLine.ts"
 
 /** @internal */
-export interface TurnsOptions
+export interface JobTurnsOptions
   extends Pick<WaitLineOptions, "returned" | "standstill" | "ended">, Pick<LastResortOptions, "evidence" | "over">
 {
   readonly lines: WaitLines
@@ -28,13 +28,13 @@ export const CurrentTurn = Context.Reference<SetAside | undefined>("effect-gpu-p
 })
 
 /** @internal */
-export class Turns implements Gate {
+export class JobTurns implements Gate {
   readonly line: WaitLine
   readonly lastResort: LastResort
   /** The job whose turn it is. A turn is a reservation of no bytes. */
   #running: SetAside | undefined = undefined
 
-  constructor(options: TurnsOptions) {
+  constructor(options: JobTurnsOptions) {
     this.line = new WaitLine({
       ...options,
       maxOvertakes: 0,
