@@ -48,7 +48,7 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 }
 
 /**
- * Why a size, a usage and a label are none that memory could be asked for with, or `undefined`: what is in order is plain
+ * Why memory cannot be asked for with this size, usage and label, or `undefined`: what is in order is plain
  * data of the types that drivers want.
  *
  * @internal

@@ -19,7 +19,7 @@ export class Largest<A> {
     this.#least = count > 0 ? 0 : Infinity
   }
 
-  /** Of elements of one size those are kept that come first, and one of size 0 is none. */
+  /** Of elements of one size it keeps those that come first. It ignores elements of size 0. */
   add(element: A): void {
     if (this.#sizeOf(element) <= this.#least) return
     if (this.#kept.push(element) < 2 * this.#count) return

@@ -1,7 +1,7 @@
 /**
  * Values and texts of any kind as messages show them: the one place that decides what of the outside gets into an error,
  * a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers' answers can
- * hold anything: no text may forge a line of a log, steer a terminal, or be longer than somebody reads.
+ * hold anything: no text may forge a line of a log, steer a terminal, or be longer than a reader can use.
  *
  * @internal
  */
@@ -55,7 +55,7 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16)
 }
 
 /**
- * Whether a value is an array; a revoked proxy, of which even that cannot be asked, is none.
+ * Whether a value is an array; `false` for a revoked proxy, which throws at that question.
  *
  * @internal
  */

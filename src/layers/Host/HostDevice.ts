@@ -107,7 +107,7 @@ export class HostDevice {
     this.worker.run()
   })
 
-  /** Does something once submitted work has run, or at once where there is none. */
+  /** Does something once all submitted work has run; at once if the queue is empty. */
   afterSubmitted(done: () => void): void {
     if (this.worker.idle) done()
     else this.worker.enqueue({ ...immediate(done), abandoned: done })
