@@ -51,10 +51,11 @@ describe("texts of selections", () => {
         const { hint, position } = refusal(parsed)
         assert(position !== undefined && position >= 0 && position <= text.length)
         const [, shown, carets] = hint.split("\n")
-        strictEqual(shown, `  ${text.replaceAll(/\p{Cc}/gu, " ")}`)
+        strictEqual(shown, `  ${text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/gu, " ")}`)
         assert.match(carets ?? "", /^ *\^+$/)
       }),
-      { numRuns: 3000 }
+      // A mistake whose character takes two units, as random texts seldom have it.
+      { numRuns: 3000, examples: [["\"\"\u{10000}"], ["\u{10000}:0"], ["host:\u{10000}\"\""]] }
     )
   })
 

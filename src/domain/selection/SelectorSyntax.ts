@@ -125,17 +125,23 @@ const around = 60
 
 /** The text with carets under a part of it; only what is near that, of a long text. */
 const marked = (text: string, at: number, length: number): string => {
-  const from = Math.max(0, at - around)
-  const end = Math.min(at + length, at + around)
-  const before = (from > 0 ? "... " : "") + onOneLine(text.slice(from, at))
-  const part = onOneLine(text.slice(at, end))
-  const after = onOneLine(text.slice(end, end + around)) + (end + around < text.length ? " ..." : "")
+  const line = onOneLine(text)
+  const from = characterAfter(line, Math.max(0, at - around))
+  const end = characterAfter(line, Math.min(at + length, at + around))
+  const last = characterAfter(line, end + around)
+  const before = (from > 0 ? "... " : "") + line.slice(from, at)
+  const part = line.slice(at, end)
+  const after = line.slice(end, last) + (last < line.length ? " ..." : "")
   return `  ${before}${part}${after}\n  ${" ".repeat(widthOf(before))}${"^".repeat(Math.max(1, widthOf(part)))}`
 }
 
-/** Escapes of line breaks, tabs and their like would move the carets. */
+/** Escapes of line breaks, tabs and their like would move the carets. What is replaced is one unit long each. */
 const onOneLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ")
+
+/** Where a text can be cut at or after an offset: not within a surrogate pair, whose halves are no characters. */
+const characterAfter = (text: string, offset: number): number =>
+  offset > 0 && (text.codePointAt(offset - 1) ?? 0) > 0xffff ? offset + 1 : offset
 
 const widthOf = (text: string): number => [...text].length
 
