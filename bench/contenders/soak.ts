@@ -101,13 +101,15 @@ const runAll = (means: Meddling.Means, seed: number, millis: number) =>
     const until = performance.now() + millis
     const workers = Array.from({ length: fibers }, (_, index) =>
       oddly(Actions.worker(means, Random.make(seed + 2 + index), until), seed + 2 + index))
-    const ended = yield* Effect.timeoutOption(
+    // Before they are interrupted, or nobody would wait any more.
+    const hang = Effect.gen(function*() {
+      const [stats, holders] = yield* Effect.all([means.pool.stats, means.pool.holders(5)])
+      means.watch.problem(`fibers hang: ${JSON.stringify({ ...stats, holders })}`)
+    })
+    yield* Effect.raceFirst(
       Effect.all(workers, { concurrency: "unbounded", discard: true }),
-      patience
+      Effect.delay(hang, patience)
     )
-    if (Option.isNone(ended)) {
-      means.watch.problem(`fibers hang: ${JSON.stringify(yield* means.pool.stats)}`)
-    }
   }).pipe(Effect.scoped)
 
 /** Load for a while; then everything is given back, and looked for. */

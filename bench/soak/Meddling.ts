@@ -68,11 +68,12 @@ export const meddle = (means: Means, next: () => number): Effect.Effect<never> =
 /** Leases that nobody needs at the moment, until memory is short: then the pool's handler drops them. */
 export const cache = Effect.fnUntraced(function*({ pool, watch }: Ground, next: () => number) {
   let kept: Scope.Closeable | undefined
-  const drop = Effect.suspend(() => {
+  // The request that asks may be interrupted at any step: also between the two steps of this, and then nobody would close it.
+  const drop = Effect.uninterruptible(Effect.suspend(() => {
     const dropped = kept
     kept = undefined
     return dropped === undefined ? Effect.succeed(false) : Effect.as(Scope.close(dropped, Exit.void), true)
-  })
+  }))
   // The fiber is interrupted only after this finalizer, and must not fill the cache again until then.
   let isOver = false
   yield* Effect.addFinalizer(() =>
