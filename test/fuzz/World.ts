@@ -50,6 +50,23 @@ const add = ElementwiseKernel.make({
   outputs: ({ x }) => ({ y: Expr.add(x, 1) })
 })
 
+/** Sources that use up the stack of a compiler that walks through them by recursion: what is too deep must be refused. */
+const deep = (name: string, statement: string) =>
+  Kernel.make({
+    name,
+    args: [VectorArg("f32", "x")],
+    body: { wgsl: statement, opencl: statement, host: () => undefined }
+  })
+
+const parenthesised = (levels: number): string => `x[i] = ${"(".repeat(levels)}x[i]${")".repeat(levels)};`
+
+const deepKernels = [
+  deep("brackets", parenthesised(40)),
+  deep("manyBrackets", parenthesised(20_000)),
+  deep("terms", `x[i] = ${Array.from({ length: 600 }, () => "x[i]").join(" + ")};`),
+  deep("conditions", `${"if (x[i] > 0) { ".repeat(50)}x[i] = 1;${" }".repeat(50)}`)
+]
+
 /** The values of a running program that arguments are taken from: right ones, ended ones, and ones of elsewhere. */
 export class World {
   readonly #values = new Map<string, Array<unknown>>()
@@ -112,7 +129,7 @@ export const populate = (scope: Scope.Scope) =>
     yield* leases(world, pool)
     yield* images(world)
     yield* arrays(world)
-    world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }))
+    world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }), ...deepKernels)
     world.put("src/kernels/ReductionKernel.ts#ReductionKernel", ...reductions())
     world.put("src/kernels/ScanKernel.ts#ScanKernel", ...scans())
     world.put(keys.event, yield* CommandQueue.event)

@@ -26,6 +26,9 @@ const filled = (stage: Stage) =>
 const expectOwn = (found: Uint32Array) =>
   Expect.numbers("what was read", found, new Uint32Array(found.length).fill(own))
 
+/** The compiler's library is older than this. */
+const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
+
 const expectTen = (found: Float32Array) => Expect.numbers("the result", found, new Float32Array(4).fill(10))
 
 export const reading: ReadonlyArray<Scene> = [
@@ -102,6 +105,22 @@ export const reading: ReadonlyArray<Scene> = [
         // A view ends with its lease.
         if (bytes.byteLength === 0) return
         expectOwn(new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4))
+      })
+  },
+  {
+    name: "the host's memory is taken away and kept",
+    run: (stage) =>
+      Effect.gen(function*() {
+        const kept = yield* Effect.scoped(Effect.gen(function*() {
+          const lease = yield* filled(stage)
+          // Its own commands need the memory until then.
+          yield* CommandQueue.finish
+          const { buffer } = yield* Host.bytes(lease)
+          return buffer.byteLength === 0 ? undefined : new Uint32Array(transfer.call(buffer))
+        }))
+        const next = yield* filled(stage)
+        kept?.fill(9)
+        expectOwn(yield* CommandQueue.read(next, Uint32Array))
       })
   },
   {
