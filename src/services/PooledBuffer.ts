@@ -201,7 +201,7 @@ export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect
     if (!Predicate.hasProperty(scope, "state")) {
       return invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
     }
-    return lease.list.pool.withList(scope, fiber.id, (list) => move(lease, list))
+    return lease.list.pool.withList(scope, fiber, (list) => move(lease, list))
   })
 
 /** Programs without types can pass anything. */

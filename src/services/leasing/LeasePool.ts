@@ -7,6 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
@@ -200,18 +201,18 @@ export class LeasePool {
    */
   withList<A>(
     scope: Scope.Scope,
-    fiberId: number,
-    f: (list: LeaseList) => Effect.Effect<A, GpuError>
+    fiber: Fiber.Fiber<unknown, unknown>,
+    f: (list: LeaseList, fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, GpuError>
   ): Effect.Effect<A, GpuError> {
     const known = this.listOf(scope)
-    if (known !== undefined) return f(known)
-    const list = new LeaseList(this, scope, fiberId)
+    if (known !== undefined) return f(known, fiber)
+    const list = new LeaseList(this, scope, fiber.id)
     return Effect.flatMap(Scope.addFinalizerExit(scope, () => list.close()), () => {
-      if (list.closed) return f(list)
+      if (list.closed) return f(list, fiber)
       const other = this.listOf(scope)
-      if (other !== undefined) return f(other)
+      if (other !== undefined) return f(other, fiber)
       this.#remember(list)
-      return f(list)
+      return f(list, fiber)
     })
   }
 

@@ -3,7 +3,9 @@
  *
  * @internal
  */
-import type * as Scope from "effect/Scope"
+import * as Context from "effect/Context"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
@@ -25,60 +27,129 @@ export interface Patience {
 }
 
 /**
+ * What holds for all requests of one pool, budget or reservation.
+ *
+ * @internal
+ */
+export interface Terms {
+  readonly budget: Budget | undefined
+  readonly from: SetAside | undefined
+  /** What requests do that do not say it themselves. */
+  readonly patience: Patience
+  /** What leases without a label of their own are called. */
+  readonly label: string | undefined
+  /** Where all leases are noted that are granted, in the step that grants them. */
+  readonly collect?: Array<PooledBuffer> | undefined
+}
+
+/** The fiber that makes a request. */
+type Maker = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
+
+/**
  * One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that.
  *
  * @internal
  */
-export interface LeaseRequest {
+export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefined> {
   /** The call that made it, for its errors. */
   readonly operation: string
+  /** The reservation that it asks for, instead of a lease. */
+  readonly asks: Asks
   readonly size: number
+  /** The size without slack: the request rounded up to the device's granularity. */
+  readonly exactSize: number
+  /** The block that the size policy makes of it. */
+  readonly blockSize: number
   readonly usage: BufferUsage
   readonly label: string | undefined
   /** Where it was made, while call sites are tracked. */
   readonly callSite: string | undefined
-  /** The block that the size policy makes of it. */
-  readonly blockSize: number
-  /** The size without slack: the request rounded up to the device's granularity. */
-  readonly exactSize: number
   /** The list that will own the lease. */
   readonly list: LeaseList
-  /** The fiber that made it, and the scope around it, if there is one. */
-  readonly fiberId: number
-  readonly scope: Scope.Scope | undefined
-  readonly patience: Patience
-  /** The budget that it is made under. */
-  readonly budget: Budget | undefined
-  /** What it uses of that budget and of those around it. */
-  readonly charge: Charge | undefined
-  /** The reservation that it is made under. */
-  readonly from: SetAside | undefined
+  readonly maker: Maker
   /** The turn of its pool in which it is made. */
   readonly turn: SetAside | undefined
-  /** The reservation that it asks for, instead of a lease. */
-  readonly asks: SetAside | undefined
+  readonly patience: Patience
+  readonly terms: Terms
+  /** What it uses of its budget and of those around it. */
+  readonly charge: Charge | undefined
   /** Bytes of `from` in its hands, which still count as set aside. */
-  drawn: number
+  drawn = 0
   /** Bytes of `from` that count as reserved or leased by now. */
-  used: number
-  /** The driver is at work for it. */
-  calling: boolean
-  /** It was let go. */
-  isOver: boolean
-  /** Its place in the line in which it waits or waited last. */
-  waiter: Waiter | undefined
-  /** The time at which it began to wait, in milliseconds, when its patience has an end. */
-  waitingSince: number | undefined
-  /** What the handlers that it asked last have done for it. */
-  help: Help | undefined
-  /** A handler asks for a lease of its own while others wait. */
-  inHandler: boolean
+  used = 0
   /** Bytes of the pool that are reserved for it, until the driver is asked. */
-  reserved: number
-  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
-  readonly collect: Array<PooledBuffer> | undefined
+  reserved = 0
+  /** The driver is at work for it. */
+  calling = false
+  /** It was let go. */
+  isOver = false
+  /** A handler asks for a lease of its own while others wait. */
+  inHandler = false
+  /** Its place in the line in which it waits or waited last. */
+  waiter: Waiter | undefined = undefined
+  /** The time at which it began to wait, in milliseconds, when its patience has an end. */
+  waitingSince: number | undefined = undefined
+  /** What the handlers that it asked last have done for it. */
+  help: Help | undefined = undefined
   /** Set in the step that grants it, so that whoever asked can end it wherever it is interrupted. */
-  granted: PooledBuffer | undefined
+  granted: PooledBuffer | undefined = undefined
+
+  /** One by one, since an object of options would cost each request that waits a tenth of its time. */
+  constructor(
+    operation: string,
+    asks: Asks,
+    size: number,
+    exactSize: number,
+    blockSize: number,
+    usage: BufferUsage,
+    label: string | undefined,
+    callSite: string | undefined,
+    list: LeaseList,
+    maker: Maker,
+    turn: SetAside | undefined,
+    patience: Patience,
+    terms: Terms,
+    charge: Charge | undefined
+  ) {
+    this.operation = operation
+    this.asks = asks
+    this.size = size
+    this.exactSize = exactSize
+    this.blockSize = blockSize
+    this.usage = usage
+    this.label = label
+    this.callSite = callSite
+    this.list = list
+    this.maker = maker
+    this.turn = turn
+    this.patience = patience
+    this.terms = terms
+    this.charge = charge
+  }
+
+  /** The budget that it is made under. */
+  get budget(): Budget | undefined {
+    return this.terms.budget
+  }
+
+  /** The reservation that it is made under. */
+  get from(): SetAside | undefined {
+    return this.terms.from
+  }
+
+  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
+  get collect(): Array<PooledBuffer> | undefined {
+    return this.terms.collect
+  }
+
+  get fiberId(): number {
+    return this.maker.id
+  }
+
+  /** The scope that will own the lease, or the one around the fiber that asks for a loan. */
+  get scope(): Scope.Scope | undefined {
+    return this.list.scope ?? Context.getOrUndefined(this.maker.context, Scope.Scope)
+  }
 }
 
 /**

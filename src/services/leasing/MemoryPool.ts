@@ -313,8 +313,9 @@ export class MemoryPool implements Gate {
   }
 
   #account(request: LeaseRequest): LeaseAccount | undefined {
-    this.#use(request)
-    const { budget, from, used } = request
+    const { budget, from } = request
+    if (from !== undefined) this.#use(request)
+    const { used } = request
     if (budget === undefined && used === 0) return undefined
     request.used = 0
     return new LeaseAccount(budget, from, used)
@@ -322,10 +323,11 @@ export class MemoryPool implements Gate {
 
   /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const { exactSize, size } = request
-    const allowance = this.allowance(request)
+    const { charge, exactSize, size } = request
+    const room = this.room(request)
+    if (exactSize > room) return undefined
+    const allowance = charge === undefined ? room : Math.min(charge.allowance, room)
     const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
-    if (exactSize > this.room(request)) return undefined
     const usage = this.blockUsage(request.usage)
     const own = this.core.acquireOwn(usage, blockSize, size)
     if (own !== undefined) return this.handOut(request, own, "held")
@@ -341,16 +343,8 @@ export class MemoryPool implements Gate {
     from: Origin
   ): Effect.Effect<PooledBuffer, GpuError> {
     const { charge, label, list, size, usage, waiter } = request
-    if (this.settings.clear) {
-      // A failing fill is the new owner's, not the last one's.
-      block.value.label = label
-      const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
-      if (Exit.isFailure(cleared)) {
-        block.value.recyclable = false
-        this.unuse(request)
-        return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
-      }
-    }
+    const problem = this.settings.clear ? this.#clear(request, block) : undefined
+    if (problem !== undefined) return problem
     const account = this.#account(request)
     const lease = account === undefined
       ? this.leases.grant(list, block, size, usage, label)
@@ -364,6 +358,17 @@ export class MemoryPool implements Gate {
     waiter?.line.served(waiter)
     CallSite.note(lease, request.callSite)
     return Exit.succeed(lease)
+  }
+
+  /** Whatever the last owner left in a block goes; or the error of that, and the block goes back. */
+  #clear(request: LeaseRequest, block: PoolBlock<DeviceBuffer>): Effect.Effect<never, GpuError> | undefined {
+    // A failing fill is the new owner's, not the last one's.
+    block.value.label = request.label
+    const cleared = this.#driver.fillUnsafe(block.value, 0, block.capacity, 0)
+    if (Exit.isSuccess(cleared)) return undefined
+    block.value.recyclable = false
+    this.unuse(request)
+    return Effect.andThen(this.leases.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
   }
 
   /** What is left of a request that has ended: its place in line, its reservations, and a lease that nobody saw. */
@@ -382,16 +387,21 @@ export class MemoryPool implements Gate {
       : undefined
     charge?.refund()
     request.isOver = true
+    if (request.from !== undefined) this.#giveBack(request)
+    // It may be only this one that those behind it in a budget's line were kept waiting by.
+    if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
+    if (waiter !== undefined || reserved > 0) this.line.serve()
+    return ended
+  }
+
+  /** What a request that was let go has of its reservation. */
+  #giveBack(request: LeaseRequest): void {
     // The driver's answer says what becomes of the bytes that it was asked for.
     if (!request.calling) this.unuse(request)
     const returns = request.drawn > 0
     undraw(request)
     // Requests of the same reservation may wait for them in any line.
     if (returns) this.lines.serve()
-    // It may be only this one that those behind it in a budget's line were kept waiting by.
-    if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
-    if (waiter !== undefined || reserved > 0) this.line.serve()
-    return ended
   }
 
   /**
@@ -472,16 +482,19 @@ export class MemoryPool implements Gate {
 
   /** Why nobody should wait for a lease any more. */
   problem(request: LeaseRequest): GpuError | undefined {
-    if (this.status.error !== undefined) return this.status.error
     const why = this.#closed(request)
-    if (why !== undefined) return unavailable(request, why)
-    return this.limitProblem(request) ?? request.budget?.limitProblem(request.operation, request.exactSize)
+    return this.status.error ?? (why === undefined ? this.#neverFits(request) : unavailable(request, why))
   }
 
   /** The same for those in line, who may be very many: an error is made only when its request hears of it. */
   ended(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
-    const why = this.status.error === undefined ? this.#closed(request) : undefined
-    return why === undefined ? this.problem(request) : Effect.suspend(() => unavailable(request, why))
+    const why = this.#closed(request)
+    return this.status.error ??
+      (why === undefined ? this.#neverFits(request) : Effect.suspend(() => unavailable(request, why)))
+  }
+
+  #neverFits(request: LeaseRequest): GpuError | undefined {
+    return this.limitProblem(request) ?? request.budget?.limitProblem(request.operation, request.exactSize)
   }
 
   /** LimitExceeded for a request that can never fit: no single buffer is larger than the device allows. */

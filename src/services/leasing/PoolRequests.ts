@@ -23,7 +23,7 @@ import { CurrentTurn } from "./JobTurns.ts"
 import type { LastResort } from "./LastResort.ts"
 import type { LeaseList } from "./LeaseList.ts"
 import { type LeasePool, together } from "./LeasePool.ts"
-import { drawMore, goesFirst, type LeaseRequest, type Patience, unavailable, undraw } from "./LeaseRequest.ts"
+import { drawMore, goesFirst, LeaseRequest, type Patience, type Terms, unavailable, undraw } from "./LeaseRequest.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import { SetAside } from "./SetAside.ts"
 
@@ -35,18 +35,6 @@ const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): P
 }
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
-
-/** What holds for all requests of one pool, budget or reservation. */
-export interface Terms {
-  readonly budget: Budget | undefined
-  readonly from: SetAside | undefined
-  /** What requests do that do not say it themselves. */
-  readonly patience: Patience
-  /** What leases without a label of their own are called. */
-  readonly label: string | undefined
-  /** Where all leases are noted that are granted, in the step that grants them. */
-  readonly collect?: Array<PooledBuffer> | undefined
-}
 
 /** @internal */
 export class PoolRequests {
@@ -83,13 +71,11 @@ export class PoolRequests {
     if (isGpuError(options)) return options
     const usage = options?.usage ?? BufferUsage.defaultUsage
     const label = options?.label ?? this.label
+    const acquire = (list: LeaseList, fiber: AnyFiber): Effect.Effect<PooledBuffer, GpuError> =>
+      this.#acquire(list, fiber, size, usage, label, options)
     return Effect.withFiber((fiber) =>
       this.#problem(size, usage, label) ??
-        this.leases.withList(
-          Context.getUnsafe(fiber.context, Scope.Scope),
-          fiber.id,
-          (list) => this.#acquire(list, fiber, size, usage, label, options)
-        )
+        this.leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), fiber, acquire)
     )
   }
 
@@ -167,7 +153,7 @@ export class PoolRequests {
     return Effect.withFiber((fiber) =>
       this.leases.withList(
         Context.getUnsafe(fiber.context, Scope.Scope),
-        fiber.id,
+        fiber,
         (list) => this.#acquireAll(list, fiber, sizes, options, [])
       )
     )
@@ -261,63 +247,52 @@ export class PoolRequests {
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     options: PoolAllocateOptions | undefined
-  ): LeaseRequest | GpuError {
-    const exactSize = this.memory.exactSizeOf(size)
-    const blockSize = this.memory.sizeOf(size)
-    return this.#checked(
-      {
-        operation,
-        size,
-        usage,
-        label,
-        callSite: options?.callSite,
-        blockSize: this.budget === undefined ? blockSize : this.budget.blockSize(blockSize, exactSize),
-        exactSize,
-        list,
-        asks: undefined
-      },
+  ): LeaseRequest<undefined> | GpuError {
+    const { memory, terms } = this
+    const { budget } = terms
+    const exactSize = memory.exactSizeOf(size)
+    const patience = this.#patienceOf(operation, exactSize, undefined, options)
+    if (isGpuError(patience)) return patience
+    const blockSize = memory.sizeOf(size)
+    return new LeaseRequest(
+      operation,
+      undefined,
+      size,
+      exactSize,
+      budget === undefined ? blockSize : budget.blockSize(blockSize, exactSize),
+      usage,
+      label,
+      options?.callSite,
+      list,
       fiber,
-      options
+      this.#turnOf(fiber),
+      patience,
+      terms,
+      budget === undefined ? undefined : new Charge()
     )
   }
 
-  /** Fails with InvalidRequest for options that make no sense, and with LimitExceeded for what can never fit. */
-  #checked<Asked extends Asking>(
-    asked: Asked,
-    fiber: AnyFiber,
+  /** Or InvalidRequest for options that make no sense, and LimitExceeded for what can never fit. */
+  #patienceOf(
+    where: string,
+    exactSize: number,
+    asks: SetAside | undefined,
     options: ExhaustedOptions | undefined
-  ): LeaseRequest & Asked | GpuError {
-    const { budget, collect, from, patience: without } = this.terms
+  ): Patience | GpuError {
+    const { core } = this.memory
+    const { budget, patience: without } = this.terms
     const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
       ? without
-      : patienceOf(asked.operation, options, without)
-    if (isGpuError(patience)) return patience
-    const problem = this.memory.limitProblem(asked) ?? budget?.limitProblem(asked.operation, asked.exactSize)
-    if (problem !== undefined) return problem
-    return {
-      ...asked,
-      fiberId: fiber.id,
-      scope: asked.list.scope ?? Context.getOrUndefined(fiber.context, Scope.Scope),
-      patience,
-      budget,
-      from,
-      turn: this.#turnOf(fiber),
-      collect,
-      charge: budget === undefined ? undefined : new Charge(),
-      drawn: 0,
-      used: 0,
-      calling: false,
-      isOver: false,
-      waiter: undefined,
-      waitingSince: undefined,
-      help: undefined,
-      inHandler: false,
-      reserved: 0,
-      granted: undefined
-    }
+      : patienceOf(where, options, without)
+    const mayFit = budget === undefined && exactSize <= this.#largest && exactSize <= core.maxBytes
+    if (mayFit || isGpuError(patience)) return patience
+    return this.memory.limitProblem({ operation: where, exactSize, asks }) ??
+      budget?.limitProblem(where, exactSize) ??
+      patience
   }
 
   #turnOf(fiber: AnyFiber): SetAside | undefined {
+    if (this.memory.reservations.size === 0) return undefined
     let turn = fiber.getRef(CurrentTurn)
     while (turn !== undefined && !turn.isOf(this.memory.core)) turn = turn.parent
     return turn
@@ -330,7 +305,7 @@ export class PoolRequests {
     bytes: number,
     options: ReserveOptions & PoolAllocateOptions,
     parent: SetAside | undefined = this.terms.from
-  ): LeaseRequest & { readonly asks: SetAside } | GpuError {
+  ): LeaseRequest<SetAside> | GpuError {
     const { memory } = this
     if (this.leases.closed) return unavailable({ operation: where, size: bytes, label: options.label }, "poolClosed")
     const problem = memory.status.error ?? Label.problem(where, options.label)
@@ -346,25 +321,27 @@ export class PoolRequests {
       sequence: this.leases.granted,
       registry: memory.reservations
     })
-    return this.#checked(
-      {
-        operation: where,
-        size: bytes,
-        usage: 0,
-        label,
-        callSite: options.callSite,
-        blockSize: bytes,
-        exactSize: bytes,
-        list: this.leases.loans,
-        asks
-      },
+    const patience = this.#patienceOf(where, bytes, asks, options)
+    return isGpuError(patience) ? patience : new LeaseRequest(
+      where,
+      asks,
+      bytes,
+      bytes,
+      bytes,
+      0,
+      label,
+      options.callSite,
+      this.leases.loans,
       fiber,
-      options
+      this.#turnOf(fiber),
+      patience,
+      this.terms,
+      budget === undefined ? undefined : new Charge()
     )
   }
 
   #whileOpen<A, E, R>(
-    request: LeaseRequest & { readonly asks: SetAside },
+    request: LeaseRequest<SetAside>,
     admission: Effect.Effect<void, GpuError>,
     f: () => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | GpuError, R> {
@@ -491,9 +468,3 @@ export class PoolRequests {
       : this.leases.endUnsafe(lease, "scopeClosed")
   }
 }
-
-/** What a request is for, without what holds for all requests of its pool. */
-type Asking = Pick<
-  LeaseRequest,
-  "operation" | "size" | "usage" | "label" | "callSite" | "blockSize" | "exactSize" | "list" | "asks"
->

@@ -37,9 +37,11 @@ export const given = ({ granted, reserved }: LeaseRequest): Answer | undefined =
  * @internal
  */
 export const serve = (pool: MemoryPool, waiter: Waiter): Answer | undefined => {
-  drawMore(waiter.request)
+  const { request } = waiter
+  if (request.from === undefined) return tryServe(pool, waiter)
+  drawMore(request)
   const answer = tryServe(pool, waiter)
-  if (answer === undefined) rest(waiter.request)
+  if (answer === undefined) rest(request)
   return answer
 }
 
