@@ -16,6 +16,11 @@ const times = <A, E, R>(count: number, effect: Effect.Effect<A, E, R>) =>
 
 const nothing = () => Effect.void
 const once = <E, R>(effect: Effect.Effect<unknown, E, R>): Rounds.Timed<E, R> => ({ effect, calls })
+const twofold = <E, R>(effect: Effect.Effect<unknown, E, R>): Rounds.Timed<E, R> => ({
+  effect,
+  calls: calls / 2,
+  each: 2
+})
 const tenfold = <E, R>(effect: Effect.Effect<unknown, E, R>): Rounds.Timed<E, R> => ({
   effect,
   calls: calls / 10,
@@ -39,6 +44,7 @@ const measure = Effect.gen(function*() {
     "scoped(acquireRelease)": once(Effect.scoped(resource)),
     "pool.use": once(pool.use(size, nothing)),
     "BufferPool.use": once(BufferPool.use(size, nothing)),
+    "pool.useAll of 2, each": twofold(pool.useAll([size, size], nothing)),
     "Pool.use": once(Pool.use(effectPool, nothing)),
     "10 pool.allocate in a scope, each": tenfold(Effect.scoped(times(10, pool.allocate(size)))),
     "10 Pool.get in a scope, each": tenfold(Effect.scoped(times(10, Pool.get(widePool)))),

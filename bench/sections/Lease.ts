@@ -29,6 +29,7 @@ const rivals: Readonly<Record<string, string>> = {
   "scoped(acquireRelease)": scoped,
   "pool.use": used,
   "BufferPool.use": used,
+  "pool.useAll of 2, each": used,
   "10 pool.allocate in a scope, each": "10 Pool.get in a scope, each",
   "10 acquireRelease in a scope, each": "10 Pool.get in a scope, each"
 }
@@ -60,7 +61,12 @@ const hits = Effect.gen(function*() {
         figure: ratio(runs, "scoped(pool.allocate)", scoped),
         atMost: 1.5
       },
-      { name: `pool.use / ${used}`, figure: ratio(runs, "pool.use", used), atMost: 0.8 }
+      { name: `pool.use / ${used}`, figure: ratio(runs, "pool.use", used), atMost: 0.8 },
+      {
+        name: `pool.useAll of 2, each / ${used}`,
+        figure: ratio(runs, "pool.useAll of 2, each", used),
+        atMost: 1
+      }
     ],
     remarks: python.remarks
   })

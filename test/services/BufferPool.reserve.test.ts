@@ -464,6 +464,32 @@ describe("leases that are wanted together", () => {
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
+  it.effect("give held blocks back when others are missing, and take them again with the rest", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.useAll([20, 20], () => Effect.void)
+      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
+      yield* BufferPool.useAll([20, 20], () => hasStats({ activeBlocks: 2, setAsideBytes: 0 }))
+      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
+      strictEqual(yield* tagOf(BufferPool.allocateAll([20, 81], { onExhausted: "fail" })), "LimitExceeded")
+      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
+      yield* BufferPool.useAll([20, 60], () => hasStats({ activeBlocks: 2, driverAllocations: 3, setAsideBytes: 0 }))
+      const rest = yield* BufferPool.allocate(50)
+      strictEqual(yield* tagOf(BufferPool.allocateAll([20, 40], { onExhausted: "fail" })), "OutOfMemory")
+      yield* PooledBuffer.release(rest)
+      yield* nothingIsLeft
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
+
+  it.effect("belong to the scope where they are hits, and are refused where it is closed", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.useAll([20, 20], () => Effect.void)
+      const scope = yield* Scope.make()
+      yield* Scope.provide(BufferPool.allocateAll([20, 20]), scope)
+      yield* hasStats({ activeBlocks: 2 })
+      yield* Scope.close(scope, Exit.void)
+      strictEqual(yield* tagOf(Scope.provide(BufferPool.allocateAll([20, 20]), scope)), "BufferReleased")
+      yield* nothingIsLeft
+    }).pipe(Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
+
   it.effect("give back what they have where the driver has no memory for one of them, and wait with nothing", () =>
     Effect.gen(function*() {
       const first = yield* BufferPool.allocate(50)

@@ -28,6 +28,7 @@ import type { MemoryPool } from "./MemoryPool.ts"
 import { SetAside } from "./SetAside.ts"
 
 const operation = "BufferPool.allocate"
+const togetherOperation = "BufferPool.allocateAll"
 
 const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
   CallSite.note(lease, options?.callSite)
@@ -170,7 +171,7 @@ export class PoolRequests {
     return Effect.withFiber((fiber) => {
       const lent: Array<PooledBuffer> = []
       return Effect.onExitPrimitive(
-        Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f),
+        Effect.suspend(() => Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, sizes, options, lent), f)),
         () => this.#endAll(lent, this.leases.loans)
       )
     })
@@ -371,7 +372,44 @@ export class PoolRequests {
       if (problem !== undefined) return problem
       bytes += this.memory.exactSizeOf(size)
     }
-    const request = this.#reservation("BufferPool.allocateAll", fiber, bytes, { ...options, label: options?.label })
+    if (list.closed) {
+      return unavailable({ operation: togetherOperation, size: bytes, label: options?.label }, "scopeClosed")
+    }
+    if (this.#hitAll(list, fiber, sizes, usage, options, granted)) return Exit.succeed(granted)
+    const left = this.#giveBack(granted, list)
+    const reserved = this.#reserveAll(list, fiber, bytes, sizes, usage, options, granted)
+    return left === undefined ? reserved : Effect.andThen(left, reserved)
+  }
+
+  /** Whether all of them are hits; then they are granted in this step. */
+  #hitAll(
+    list: LeaseList,
+    fiber: AnyFiber,
+    sizes: ReadonlyArray<number>,
+    usage: BufferUsage.BufferUsage,
+    options: PoolAllocateOptions | undefined,
+    granted: Array<PooledBuffer>
+  ): boolean {
+    for (const size of sizes) {
+      const hit = this.#hit(list, size, usage, options?.label ?? this.label)
+      if (hit === undefined) return false
+      if (list.scope === undefined) hit.borrowerId = fiber.id
+      granted.push(noted(hit, options))
+    }
+    return true
+  }
+
+  /** The bytes of all are set aside before the first is acquired. */
+  #reserveAll(
+    list: LeaseList,
+    fiber: AnyFiber,
+    bytes: number,
+    sizes: ReadonlyArray<number>,
+    usage: BufferUsage.BufferUsage,
+    options: PoolAllocateOptions | undefined,
+    granted: Array<PooledBuffer>
+  ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
+    const request = this.#reservation(togetherOperation, fiber, bytes, { ...options, label: options?.label })
     if (isGpuError(request)) return request
     const requests = new PoolRequests(this.memory, {
       ...this.terms,
@@ -413,14 +451,12 @@ export class PoolRequests {
         const before = core.releases
         const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
         if (error === undefined) return
-        const own = granted.flatMap(({ block }) => block ?? [])
-        const left = this.#endAll(granted, list)
-        // Two that try in turn would wake each other for ever with what each gives back.
-        memory.retract(own.length + own.filter(({ state }) => state === "freed").length)
+        const own = granted.filter(({ block }) => block !== undefined).length
+        const left = this.#giveBack(granted, list)
         if (left !== undefined) yield* left
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
         // What others gave back meanwhile may do.
-        if (core.releases - own.length > before) continue
+        if (core.releases - own > before) continue
         const seen = memory.progress
         yield* memory.lastResort.take({
           request,
@@ -432,6 +468,14 @@ export class PoolRequests {
       }
     }
   )
+
+  /** Those that were of no use alone. Two that try in turn would wake each other for ever with what each gives back. */
+  #giveBack(granted: Array<PooledBuffer>, list: LeaseList): Effect.Effect<void> | undefined {
+    const own = granted.flatMap(({ block }) => block ?? [])
+    const left = this.#endAll(granted, list)
+    this.memory.retract(own.length + own.filter(({ state }) => state === "freed").length)
+    return left
+  }
 
   /** Those that were not transferred meanwhile. */
   #endAll(leases: Array<PooledBuffer>, list: LeaseList): Effect.Effect<void> | undefined {

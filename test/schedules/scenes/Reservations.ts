@@ -64,6 +64,18 @@ export const reservations: ReadonlyArray<Scene> = [
     without: ["the next owner"]
   },
   {
+    name: "leases that are asked for together are held, or some of them",
+    pool: { maxBytes: 96, onExhausted: "wait" },
+    run: (stage) =>
+      Effect.gen(function*() {
+        yield* together
+        yield* atOnce(
+          Effect.scoped(Effect.flatMap(BufferPool.allocateAll([32, 32]), ([one]) => stage.share(one))),
+          BufferPool.useAll([32, 16], () => Effect.yieldNow)
+        )
+      })
+  },
+  {
     name: "leases are asked for together of a driver that refuses one",
     host: { latency: "1 millis" },
     pool: { maxBytes: 96, onExhausted: "wait" },
