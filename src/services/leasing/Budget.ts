@@ -13,7 +13,7 @@ import type { Gate } from "./Admission.ts"
 import { LastResort } from "./LastResort.ts"
 import type { LeasePool } from "./LeasePool.ts"
 import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
-import { type Answer, passed, sum, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
+import { type Answer, passed, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
 /** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
 export type Origin = "held" | "borrowed" | "driver"
@@ -153,15 +153,6 @@ export class Budget implements Gate {
     this.#leases = options.leases
     this.line = new WaitLine({
       countedBytes: () => this.chargedBytes,
-      bytesOf: ({ leases, reservations }) =>
-        sum(leases, ({ account, capacity }) => account?.budget?.chain.includes(this) === true ? capacity : 0) +
-        sum(reservations, ({ budgets, left }) => budgets.includes(this) ? left : 0),
-      bytesOfRequests: (requests) =>
-        sum(
-          requests,
-          ({ charge, drawn, from }) =>
-            (charge?.charged(this) ?? 0) + (from?.budgets.includes(this) === true ? drawn : 0)
-        ),
       returned: () => this.#returned,
       standstill: (request, jobs) => this.#outOfMemory(request, new Set<Rung>(["wait"]), undefined, jobs),
       lines: options.lines,

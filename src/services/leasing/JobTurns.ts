@@ -41,9 +41,7 @@ export class JobTurns implements Gate {
       mayServe: () => this.#isFree,
       serve: ({ request }) => this.tryAdmit(request) ? passed : undefined,
       given: (request) => this.hasAdmitted(request) ? passed : undefined,
-      countedBytes: () => this.#isFree ? 0 : 1,
-      bytesOf: ({ reservations }) => Array.from(reservations).some((one) => one === this.#running) ? 1 : 0,
-      bytesOfRequests: () => 0
+      countedBytes: () => this.#isFree ? 0 : 1
     })
     this.lastResort = new LastResort({
       ...options,
@@ -56,6 +54,10 @@ export class JobTurns implements Gate {
 
   get #isFree(): boolean {
     return this.#running?.isOpen !== true
+  }
+
+  isRunning(job: SetAside): boolean {
+    return job === this.#running
   }
 
   hasAdmitted({ asks }: LeaseRequest): boolean {

@@ -42,7 +42,7 @@ import * as Serving from "./Serving.ts"
 import type { SetAside } from "./SetAside.ts"
 import { StandstillWatch } from "./Standstill.ts"
 import { Trimming } from "./Trimming.ts"
-import { type Outcome, sum, WaitLine, WaitLines } from "./WaitLine.ts"
+import { type Outcome, WaitLine, WaitLines } from "./WaitLine.ts"
 
 /** @internal */
 export class MemoryPool implements Gate {
@@ -58,7 +58,7 @@ export class MemoryPool implements Gate {
   /** The reservations of effects that run now. */
   readonly reservations = new Set<SetAside>()
   readonly #watch: StandstillWatch
-  readonly #turns: JobTurns
+  readonly turns: JobTurns
   readonly lastResort: LastResort
   /** What keeps held memory small, if the pool has such options. */
   readonly trimming: Trimming | undefined
@@ -122,9 +122,6 @@ export class MemoryPool implements Gate {
         const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
         return managedBytes - heldBytes + reservedBytes + setAsideBytes
       },
-      bytesOf: ({ leases, reservations }) =>
-        sum(leases, ({ capacity }) => capacity) + sum(reservations, ({ left }) => left),
-      bytesOfRequests: (requests) => sum(requests, ({ drawn }) => drawn),
       returned: () => this.#returnedSoFar,
       standstill: (request, jobs) => this.#outOfMemory(request, waitRungs, undefined, jobs),
       lines: this.lines,
@@ -135,7 +132,7 @@ export class MemoryPool implements Gate {
       ended: (request) => this.ended(request),
       onFilled: (filled) => this.#queueing(filled)
     })
-    this.#turns = new JobTurns({
+    this.turns = new JobTurns({
       lines: this.lines,
       ended: (request) => this.ended(request),
       returned: () => this.#returnedSoFar,
@@ -248,7 +245,7 @@ export class MemoryPool implements Gate {
 
   /** The whole way to a turn, with the same duty. */
   awaitTurn(request: LeaseRequest): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => admit(request, [this.#turns], this.#entrance))
+    return Effect.suspend(() => admit(request, [this.turns], this.#entrance))
   }
 
   /** The whole way to a reservation, with the same duty. */

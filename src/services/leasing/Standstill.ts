@@ -16,9 +16,10 @@ import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { WaitingJob } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
+import type { Budget } from "./Budget.ts"
 import type { MemoryPool } from "./MemoryPool.ts"
 import type { SetAside } from "./SetAside.ts"
-import type { Holdings, Waiter } from "./WaitLine.ts"
+import type { Waiter, WaitLine } from "./WaitLine.ts"
 
 /** Whose requests are stuck. */
 class Parties {
@@ -43,29 +44,75 @@ class Parties {
   holdsReservation(reservation: SetAside): boolean {
     return this.#reservations.has(reservation) || this.#fibers.has(reservation.fiberId)
   }
+}
 
-  holdings(pool: MemoryPool): Holdings {
-    return {
-      leases: pool.leases.live().filter((lease) => this.holdsLease(lease)),
-      reservations: Array.from(pool.reservations).filter((one) => this.holdsReservation(one))
-    }
+/**
+ * How many bytes some waiters have of what each line waits for: in their leases, their reservations and their hands. A turn
+ * counts as a byte.
+ */
+const bytesByLine = (
+  pool: MemoryPool,
+  live: ReadonlyArray<PooledBuffer>,
+  waiters: Iterable<Waiter>
+): ReadonlyMap<WaitLine, number> => {
+  const parties = new Parties(waiters)
+  const bytes = new Map<WaitLine, number>()
+  const add = (line: WaitLine, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
+  const addCharged = (budgets: ReadonlyArray<Budget>, more: number): void => {
+    add(pool.line, more)
+    for (const { line } of budgets) add(line, more)
   }
+  for (const lease of live) {
+    if (parties.holdsLease(lease)) addCharged(lease.account?.budget?.chain ?? [], lease.capacity)
+  }
+  for (const one of pool.reservations) {
+    if (!parties.holdsReservation(one)) continue
+    addCharged(one.budgets, one.left)
+    if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
+  }
+  for (const { request: { budget, charge, drawn, from } } of waiters) {
+    addCharged(from?.budgets ?? [], drawn)
+    for (const one of budget?.chain ?? []) add(one.line, charge?.charged(one) ?? 0)
+  }
+  return bytes
+}
+
+/**
+ * Those of the waiters that may have something: the fiber or the scope of a lease, or a request under a budget, in a
+ * reservation or in a turn. Of a long line they are few.
+ */
+const havingAmong = (
+  pool: MemoryPool,
+  live: ReadonlyArray<PooledBuffer>,
+  waiters: ReadonlyArray<Waiter>
+): ReadonlyArray<Waiter> => {
+  const fibers = new Set<number>()
+  const scopes = new Set<Scope.Scope | undefined>()
+  for (const { borrowerId, list } of live) {
+    fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
+    if (list?.scope !== undefined) scopes.add(list.scope)
+  }
+  for (const { fiberId } of pool.reservations) fibers.add(fiberId)
+  return waiters.filter(({ request }) =>
+    fibers.has(request.fiberId) || scopes.has(request.scope) ||
+    request.from !== undefined || request.turn !== undefined || request.charge !== undefined
+  )
 }
 
 /** The requests that wait for each other now, among those that may. */
-const findStuck = (pool: MemoryPool, mayBe: (waiter: Waiter) => boolean): ReadonlySet<Waiter> => {
-  const lines = Array.from(pool.lines.filled)
-  const stuck = new Set(lines.flatMap((line) => line.parked().filter(mayBe)))
+const findStuck = (
+  pool: MemoryPool,
+  live: ReadonlyArray<PooledBuffer>,
+  mayBe: (waiter: Waiter) => boolean
+): ReadonlyArray<Waiter> => {
+  const stuck = new Map(Array.from(pool.lines.filled, (line) => [line, line.parked().filter(mayBe)]))
+  const having = havingAmong(pool, live, Array.from(stuck.values()).flat())
   for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
     before = stuck.size
-    const holdings = new Parties(stuck).holdings(pool)
-    const requests = Array.from(stuck, ({ request }) => request)
-    for (const line of lines) {
-      const stuckBytes = line.bytesOf(holdings) + line.bytesOfRequests(requests)
-      if (line.countedBytes() > stuckBytes) { for (const waiter of line.parked()) stuck.delete(waiter) }
-    }
+    const stuckBytes = bytesByLine(pool, live, having.filter(({ line }) => stuck.has(line)))
+    for (const line of stuck.keys()) if (line.countedBytes() > (stuckBytes.get(line) ?? 0)) stuck.delete(line)
   }
-  return stuck
+  return Array.from(stuck.values()).flat()
 }
 
 /** Whether other requests wait for what this one is charged with, while it waits elsewhere. */
@@ -80,8 +127,8 @@ class Ages {
   readonly #ofFibers = new Map<number, number>()
   readonly #ofScopes = new Map<Scope.Scope, number>()
 
-  constructor(pool: MemoryPool) {
-    for (const { block, borrowerId, list, sequence } of pool.leases.live()) {
+  constructor(pool: MemoryPool, live: ReadonlyArray<PooledBuffer>) {
+    for (const { block, borrowerId, list, sequence } of live) {
       if (block === undefined || list === undefined) continue
       lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
       if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
@@ -104,8 +151,12 @@ const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
 }
 
 /** Those of the waiters that hold what others wait for, the youngest first. */
-const holdersAmong = (pool: MemoryPool, waiters: ReadonlyArray<Waiter>): ReadonlyArray<Waiter> => {
-  const ages = new Ages(pool)
+const holdersAmong = (
+  pool: MemoryPool,
+  live: ReadonlyArray<PooledBuffer>,
+  waiters: ReadonlyArray<Waiter>
+): ReadonlyArray<Waiter> => {
+  const ages = new Ages(pool, live)
   return waiters
     .map((waiter) => ({ waiter, age: ages.of(waiter) }))
     .filter(({ age, waiter }) => age < Infinity || blocksBudget(waiter))
@@ -113,14 +164,14 @@ const holdersAmong = (pool: MemoryPool, waiters: ReadonlyArray<Waiter>): Readonl
     .map(({ waiter }) => waiter)
 }
 
-const jobOf = (pool: MemoryPool, waiter: Waiter): WaitingJob => {
-  const { request } = waiter
-  const holdings = new Parties([waiter]).holdings(pool)
+const jobOf = (pool: MemoryPool, live: ReadonlyArray<PooledBuffer>, waiter: Waiter): WaitingJob => {
+  const { label, size } = waiter.request
+  const parties = new Parties([waiter])
   return {
-    label: request.label,
-    requested: request.size,
-    holdsBytes: pool.line.bytesOf(holdings) + pool.line.bytesOfRequests([request]),
-    holds: Array.from(holdings.leases).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
+    label,
+    requested: size,
+    holdsBytes: bytesByLine(pool, live, [waiter]).get(pool.line) ?? 0,
+    holds: live.filter((lease) => parties.holdsLease(lease)).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
       .map(({ label, size }) => ({ label, size }))
   }
 }
@@ -175,11 +226,14 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
-    const stuck = findStuck(this.#pool, () => true)
-    this.#suspects = new Map(Array.from(stuck, (waiter) => [waiter, waiter.line.returned()]))
+    const live = this.#pool.leases.live()
+    const stuck = findStuck(this.#pool, live, () => true)
+    this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
     // Those that were found before must wait for each other without the ones that came since.
-    const proven = findStuck(this.#pool, (waiter) => before.get(waiter) === waiter.line.returned())
-    if (proven.size > 0) this.#endYoungest(Array.from(proven))
+    const proven = stuck.length === 0
+      ? stuck
+      : findStuck(this.#pool, live, (waiter) => before.get(waiter) === waiter.line.returned())
+    if (proven.length > 0) this.#endYoungest(live, proven)
   })
 
   /** The youngest. One that says how long it waits ends by itself, and the oldest of several is left to go on. */
@@ -190,11 +244,11 @@ export class StandstillWatch {
     return victim === oldest && holding.length > 1 ? undefined : victim
   }
 
-  #endYoungest(stuck: ReadonlyArray<Waiter>): void {
-    const holding = holdersAmong(this.#pool, stuck)
+  #endYoungest(live: ReadonlyArray<PooledBuffer>, stuck: ReadonlyArray<Waiter>): void {
+    const holding = holdersAmong(this.#pool, live, stuck)
     const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
-    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, waiter))
+    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, live, waiter))
     this.#suspects = new Map()
     // What the victim gives back is for the others, the oldest first: requests that hold nothing yet would take it, and then
     // stand still as well.

@@ -13,7 +13,6 @@ import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, WaitingJob } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
-import type { SetAside } from "./SetAside.ts"
 
 /**
  * Bytes that were reserved for the first in line; `whenBack` waits until the driver has what was evicted for them.
@@ -180,28 +179,11 @@ export class WaitLines {
   }
 }
 
-/** @internal */
-export const sum = <A>(all: Iterable<A>, bytesOf: (one: A) => number): number => {
-  let bytes = 0
-  for (const one of all) bytes += bytesOf(one)
-  return bytes
-}
-
 /** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
 const mostToldAtOnce = 256
 
 /** How many of a line are looked at for one that can be served. */
 const window = 64
-
-/**
- * Leases and reservations, which may have bytes that a line waits for.
- *
- * @internal
- */
-export interface Holdings {
-  readonly leases: Iterable<PooledBuffer>
-  readonly reservations: Iterable<SetAside>
-}
 
 /** @internal */
 export interface WaitLineOptions {
@@ -217,10 +199,6 @@ export interface WaitLineOptions {
   readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
   /** Bytes that may come back to those in line: leased, reserved, set aside or charged. */
   readonly countedBytes: () => number
-  /** Of these, the bytes of some leases and reservations. */
-  readonly bytesOf: (holdings: Holdings) => number
-  /** Of these, the bytes that some waiting requests have in their hands. */
-  readonly bytesOfRequests: (requests: Iterable<LeaseRequest>) => number
   /** Grows with everything that comes back, and changes with the limit. */
   readonly returned: () => number
   /** The error of a request that waits for others that wait for it. */
@@ -355,14 +333,6 @@ export class WaitLine {
 
   countedBytes(): number {
     return this.#options.countedBytes()
-  }
-
-  bytesOf(holdings: Holdings): number {
-    return this.#options.bytesOf(holdings)
-  }
-
-  bytesOfRequests(requests: Iterable<LeaseRequest>): number {
-    return this.#options.bytesOfRequests(requests)
   }
 
   returned(): number {
