@@ -300,6 +300,13 @@ export class PoolCore<A, F = number> {
     return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
   }
 
+  /** Whether as many blocks are held in a request's own bin. Takes none. */
+  holds(family: F, blockSize: number, blocks: number): boolean {
+    let block = this.bins.find(family, blockSize)?.top
+    for (let left = blocks - 1; left > 0 && block !== undefined; left--) block = block.below
+    return block !== undefined
+  }
+
   /** The second half of {@link PoolCore.acquire}: a larger bin of the family. */
   borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
     if (borrowLimit <= blockSize) return undefined

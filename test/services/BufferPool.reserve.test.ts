@@ -464,20 +464,29 @@ describe("leases that are wanted together", () => {
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
-  it.effect("give held blocks back when others are missing, and take them again with the rest", () =>
+  it.effect("take no held block in vain", () =>
     Effect.gen(function*() {
       yield* BufferPool.useAll([20, 20], () => Effect.void)
-      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
-      yield* BufferPool.useAll([20, 20], () => hasStats({ activeBlocks: 2, setAsideBytes: 0 }))
-      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
+      yield* hasStats({ heldBlocks: 2, driverAllocations: 2, hits: 0 })
+      yield* BufferPool.useAll([20, 20], () => hasStats({ activeBlocks: 2, hits: 2, setAsideBytes: 0 }))
       strictEqual(yield* tagOf(BufferPool.allocateAll([20, 81], { onExhausted: "fail" })), "LimitExceeded")
-      yield* hasStats({ heldBlocks: 2, driverAllocations: 2 })
-      yield* BufferPool.useAll([20, 60], () => hasStats({ activeBlocks: 2, driverAllocations: 3, setAsideBytes: 0 }))
       const rest = yield* BufferPool.allocate(50)
       strictEqual(yield* tagOf(BufferPool.allocateAll([20, 40], { onExhausted: "fail" })), "OutOfMemory")
+      yield* hasStats({ heldBlocks: 2, driverAllocations: 3, hits: 2, peakActiveBytes: 50 })
       yield* PooledBuffer.release(rest)
+      yield* BufferPool.useAll([20, 20, 20], () => hasStats({ activeBlocks: 3, hits: 4, driverAllocations: 4 }))
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
+
+  it.effect("are refused for what is wrong, held or not", () =>
+    Effect.gen(function*() {
+      const pool = yield* BufferPool.BufferPool
+      yield* BufferPool.use(20, () => Effect.void)
+      for (const sizes of [[20], [21], []]) {
+        const wrong = { onExhausted: "sometimes" as "wait" }
+        strictEqual(yield* tagOf(Effect.scoped(pool.allocateAll(sizes, wrong))), "InvalidRequest")
+      }
+    }).pipe(Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
 
   it.effect("belong to the scope where they are hits, and are refused where it is closed", () =>
     Effect.gen(function*() {

@@ -321,6 +321,7 @@ export class MemoryPool implements Gate {
   /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
     const { charge, exactSize, size } = request
+    // Asked for once, and not by way of the allowance again: this is the way of whoever waited.
     const room = this.room(request)
     if (exactSize > room) return undefined
     const allowance = charge === undefined ? room : Math.min(charge.allowance, room)

@@ -30,6 +30,9 @@ import { SetAside } from "./SetAside.ts"
 const operation = "BufferPool.allocate"
 const togetherOperation = "BufferPool.allocateAll"
 
+/** More are looked at one by one, after their bytes are set aside. */
+const mostHitTogether = 16
+
 const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): PooledBuffer => {
   CallSite.note(lease, options?.callSite)
   return lease
@@ -273,7 +276,10 @@ export class PoolRequests {
     )
   }
 
-  /** Or InvalidRequest for options that make no sense, and LimitExceeded for what can never fit. */
+  /**
+   * What a request does when nothing fits; or InvalidRequest for options that make no sense, and LimitExceeded for what can
+   * never fit.
+   */
   #patienceOf(
     where: string,
     exactSize: number,
@@ -366,37 +372,49 @@ export class PoolRequests {
     granted: Array<PooledBuffer>
   ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
     const usage = options?.usage ?? BufferUsage.defaultUsage
+    const label = options?.label ?? this.label
     let bytes = 0
     for (const size of sizes) {
-      const problem = this.#problem(size, usage, options?.label)
+      const problem = this.#problem(size, usage, label)
       if (problem !== undefined) return problem
       bytes += this.memory.exactSizeOf(size)
     }
-    if (list.closed) {
-      return unavailable({ operation: togetherOperation, size: bytes, label: options?.label }, "scopeClosed")
-    }
-    if (this.#hitAll(list, fiber, sizes, usage, options, granted)) return Exit.succeed(granted)
-    const left = this.#giveBack(granted, list)
-    const reserved = this.#reserveAll(list, fiber, bytes, sizes, usage, options, granted)
-    return left === undefined ? reserved : Effect.andThen(left, reserved)
+    return this.#areHeld(sizes, usage)
+      ? this.#hitAll(list, fiber, sizes, usage, label, options, granted)
+      : this.#reserveAll(list, fiber, bytes, sizes, usage, label, options, granted)
   }
 
-  /** Whether all of them are hits; then they are granted in this step. */
+  /** Whether each of a few has a held block of its own size, so that none would be taken in vain. */
+  #areHeld(sizes: ReadonlyArray<number>, usage: BufferUsage.BufferUsage): boolean {
+    const { memory } = this
+    if (sizes.length === 0 || sizes.length > mostHitTogether || !memory.mayHit || !this.#isPlain) return false
+    const blockSizes = sizes.map((size) => size === 0 ? 0 : memory.sizeOf(size))
+    return blockSizes.every((blockSize, index) => {
+      let blocks = 1
+      for (let before = 0; before < index; before++) if (blockSizes[before] === blockSize) blocks++
+      return blockSize === 0 || memory.core.holds(usage, blockSize, blocks)
+    })
+  }
+
+  /** The whole of several hits, in one step. */
   #hitAll(
     list: LeaseList,
     fiber: AnyFiber,
     sizes: ReadonlyArray<number>,
     usage: BufferUsage.BufferUsage,
+    label: string | undefined,
     options: PoolAllocateOptions | undefined,
     granted: Array<PooledBuffer>
-  ): boolean {
+  ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
+    const patience = this.#patienceOf(togetherOperation, 0, undefined, options)
+    if (isGpuError(patience)) return patience
+    if (list.closed) return unavailable({ operation: togetherOperation, size: sizes[0]!, label }, "scopeClosed")
     for (const size of sizes) {
-      const hit = this.#hit(list, size, usage, options?.label ?? this.label)
-      if (hit === undefined) return false
+      const hit = this.#hit(list, size, usage, label)!
       if (list.scope === undefined) hit.borrowerId = fiber.id
       granted.push(noted(hit, options))
     }
-    return true
+    return Exit.succeed(granted)
   }
 
   /** The bytes of all are set aside before the first is acquired. */
@@ -406,10 +424,11 @@ export class PoolRequests {
     bytes: number,
     sizes: ReadonlyArray<number>,
     usage: BufferUsage.BufferUsage,
+    label: string | undefined,
     options: PoolAllocateOptions | undefined,
     granted: Array<PooledBuffer>
   ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
-    const request = this.#reservation(togetherOperation, fiber, bytes, { ...options, label: options?.label })
+    const request = this.#reservation(togetherOperation, fiber, bytes, { ...options, label })
     if (isGpuError(request)) return request
     const requests = new PoolRequests(this.memory, {
       ...this.terms,
@@ -417,7 +436,6 @@ export class PoolRequests {
       patience: { onExhausted: "fail", waitAtMost: Infinity },
       collect: granted
     })
-    const label = options?.label ?? this.label
     const attempt = Effect.suspend(() =>
       Effect.forEach(
         sizes,
@@ -451,12 +469,14 @@ export class PoolRequests {
         const before = core.releases
         const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
         if (error === undefined) return
-        const own = granted.filter(({ block }) => block !== undefined).length
-        const left = this.#giveBack(granted, list)
+        const own = granted.flatMap(({ block }) => block ?? [])
+        const left = this.#endAll(granted, list)
+        // Two that try in turn would wake each other for ever with what each gives back.
+        memory.retract(own.length + own.filter(({ state }) => state === "freed").length)
         if (left !== undefined) yield* left
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
         // What others gave back meanwhile may do.
-        if (core.releases - own > before) continue
+        if (core.releases - own.length > before) continue
         const seen = memory.progress
         yield* memory.lastResort.take({
           request,
@@ -468,14 +488,6 @@ export class PoolRequests {
       }
     }
   )
-
-  /** Those that were of no use alone. Two that try in turn would wake each other for ever with what each gives back. */
-  #giveBack(granted: Array<PooledBuffer>, list: LeaseList): Effect.Effect<void> | undefined {
-    const own = granted.flatMap(({ block }) => block ?? [])
-    const left = this.#endAll(granted, list)
-    this.memory.retract(own.length + own.filter(({ state }) => state === "freed").length)
-    return left
-  }
 
   /** Those that were not transferred meanwhile. */
   #endAll(leases: Array<PooledBuffer>, list: LeaseList): Effect.Effect<void> | undefined {
