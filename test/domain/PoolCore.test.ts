@@ -32,6 +32,18 @@ describe("PoolCore", () => {
     assert.deepStrictEqual([1, 2, 3, 4].map(() => core.acquire(0, 64, 60, 64)?.value), ["a", "c", "b", undefined])
   })
 
+  it("says how many a bin holds, of its family and size alone, and takes none", () => {
+    const core = new PoolCore<string>()
+    for (const value of ["a", "b"]) holdOf(core, 0, 64, value)
+    holdOf(core, 1, 64, "other family")
+    holdOf(core, 0, 128, "larger")
+    assert.deepStrictEqual([1, 2, 3].map((blocks) => core.holds(0, 64, blocks)), [true, true, false])
+    assert.isFalse(core.holds(0, 65, 1))
+    assert.isDefined(core.acquire(0, 64, 60, 64))
+    assert.deepStrictEqual([1, 2].map((blocks) => core.holds(0, 64, blocks)), [true, false])
+    assert.deepStrictEqual([core.heldBlocks, core.hits], [3, 1])
+  })
+
   it("borrows the smallest block that is large enough, within the limit, of the same family, and returns it home", () => {
     const core = new PoolCore<string>()
     holdOf(core, 0, 2048, "2048")
