@@ -65,7 +65,7 @@ const hits = Effect.gen(function*() {
       {
         name: `pool.useAll of 2, each / ${used}`,
         figure: ratio(runs, "pool.useAll of 2, each", used),
-        atMost: 1.2
+        atMost: 1.5
       }
     ],
     remarks: python.remarks
