@@ -171,7 +171,7 @@ export class MemoryPool implements Gate {
     this.refusals++
   }
 
-  /** So much of what came back had been taken in the same attempt: nobody else needs to try again for it. */
+  /** An attempt gave so many blocks back that it had taken itself: they are no reason for other requests to try again. */
   retract(times: number): void {
     this.#retracted += times
   }
@@ -320,11 +320,9 @@ export class MemoryPool implements Gate {
 
   /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<PooledBuffer, GpuError> | undefined {
-    const { charge, exactSize, size } = request
-    // Asked for once, and not by way of the allowance again: this is the way of whoever waited.
-    const room = this.room(request)
-    if (exactSize > room) return undefined
-    const allowance = charge === undefined ? room : Math.min(charge.allowance, room)
+    const { exactSize, size } = request
+    if (exactSize > this.room(request)) return undefined
+    const allowance = this.allowance(request)
     const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
     const usage = this.blockUsage(request.usage)
     const own = this.core.acquireOwn(usage, blockSize, size)

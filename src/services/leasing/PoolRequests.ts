@@ -40,6 +40,19 @@ const noted = (lease: PooledBuffer, options: PoolAllocateOptions | undefined): P
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
+/** Leases of which all are wanted or none. */
+interface WantedTogether {
+  /** The list that will own them. */
+  readonly list: LeaseList
+  readonly fiber: AnyFiber
+  readonly sizes: ReadonlyArray<number>
+  readonly usage: BufferUsage.BufferUsage
+  readonly label: string | undefined
+  readonly options: PoolAllocateOptions | undefined
+  /** Has each of them from the step on that grants it. */
+  readonly granted: Array<PooledBuffer>
+}
+
 /** @internal */
 export class PoolRequests {
   readonly memory: MemoryPool
@@ -379,9 +392,8 @@ export class PoolRequests {
       if (problem !== undefined) return problem
       bytes += this.memory.exactSizeOf(size)
     }
-    return this.#areHeld(sizes, usage)
-      ? this.#hitAll(list, fiber, sizes, usage, label, options, granted)
-      : this.#reserveAll(list, fiber, bytes, sizes, usage, label, options, granted)
+    const wanted = { list, fiber, sizes, usage, label, options, granted }
+    return this.#areHeld(sizes, usage) ? this.#hitAll(wanted) : this.#reserveAll(wanted, bytes)
   }
 
   /** Whether each of a few has a held block of its own size, so that none would be taken in vain. */
@@ -398,13 +410,7 @@ export class PoolRequests {
 
   /** The whole of several hits, in one step. */
   #hitAll(
-    list: LeaseList,
-    fiber: AnyFiber,
-    sizes: ReadonlyArray<number>,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined,
-    options: PoolAllocateOptions | undefined,
-    granted: Array<PooledBuffer>
+    { fiber, granted, label, list, options, sizes, usage }: WantedTogether
   ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
     const patience = this.#patienceOf(togetherOperation, 0, undefined, options)
     if (isGpuError(patience)) return patience
@@ -419,14 +425,8 @@ export class PoolRequests {
 
   /** The bytes of all are set aside before the first is acquired. */
   #reserveAll(
-    list: LeaseList,
-    fiber: AnyFiber,
-    bytes: number,
-    sizes: ReadonlyArray<number>,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined,
-    options: PoolAllocateOptions | undefined,
-    granted: Array<PooledBuffer>
+    { fiber, granted, label, list, options, sizes, usage }: WantedTogether,
+    bytes: number
   ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError> {
     const request = this.#reservation(togetherOperation, fiber, bytes, { ...options, label })
     if (isGpuError(request)) return request
