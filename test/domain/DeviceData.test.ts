@@ -45,6 +45,11 @@ describe("PyCUDA's figures", () => {
     }))
   })
 
+  it("are of words of 4 bytes, as PyCUDA's, where no word is named", () => {
+    strictEqual(DeviceData.alignBytes(), 64)
+    strictEqual(DeviceData.align(65), 128)
+  })
+
   it("know no other words, negative amounts, or textures of five channels", () => {
     for (
       const wrong of [

@@ -87,21 +87,22 @@ export const make = (attributes: DeviceAttributes): DeviceData => {
 
 /**
  * The distance in bytes at which global memory must begin so that accesses of words of 4, 8 or 16 bytes coalesce;
- * InvalidRequest for other words.
+ * InvalidRequest for other words. Words have 4 bytes unless told otherwise.
  *
- * **Example** (Words of 4 bytes)
+ * **Example** (Words of 4 and of 8 bytes)
  *
  * ```ts
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.alignBytes(4) // => 64
+ * DeviceData.alignBytes() // => 64
+ * DeviceData.alignBytes(8) // => 128
  * ```
  *
  * @see pycuda.tools.DeviceData.align_bytes
  * @category layout
  * @since 0.1.0
  */
-export const alignBytes = (wordSize: number): number | GpuError => {
+export const alignBytes = (wordSize = 4): number | GpuError => {
   if (wordSize === 4) return 64
   if (wordSize === 8 || wordSize === 16) return 128
   return invalidRequest(
@@ -119,7 +120,7 @@ const whole = (operation: string, count: number, of: string): GpuError | undefin
 const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
 /**
- * Bytes rounded up to the next boundary of {@link alignBytes}.
+ * Bytes rounded up to the next boundary of {@link alignBytes}. Words have 4 bytes unless told otherwise.
  *
  * **Example** (A row of 100 bytes)
  *
