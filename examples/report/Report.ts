@@ -40,7 +40,7 @@ const ofOpenCl = Effect.map(OpenClCharacteristics.characteristics, (found) => [
   line("items in lockstep", found.simdGroupSize),
   line("workgroups in multiples of", found.workgroupSizeMultiple),
   line("local memory", inMiB(found.usableLocalMemoryBytes)),
-  line("its banks", found.localMemoryBanks?.banks ?? "none: it is global memory"),
+  line("its banks", found.localMemoryBanks.banks ?? "none: it is global memory"),
   line("fast, inaccurate options", found.fastInaccurateBuildOptions.join(" ")),
   line("guessed of these", found.guessed.join(", ") || "nothing")
 ])

@@ -23,6 +23,17 @@ describe("accesses of local memory", () => {
     deepStrictEqual(LocalMemory.conflicts(banks, itemSize, shape, stored), { multiplicity, axis })
   })
 
+  it("never conflict in memory without banks, whose shapes are checked all the same", () => {
+    const none = { ...banks, banks: undefined }
+    deepStrictEqual(LocalMemory.conflicts(none, 4, [32, 32]), { multiplicity: 1, axis: undefined })
+    assert.isTrue(isGpuError(LocalMemory.conflicts(none, 4, [4], [3])))
+  })
+
+  it("never conflict where one item goes at a time", () => {
+    const one = { ...banks, simultaneousWorkItems: 1 }
+    deepStrictEqual(LocalMemory.conflicts(one, 4, [32, 32]), { multiplicity: 1, axis: undefined })
+  })
+
   it("never conflict where the distance in words is odd", () => {
     const odd = fc.integer({ min: 0, max: 40 }).map((half) => 2 * half + 1)
     fc.assert(fc.property(fc.integer({ min: 1, max: 64 }), odd, (rows, stored) => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { characterize, type OpenClFacts } from "../../src/domain/characterisation/OpenClFacts.ts"
 
 const gpu: OpenClFacts = {
@@ -42,19 +42,17 @@ describe("what follows from a device's answers", () => {
 
   it.each(
     [
-      [{ isLocalMemoryGlobal: true }, undefined, []],
-      [{}, 16, ["localMemoryBanks"]],
-      [{ ...nvidia, computeCapability: { major: 1, minor: 3 } }, 16, []],
-      [{ ...nvidia, computeCapability: { major: 9, minor: 0 } }, 32, []]
+      [{ type: "cpu", isLocalMemoryGlobal: true }, undefined, 1, []],
+      [{ type: "cpu" }, 16, 1, ["localMemoryBanks"]],
+      [{ isLocalMemoryGlobal: true }, undefined, 16, ["localMemoryBanks"]],
+      [{}, 16, 16, ["localMemoryBanks"]],
+      [{ ...nvidia, computeCapability: { major: 1, minor: 3 } }, 16, 16, []],
+      [{ ...nvidia, computeCapability: { major: 9, minor: 0 } }, 32, 32, []]
     ] as const
-  )("banks of local memory with %o", (facts, banks, guessed) => {
+  )("banks of local memory, and items that access it at once, with %o", (facts, banks, items, guessed) => {
     const found = of(facts)
-    strictEqual(found.localMemoryBanks?.banks, banks)
+    deepStrictEqual(found.localMemoryBanks, { banks, granularity: 4, simultaneousWorkItems: items })
     strictEqual(found.guessed.includes("localMemoryBanks"), guessed.length > 0)
-  })
-
-  it("one work item of a CPU accesses local memory at a time", () => {
-    strictEqual(of({ type: "cpu" }).localMemoryBanks?.simultaneousWorkItems, 1)
   })
 
   it("early CUDA keeps arguments in local memory", () => {

@@ -50,7 +50,8 @@ describe("the machine's CPU", () => {
         const { device } = yield* OpenCl
         strictEqual(device.type, "cpu")
         strictEqual(found.simdGroupSize, 1)
-        strictEqual(found.localMemoryBanks, undefined)
+        // As PyOpenCL answers: one item at a time, words of 4 bytes, and no count of banks.
+        deepStrictEqual(found.localMemoryBanks, { banks: undefined, granularity: 4, simultaneousWorkItems: 1 })
         assert.isTrue(found.hasDoubleSupport && found.hasSourceBuildCache && found.usableLocalMemoryBytes > 0)
         assert.isAbove(found.workgroupSizeMultiple ?? 0, 0)
         strictEqual(found.hasStructArgumentCountBug, false)

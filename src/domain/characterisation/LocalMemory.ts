@@ -9,16 +9,17 @@ import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { list, shown } from "../ShownValue.ts"
 
 /**
- * How a device's local memory is divided. A bank serves one word at a time.
+ * How a device's local memory is divided and accessed. A bank serves one word at a time.
  *
  * @category models
  * @since 0.1.0
  */
 export interface LocalMemoryBanks {
-  readonly banks: number
+  /** `undefined` where local memory has none, being a part of global memory, as on CPUs. */
+  readonly banks: number | undefined
   /** Bytes of a bank's word. */
   readonly granularity: number
-  /** Work items that access it at the same time. */
+  /** Work items that access it at the same time; 1 on a CPU. */
   readonly simultaneousWorkItems: number
 }
 
@@ -48,7 +49,7 @@ const problemOf = (
 ): GpuError | undefined => {
   const operation = "LocalMemory.conflicts"
   demandMembers(operation, "the banks", banks, {})
-  if (!areSizes([banks.banks, banks.granularity, banks.simultaneousWorkItems, itemSize])) {
+  if (!areSizes([banks.banks ?? 1, banks.granularity, banks.simultaneousWorkItems, itemSize])) {
     return invalidRequest(operation, "a size is no positive integer", "Pass whole numbers of bytes, banks and items.")
   }
   if (!areSizes(shape) || !areSizes(storedShape) || shape.length !== storedShape.length) {
@@ -89,9 +90,10 @@ const placeOf = (
   return left === 0 ? place : undefined
 }
 
-/** The most that one bank is asked for by items that go along an axis. */
+/** The most that one of `banks` is asked for by items that go along an axis. */
 const mostHits = (
-  { banks, granularity, simultaneousWorkItems }: LocalMemoryBanks,
+  { granularity, simultaneousWorkItems }: LocalMemoryBanks,
+  banks: number,
   itemSize: number,
   place: (item: number) => number | undefined
 ): number => {
@@ -110,7 +112,8 @@ const mostHits = (
  * The worst conflict when neighbouring work items access neighbouring elements along any one axis of an array in local
  * memory; where that axis is shorter than the items that go together, the others go on with the next place of the slower
  * axes. `itemSize` is bytes; `storedShape` is the shape that the array has in memory, when rows are padded. Items that
- * access one word of a bank share it without a conflict.
+ * access one word of a bank share it without a conflict, and memory without banks has none. Sizes that are no positive
+ * integers, and shapes that do not fit each other, are InvalidRequest.
  *
  * **Example** (Columns of a square tile, plain and padded)
  *
@@ -134,8 +137,10 @@ export const conflicts = (
 ): LocalMemoryConflict | GpuError => {
   const problem = problemOf(banks, itemSize, shape, storedShape)
   if (problem !== undefined) return problem
+  if (banks.banks === undefined) return { multiplicity: 1, axis: undefined }
+  const count = banks.banks
   const strides = stridesOf(storedShape)
-  const hits = shape.map((_, axis) => mostHits(banks, itemSize, (item) => placeOf(item, axis, shape, strides)))
+  const hits = shape.map((_, axis) => mostHits(banks, count, itemSize, (item) => placeOf(item, axis, shape, strides)))
   const multiplicity = Math.max(...hits)
   return { multiplicity, axis: multiplicity === 1 ? undefined : hits.indexOf(multiplicity) }
 }

@@ -51,8 +51,8 @@ export interface Characteristics {
   readonly workgroupSizeMultiple: number | undefined
   /** Local memory without what the driver keeps for a kernel's arguments. */
   readonly usableLocalMemoryBytes: number
-  /** `undefined` where local memory has no banks, being global memory. */
-  readonly localMemoryBanks: LocalMemoryBanks | undefined
+  /** Without banks where local memory is global memory, as on CPUs; there one work item accesses it at a time. */
+  readonly localMemoryBanks: LocalMemoryBanks
   readonly hasDoubleSupport: boolean
   readonly computeCapability: ComputeCapability | undefined
   /** Whether the driver miscounts struct arguments of kernels; `undefined` when only a kernel could tell. */
@@ -89,13 +89,16 @@ const simdGroupSize = (facts: OpenClFacts): number | undefined =>
 
 const granularity = 4
 
-const banksOf = (facts: OpenClFacts): LocalMemoryBanks | undefined => {
-  if (facts.isLocalMemoryGlobal) return undefined
+const banksOf = (facts: OpenClFacts): LocalMemoryBanks => {
   const isOldNvidia = facts.computeCapability !== undefined &&
     !isAtLeast(facts.computeCapability, { major: 2, minor: 0 })
   // NVIDIA's programming guide: 32 banks from capability 2.0 on, 16 before. For others 16 is the usual wild guess.
   const banks = isNvidia(facts) ? (isOldNvidia ? 16 : 32) : 16
-  return { banks, granularity, simultaneousWorkItems: facts.type === "cpu" ? 1 : banks }
+  return {
+    banks: facts.isLocalMemoryGlobal ? undefined : banks,
+    granularity,
+    simultaneousWorkItems: facts.type === "cpu" ? 1 : banks
+  }
 }
 
 /** What is kept for arguments, on devices that pass them in local memory. */
@@ -154,13 +157,14 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
  */
 export const characterize = (facts: OpenClFacts): Characteristics => {
   demandMembers("OpenClFacts.characterize", "the facts", facts, kinds)
-  const localMemoryBanks = banksOf(facts)
   const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
+  // A CPU without banks has one item at a time: nothing of that is a guess.
+  const areBanksTold = facts.computeCapability !== undefined || (facts.type === "cpu" && facts.isLocalMemoryGlobal)
   return {
     simdGroupSize: simdGroupSize(facts),
     workgroupSizeMultiple: facts.warpSize ?? facts.preferredMultiple,
     usableLocalMemoryBytes: facts.localMemoryBytes - argumentBytes(facts),
-    localMemoryBanks,
+    localMemoryBanks: banksOf(facts),
     hasDoubleSupport: facts.extensions.includes("cl_khr_fp64"),
     computeCapability: facts.computeCapability,
     hasStructArgumentCountBug: hasStructArgumentCountBug(facts),
@@ -168,7 +172,7 @@ export const characterize = (facts: OpenClFacts): Characteristics => {
     fastInaccurateBuildOptions: fastInaccurateBuildOptions(facts),
     guessed: [
       ...(isTold || simdGroupSize(facts) === undefined ? [] : ["simdGroupSize" as const]),
-      ...(localMemoryBanks === undefined || facts.computeCapability !== undefined ? [] : ["localMemoryBanks" as const])
+      ...(areBanksTold ? [] : ["localMemoryBanks" as const])
     ]
   }
 }
