@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { membersOf, optionsProblem } from "../domain/ArgumentProblem.ts"
+import { membersOf } from "../domain/ArgumentProblem.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
@@ -165,19 +165,29 @@ export const layer = (
     const wanted = DeviceSelector.from(selector, operation)
     if (isGpuError(wanted)) return wanted
     const read = membersOf(operation, options)
-    return isGpuError(read) ? read : openChosen(wanted, `The selection was ${given(wanted, "code")}.`, read)
+    return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
 
 /**
- * Which device {@link layerDefault} opens.
+ * What code says of the choice of a device.
  *
  * @category models
  * @since 0.1.0
  */
-export interface DefaultOptions extends OpenOptions, SourceOptions {
+export interface ChoiceOptions extends SourceOptions {
   /** What code selects; it goes before everything else. */
   readonly selector?: string | DeviceSelector.DeviceSelector | undefined
+  /** What is selected where nothing else selects, instead of the best that there is. */
+  readonly default?: string | DeviceSelector.DeviceSelector | undefined
 }
+
+/**
+ * Which device {@link layerDefault} opens, and how.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
 
 /**
  * Opens the device that the user wants, and where nobody says anything the best that there is. The first of these
@@ -189,7 +199,8 @@ export interface DefaultOptions extends OpenOptions, SourceOptions {
  * 4. the first device of PYOPENCL_TEST
  * 5. PYOPENCL_CTX
  * 6. CUDA_DEVICE, `~/.cuda-device`, `~/.cuda_device`: a number on OpenCL's platform of NVIDIA, where there is one
- * 7. otherwise the first that can be opened of: WebGPU on hardware, OpenCL on GPUs, other OpenCL devices, WebGPU in
+ * 7. `default`, from code
+ * 8. otherwise the first that can be opened of: WebGPU on hardware, OpenCL on GPUs, other OpenCL devices, WebGPU in
  *    software. The host is taken only where one of the others names it.
  *
  * **Details**
@@ -220,17 +231,49 @@ export interface DefaultOptions extends OpenOptions, SourceOptions {
  * @since 0.1.0
  */
 export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.flatMap(choice(options), ({ selector, source }) =>
-    selector === undefined
-      ? openAny(options ?? {})
-      : openChosen(selector, `The selection was ${given(selector, source)}.`, options ?? {})))
+  Layer.effectContext(checkedStep("Devices.layerDefault", (operation) => {
+    const read = membersOf(operation, options)
+    return isGpuError(read) ? read : Effect.flatMap(chosen(operation, read), (by) => openFirst(by, read))
+  }))
+
+/**
+ * The device that {@link layerDefault} opens, unless its opening fails; nothing is opened. Fails as it does.
+ *
+ * **Example** (The device of the user, or else the first of NVIDIA or the host)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect } from "effect"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const device = Devices.selectDefault({ default: "opencl:nvidia:0;host", home: "/nowhere" })
+ * const environment = ConfigProvider.fromUnknown({ GPU_POOL_DEVICE: "host" })
+ * const program = Effect.map(device, ({ backend }) => backend)
+ * await Effect.runPromise(Effect.provide(program, ConfigProvider.layer(environment))) // => "host"
+ * ```
+ *
+ * @see pycuda.tools.get_default_device
+ * @category listing
+ * @since 0.1.0
+ */
+export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevice, GpuError> =>
+  checkedStep("Devices.selectDefault", (operation) => {
+    const read = membersOf(operation, options)
+    if (isGpuError(read)) return read
+    return Effect.flatMap(
+      Effect.flatMap(chosen(operation, read), candidatesOf),
+      ({ devices, hint, leftOut }) =>
+        devices[0] === undefined
+          ? unavailable(leftOut, hint)
+          : Effect.succeed(devices[0])
+    )
+  })
 
 const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
   `"${line(DeviceSelector.format(selector))}", from ${source}`
 
 /**
- * Who chooses the device of {@link layerDefault}, and what. Nothing is opened. Fails with InvalidRequest for a selection
- * that cannot be read.
+ * Who chooses the device of {@link layerDefault}, and what; {@link selectDefault} has the device itself. Nothing is
+ * opened. Fails with InvalidRequest for a selection that cannot be read.
  *
  * **Example** (Asking before opening)
  *
@@ -246,33 +289,40 @@ const given = (selector: DeviceSelector.DeviceSelector, source: string): string 
  * @category listing
  * @since 0.1.0
  */
-export const choice = (
-  options?: SourceOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
-): Effect.Effect<Choice, GpuError> =>
+export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError> =>
   checkedStep("Devices.choice", (operation) => {
-    const problem = optionsProblem(operation, options)
-    if (problem !== undefined) return problem
-    const inCode = options?.selector
-    if (inCode === undefined) return firstOf(forPrograms, hasNvidia, options ?? {})
-    const selector = DeviceSelector.from(inCode, "Devices.layerDefault")
-    if (isGpuError(selector)) return selector
-    return Effect.succeed({ source: "code", text: DeviceSelector.format(selector), selector })
+    const read = membersOf(operation, options)
+    return isGpuError(read) ? read : chosen(operation, read)
   })
+
+/** A mistake in code is told whoever chooses. */
+const chosen = (operation: string, options: ChoiceOptions): Effect.Effect<Choice, GpuError> => {
+  const inCode = fromCode(operation, "code", options.selector)
+  if (isGpuError(inCode)) return inCode
+  const otherwise = fromCode(operation, "default", options.default)
+  if (isGpuError(otherwise)) return otherwise
+  if (inCode !== undefined) return Effect.succeed(inCode)
+  return Effect.map(
+    firstOf(operation, forPrograms, hasNvidia, options),
+    (found) => found.selector === undefined ? otherwise ?? found : found
+  )
+}
+
+const fromCode = (
+  operation: string,
+  source: string,
+  written: string | DeviceSelector.DeviceSelector | undefined
+): Choice | undefined | GpuError => {
+  if (written === undefined) return undefined
+  const selector = DeviceSelector.from(written, operation)
+  return isGpuError(selector) ? selector : { source, text: DeviceSelector.format(selector), selector }
+}
 
 const hasNvidia = Effect.map(listOf(["opencl"]), (listed) => {
   const nvidia = [{ backend: "opencl", platform: DeviceSelector.nvidia, devices: [undefined] }] as const
   // A device that is there and cannot be used is one that the user may mean.
   const { devices } = DeviceSelector.select(nvidia, listed.map((device) => ({ ...device, unusable: undefined })))
   return devices.length > 0
-})
-
-const openChosen = Effect.fnUntraced(function*(
-  selector: DeviceSelector.DeviceSelector,
-  origin: string,
-  options: OpenOptions
-): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const { devices, misses } = DeviceSelector.select(selector, yield* listFor(selector))
-  return yield* openFirst(devices, misses.map(triedOf), `${origin} ${lookUp}`, options)
 })
 
 const isHardware = ({ type }: ListedDevice): boolean => type !== "cpu"
@@ -285,10 +335,23 @@ const preference: ReadonlyArray<(device: ListedDevice) => boolean> = [
   (device) => device.backend === "webgpu" && !isHardware(device)
 ]
 
-const openAny = Effect.fnUntraced(function*(
-  options: OpenOptions
-): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const listed = yield* list
+/** What may be opened, in the order in which it is tried, what was left out, and what to do when nothing opens. */
+interface Candidates {
+  readonly devices: ReadonlyArray<ListedDevice>
+  readonly leftOut: ReadonlyArray<TriedDevice>
+  readonly hint: string
+}
+
+type By = Pick<Choice, "selector" | "source">
+
+const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
+  selector === undefined ? Effect.map(list, anyOf) : Effect.map(listFor(selector), (listed) => {
+    const { devices, misses } = DeviceSelector.select(selector, listed)
+    const hint = `The selection was ${given(selector, source)}. ${lookUp}`
+    return { devices, leftOut: misses.map(triedOf), hint }
+  })
+
+const anyOf = (listed: ReadonlyArray<ListedDevice>): Candidates => {
   const candidates = preference.flatMap((isNext) => listed.filter(isNext))
   const [usable, others] = [
     candidates.filter(({ unusable }) => unusable === undefined),
@@ -302,16 +365,15 @@ const openAny = Effect.fnUntraced(function*(
   const hint =
     "No selection was made: GPU_POOL_DEVICE=host takes process memory, which is taken only when it is named. " +
     lookUp
-  return yield* openFirst(usable, leftOut, hint, options)
-})
+  return { devices: usable, leftOut, hint }
+}
 
-/** What fails to open leaves nothing behind. */
+/** Opens the first candidate that can be opened. What fails to open leaves nothing behind. */
 const openFirst = Effect.fnUntraced(function*(
-  devices: ReadonlyArray<ListedDevice>,
-  leftOut: ReadonlyArray<TriedDevice>,
-  hint: string,
+  by: By,
   options: OpenOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
+  const { devices, hint, leftOut } = yield* candidatesOf(by)
   const scope = yield* Scope.Scope
   const failed: Array<TriedDevice> = []
   for (const device of devices) {
@@ -387,7 +449,7 @@ export const forTests = (
 const testChoice = (
   inCode: string | DeviceSelector.DeviceSelector | undefined
 ): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
-  if (inCode === undefined) return firstOf(placesForTests, Effect.succeed(true), {})
+  if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {})
   const selector = DeviceSelector.from(inCode, "Devices.forTests")
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }

@@ -22,7 +22,7 @@ import { shown, thrownText } from "../domain/ShownValue.ts"
  * @since 0.1.0
  */
 export interface Choice {
-  /** A variable, the path of a file, `code`, or `default` when nobody chose. */
+  /** A variable, the path of a file, or `code`; else `default`, for the option of that name or when nobody chose. */
   readonly source: string
   /** As it was written; `undefined` when nobody chose. */
   readonly text: string | undefined
@@ -88,18 +88,20 @@ export const forTests: ReadonlyArray<Place> = [
 ]
 
 /**
- * The first place that names something. Fails with InvalidRequest for a selection that cannot be read.
+ * The first place that names something. Fails with InvalidRequest for a selection that cannot be read, under the name of
+ * its place, and of `operation` for options that cannot.
  *
  * @internal
  */
 export const firstOf = Effect.fnUntraced(function*(
+  operation: string,
   places: ReadonlyArray<Place>,
   hasNvidia: Effect.Effect<boolean>,
   options: SourceOptions
 ): Effect.fn.Return<Choice, GpuError> {
   const home = options.home ?? homeOfUser()
   if (typeof home !== "string") {
-    return yield* invalidRequest("Devices.choice", `${shown(home)} was given for the home folder`, "Pass a path.")
+    return yield* invalidRequest(operation, `${shown(home)} was given for the home folder`, "Pass a path.")
   }
   for (const { file, nvidiaOnly, parse, variable } of places) {
     if (file !== undefined && home === "") continue

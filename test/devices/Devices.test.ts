@@ -220,6 +220,12 @@ const optionsOf = (texts: ReadonlyMap<string, string>): Devices.DefaultOptions =
   selector: texts.get("code")
 })
 
+/** As PyCUDA names the device whose number is used when nobody chose. */
+const withDefault = (texts: ReadonlyMap<string, string>, number: number): Devices.ChoiceOptions => ({
+  ...optionsOf(texts),
+  default: `opencl:nvidia:${number}`
+})
+
 const inFolder = <A, E>(use: (folder: string) => Effect.Effect<A, E>) =>
   Effect.acquireUseRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-gpu-pool-"))),
@@ -405,6 +411,76 @@ const named = (selector: string) =>
       )
     deepStrictEqual([...sum], [7, 7, 7, 7])
   })
+
+const selected = (texts: ReadonlyMap<string, string>, options: Devices.ChoiceOptions, watch = new Watch()) =>
+  onMachine(machine, watch)(withTexts(texts)(Devices.selectDefault(options)))
+
+describe("the device of the user, without opening it", () => {
+  // PyCUDA's get_default_device(default): CUDA_DEVICE, then ~/.cuda_device, then the number that the program gives.
+  it.effect.each(
+    [
+      [{ CUDA_DEVICE: "1", ".cuda_device": "0" }, 0, "GTX 1080"],
+      [{ ".cuda_device": "1" }, 0, "GTX 1080"],
+      [{ ".cuda-device": "1" }, 0, "GTX 1080"],
+      [{ CUDA_DEVICE: "" }, 0, "RTX 3090"],
+      [{}, 0, "RTX 3090"],
+      [{}, 1, "GTX 1080"]
+    ] as const
+  )("%j with the default %d is %s", ([written, number, name]) =>
+    Effect.gen(function*() {
+      const texts = new Map(Object.entries(written))
+      const watch = new Watch()
+      const { backend, device, unusable } = yield* selected(texts, withDefault(texts, number), watch)
+      deepStrictEqual([backend, device?.name, unusable], ["opencl", name, undefined])
+      deepStrictEqual(watch.tried, [])
+    }))
+
+  it.effect.each(places)(
+    "is the one that $at names, whatever the default, and the one that opens",
+    ({ at, text }) =>
+      Effect.gen(function*() {
+        const texts = new Map<string, string>([[at, text]])
+        const options = { ...optionsOf(texts), default: "opencl:portable" }
+        const device = yield* selected(texts, options)
+        const watch = new Watch()
+        yield* onMachine(machine, watch)(withTexts(texts)(open(Devices.layerDefault(options))))
+        deepStrictEqual(watch.tried, [DeviceSelector.format(DeviceSelector.of(device))])
+      })
+  )
+
+  it.effect("is the best that there is where nobody chose, not even a default", () =>
+    Effect.gen(function*() {
+      strictEqual((yield* selected(new Map(), { home })).device?.name, "fast")
+      const watch = new Watch()
+      yield* onMachine(machine, watch)(withTexts(new Map())(open(Devices.layerDefault({ home, default: "host" }))))
+      deepStrictEqual(watch.tried, ["host:0:0"])
+    }))
+
+  it.effect("is told with who chose it", () =>
+    Effect.gen(function*() {
+      const choice = yield* onMachine(machine)(
+        withTexts(new Map())(Devices.choice({ home, default: "opencl:portable:0" }))
+      )
+      deepStrictEqual([choice.source, choice.text], ["default", "opencl:portable:0"])
+    }))
+
+  it.effect("fails as opening does, where there is no such device or no such selection", () =>
+    Effect.gen(function*() {
+      const missing = new Map([["CUDA_DEVICE", "7"]])
+      const { hint, tried } = yield* unavailable(selected(missing, withDefault(missing, 0)))
+      deepStrictEqual(tried.map(({ device }) => device), ["nvidia:7"])
+      assert.include(hint, `"opencl:nvidia:7", from CUDA_DEVICE`)
+      const mistakes = [{ default: "metal" }, { selector: "metal" }, { selector: "host", default: "metal" }]
+      for (const options of mistakes) {
+        const inSelect = yield* refused(onMachine(machine)(Devices.selectDefault(options)))
+        deepStrictEqual([inSelect.operation, inSelect.position], ["Devices.selectDefault", 0])
+        strictEqual((yield* refused(onMachine(machine)(Devices.choice(options)))).operation, "Devices.choice")
+        strictEqual((yield* refused(open(Devices.layerDefault(options)))).operation, "Devices.layerDefault")
+      }
+      const nothing = yield* unavailable(onMachine({})(withTexts(new Map())(Devices.selectDefault({ home }))))
+      assert.include(nothing.hint, "No selection was made")
+    }))
+})
 
 describe("this machine", () => {
   it.live("lists every backend, and each device's own selector selects it", () =>
