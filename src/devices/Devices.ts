@@ -25,7 +25,7 @@ import {
   forTests as placesForTests,
   type SourceOptions
 } from "./SelectionSources.ts"
-import type { TestDevices } from "./TestDevices.ts"
+import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
 export type { OpenOptions } from "./DeviceBackend.ts"
 export type { Services } from "./DeviceServices.ts"
@@ -454,5 +454,9 @@ const testChoice = (
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }
 
-const testDevice = (device: ListedDevice, options: OpenOptions) =>
-  Effect.map(layerOf(device, options), (layer) => ({ name: nameOf(device), layer }))
+const testDevice = (device: ListedDevice, options: OpenOptions): Effect.Effect<TestDevice> =>
+  Effect.map(layerOf(device, options), (layer) => ({ name: nameOf(device), platform: platformOf(device), layer }))
+
+/** As `opencl:0 Portable Computing Language`. */
+const platformOf = ({ backend, platform }: ListedDevice): string | undefined =>
+  platform && `${backend}:${platform.index} ${platform.name}`.trim()

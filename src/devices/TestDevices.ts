@@ -16,6 +16,8 @@ import type { Services } from "./DeviceServices.ts"
 export interface TestDevice {
   /** What titles of tests call it, as `opencl:0:1 Intel(R) Arc(TM)`. */
   readonly name: string
+  /** What titles call its platform, as `opencl:0 Intel(R) OpenCL Graphics`. Without it, it is a platform of its own. */
+  readonly platform?: string | undefined
   /** Opens it. */
   readonly layer: Layer.Layer<Services, GpuError>
 }

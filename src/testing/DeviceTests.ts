@@ -12,7 +12,9 @@ import type { TestDevice, TestDevices } from "../devices/TestDevices.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import type { Device } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
-import type { TestFramework } from "./TestFramework.ts"
+import type { TaggingFramework, TestFramework } from "./TestFramework.ts"
+
+export type { TaggingFramework } from "./TestFramework.ts"
 
 /**
  * A test, as a program: it may ask for the services of its device, for what stands over it, and for a scope of its own.
@@ -31,7 +33,19 @@ export type DeviceTest<R> = Effect.Effect<unknown, unknown, Device | Scope.Scope
 export type ItOnDevice<R> = (title: string, test: DeviceTest<R>) => void
 
 /**
- * Registers tests on every selected device.
+ * Selected devices of one platform, of which there is one at least. Tests of the platform run on the first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TestPlatform {
+  /** Of its devices, {@link TestDevice}; the device's own name where it has no platform. */
+  readonly name: string
+  readonly devices: readonly [TestDevice, ...ReadonlyArray<TestDevice>]
+}
+
+/**
+ * Registers tests on every selected device, or on every platform that has one.
  *
  * @category models
  * @since 0.1.0
@@ -41,6 +55,10 @@ export interface DeviceTests<R> {
   readonly describeDevices: (title: string, suite: (it: ItOnDevice<R>, device: TestDevice) => void) => void
   /** A test for each device, called `title on device`; `test` may be a function of the device. */
   readonly itDevices: (title: string, test: DeviceTest<R> | ((device: TestDevice) => DeviceTest<R>)) => void
+  /** A suite for each platform, called `title on platform`. Its tests run on the platform's first selected device. */
+  readonly describePlatforms: (title: string, suite: (it: ItOnDevice<R>, platform: TestPlatform) => void) => void
+  /** A test for each platform, on its first selected device, called `title on platform`. */
+  readonly itPlatforms: (title: string, test: DeviceTest<R> | ((platform: TestPlatform) => DeviceTest<R>)) => void
 }
 
 /**
@@ -50,7 +68,7 @@ export interface DeviceTests<R> {
  * does, and is built anew with it.
  *
  * A selection that selects nothing, or of which any part does not, registers a test that fails and says why: a run
- * never passes for lack of devices.
+ * never passes for lack of devices. {@link tagged} marks the tests, so that a run can select them.
  *
  * **Example** (Vitest)
  *
@@ -136,22 +154,98 @@ const on = <R>(
   const itOn = (device: TestDevice, title: string, test: DeviceTest<R>): void => {
     framework.it(title, () => Effect.runPromise(runOn(device, over, test)))
   }
-  return {
-    describeDevices: (title, suite) => {
-      for (const device of devices) {
+  /** Registers on each device or platform, under its name. */
+  const onEach = <T extends { readonly name: string }>(
+    targets: ReadonlyArray<T>,
+    deviceOf: (target: T) => TestDevice
+  ) => ({
+    describe: (title: string, suite: (it: ItOnDevice<R>, target: T) => void): void => {
+      for (const target of targets) {
         framework.describe(
-          `${title} on ${device.name}`,
-          () => suite((title, test) => itOn(device, title, test), device)
+          `${title} on ${target.name}`,
+          () => suite((title, test) => itOn(deviceOf(target), title, test), target)
         )
       }
     },
-    itDevices: (title, test) => {
-      for (const device of devices) {
-        itOn(device, `${title} on ${device.name}`, Effect.isEffect(test) ? test : test(device))
+    it: (title: string, test: DeviceTest<R> | ((target: T) => DeviceTest<R>)): void => {
+      for (const target of targets) {
+        itOn(deviceOf(target), `${title} on ${target.name}`, Effect.isEffect(test) ? test : test(target))
       }
     }
+  })
+  const onDevices = onEach(devices, (device) => device)
+  const onPlatforms = onEach(platformsOf(devices), (platform) => platform.devices[0])
+  return {
+    describeDevices: onDevices.describe,
+    itDevices: onDevices.it,
+    describePlatforms: onPlatforms.describe,
+    itPlatforms: onPlatforms.it
   }
 }
+
+/** In the order of their first devices. */
+const platformsOf = (devices: ReadonlyArray<TestDevice>): ReadonlyArray<TestPlatform> => {
+  const platforms = new Map<string | TestDevice, TestPlatform>()
+  for (const device of devices) {
+    const key = device.platform ?? device
+    const before = platforms.get(key)?.devices
+    platforms.set(key, {
+      name: device.platform ?? device.name,
+      devices: before === undefined ? [device] : [...before, device]
+    })
+  }
+  return [...platforms.values()]
+}
+
+/**
+ * A framework whose tests carry tags, by which a run selects them or leaves them out, as `vitest run --tags-filter` does.
+ * It serves {@link make}, whose failing test for a selection without devices is tagged too, and `Conformance.register`.
+ * Vitest wants its tags in `test.tags` of its configuration.
+ *
+ * **Example** (Vitest)
+ *
+ * ```ts no-run
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ * import { DeviceTests } from "effect-gpu-pool/testing"
+ * import { afterAll, describe, it } from "vitest"
+ *
+ * const devices = await Effect.runPromise(Devices.forTests())
+ * const { itDevices } = DeviceTests.make(DeviceTests.tagged({ describe, it, afterAll }, "gpu"), devices)
+ *
+ * itDevices("finishes", CommandQueue.finish) // vitest run --tags-filter=gpu, or --tags-filter='!gpu'
+ * ```
+ *
+ * **Example** (A list of your own)
+ *
+ * ```ts
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { DeviceTests } from "effect-gpu-pool/testing"
+ *
+ * const ran: Array<string> = []
+ * const framework = {
+ *   describe: (_title: string, suite: () => void) => suite(),
+ *   it: (title: string, { tags }: { readonly tags: Array<string> }, _test: () => Promise<void>) =>
+ *     ran.push(`${title} #${tags.join(" #")}`),
+ *   afterAll: () => undefined
+ * }
+ * const devices = [{ name: "host", layer: Host.layer() }]
+ * const { itDevices } = DeviceTests.make(DeviceTests.tagged(framework, "gpu", "slow"), { devices })
+ * itDevices("opens", DeviceContext.DeviceContext)
+ * ran // => ["opens on host #gpu #slow"]
+ * ```
+ *
+ * @see pycuda.tools.mark_cuda_test
+ * @category running
+ * @since 0.1.0
+ */
+export const tagged = (framework: TaggingFramework, ...tags: ReadonlyArray<string>): TestFramework => ({
+  describe: (title, suite) => framework.describe(title, suite),
+  it: (title, test) => framework.it(title, { tags: [...tags] }, test),
+  afterAll: (hook) => framework.afterAll(hook)
+})
 
 /** Runs a test on a device that is opened for it, and sees to it that the closed device has left nothing behind. */
 const runOn = <R>(

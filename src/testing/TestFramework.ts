@@ -23,6 +23,17 @@ export interface TestFramework {
 }
 
 /**
+ * What is used of a framework whose tests carry tags, as vitest's: its `it` takes options before the test.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TaggingFramework extends Omit<TestFramework, "it"> {
+  /** A method, so that a framework may know its tags by their types. */
+  it(title: string, options: { tags: Array<string> }, test: () => Promise<void>): unknown
+}
+
+/**
  * Registers tests with a framework: a suite for each group, on one device that is opened for the first test and closed
  * after the last. The close must leave no driver object.
  *

@@ -74,6 +74,45 @@ describe("tests on devices", () => {
     assert.match(failed[0]?.[1] ?? "", /can never fit|Out of memory/)
   })
 
+  it("run once on each platform, on its first device", async () => {
+    const recorded = new Recorded()
+    const layer = Host.layer()
+    const devices = [
+      { name: "alone", layer: Host.layer({ capacityBytes: 64 }) },
+      { name: "gpu 0", platform: "Vendor", layer: Host.layer({ capacityBytes: 32 }) },
+      { name: "cpu 0", platform: "Portable", layer },
+      { name: "gpu 1", platform: "Vendor", layer }
+    ]
+    const { describePlatforms, itPlatforms } = DeviceTests.make(recorded.framework, { devices })
+    const memory: Array<number | undefined> = []
+    const named: Array<ReadonlyArray<string>> = []
+    const ask = DeviceContext.DeviceContext.useSync(({ info }) => memory.push(info.limits.memoryBytes))
+    describePlatforms("a platform", (it, { devices }) => {
+      named.push(devices.map(({ name }) => name))
+      it("has a device", ask)
+    })
+    itPlatforms("asks", ask)
+    itPlatforms(
+      "knows its devices",
+      ({ devices, name }) => Effect.sync(() => strictEqual(devices.length, name === "Vendor" ? 2 : 1))
+    )
+    const outcomes = await recorded.run()
+    deepStrictEqual(outcomes, {
+      "a platform on alone > has a device": undefined,
+      "a platform on Vendor > has a device": undefined,
+      "a platform on Portable > has a device": undefined,
+      "asks on alone": undefined,
+      "asks on Vendor": undefined,
+      "asks on Portable": undefined,
+      "knows its devices on alone": undefined,
+      "knows its devices on Vendor": undefined,
+      "knows its devices on Portable": undefined
+    })
+    deepStrictEqual(named, [["alone"], ["gpu 0", "gpu 1"], ["cpu 0"]])
+    deepStrictEqual(memory.slice(0, 2), [64, 32])
+    deepStrictEqual(memory.slice(3, 5), [64, 32])
+  })
+
   it("have a device of their own, with nothing of the test before", async () => {
     const recorded = new Recorded()
     const watch = new Watch()
@@ -159,6 +198,19 @@ describe("the devices of tests", () => {
       if (names !== undefined) deepStrictEqual(tests.devices.map(({ name }) => name), [...names])
     }))
 
+  it.effect("have a platform, once for all devices that it has", () =>
+    Effect.gen(function*() {
+      const recorded = new Recorded()
+      const tests = yield* selected({ GPU_POOL_TEST: "opencl:0:1;host;opencl;webgpu" })
+      DeviceTests.make(recorded.framework, tests).itPlatforms("passes", Effect.void)
+      deepStrictEqual(Object.keys(yield* Effect.promise(() => recorded.run())), [
+        "passes on opencl:0 Portable",
+        "passes on host:0 JavaScript",
+        "passes on opencl:1 Other",
+        "passes on webgpu:0 Dawn"
+      ])
+    }))
+
   it.effect.each(
     [
       [{ GPU_POOL_TEST: "opencl:7" }, 0, /GPU_POOL_TEST/],
@@ -231,6 +283,43 @@ describe("in node:test", () => {
     assert.notStrictEqual(code, 0)
     assert.match(output, /^not ok 1 - the selection of devices selects some$/m)
     assert.match(output, /host 99: no such platform; there is 0 "JavaScript"/)
+  })
+})
+
+/** The tests that ran, with their outcomes. */
+const inVitest = async (...flags: ReadonlyArray<string>) => {
+  const child = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, "../../node_modules/vitest/vitest.mjs"),
+      "run",
+      `--config=${join(import.meta.dirname, "tagged/vitest.config.ts")}`,
+      "--reporter=tap-flat",
+      ...flags
+    ],
+    { env: { ...process.env, GPU_POOL_TEST: "host;host:99" }, stdio: ["ignore", "pipe", "inherit"] }
+  )
+  const lines = (await text(child.stdout)).matchAll(/^((?:not )?ok) \d+ - (.*?) #(.*)$/gm)
+  return [...lines].filter(([, , , rest]) => rest !== " SKIP").map(([, outcome, title]) => `${outcome}: ${title}`)
+}
+
+describe("in vitest, tagged tests", () => {
+  const onDevices = [
+    "not ok: withAndWithout.ts > the selection of devices selects some",
+    "ok: withAndWithout.ts > a queue on host:0:0 process memory > finishes",
+    "ok: withAndWithout.ts > finishes on host:0 JavaScript"
+  ]
+
+  it.concurrent("can be run alone", async () => {
+    deepStrictEqual(await inVitest("--tags-filter=gpu"), onDevices)
+  })
+
+  it.concurrent("can be left out", async () => {
+    deepStrictEqual(await inVitest("--tags-filter=!gpu"), ["ok: withAndWithout.ts > needs no device"])
+  })
+
+  it.concurrent("can be chosen by the backend that their titles name", async () => {
+    deepStrictEqual(await inVitest("--testNamePattern= on host:"), onDevices.slice(1))
   })
 })
 
