@@ -18,13 +18,16 @@ import { shown } from "./ShownValue.ts"
  * - bytes as text, `"1073741824"`
  * - a size with a unit of Effect's `ByteSize`, `"512 MiB"`, `"1.5 GiB"`, `"2 GB"`; it must come to whole bytes
  * - a percentage of the device's memory, `"50%"`, `"70.5%"`, rounded down to whole bytes
+ * - `"unlimited"` or `"Infinity"`, in any case: no limit, as configuration writes it
  *
- * **Example** (Four limits of a gibibyte, or what comes close to it)
+ * `0`, `"0"` and `"0%"` are limits of no bytes. In CuPy they are no limit.
+ *
+ * **Example** (Four limits of a gibibyte, or what comes close to it, and none)
  *
  * ```ts
  * import type { MemoryLimit } from "effect-gpu-pool"
  *
- * const limits: ReadonlyArray<MemoryLimit.Input> = [2 ** 30, 1073741824n, "1 GiB", "12.5%"]
+ * const limits: ReadonlyArray<MemoryLimit.Input> = [2 ** 30, 1073741824n, "1 GiB", "12.5%", "unlimited"]
  * ```
  *
  * @category models
@@ -96,10 +99,11 @@ interface Given {
 
 const percentage = /^\s*(\d+(?:\.\d+)?)\s*%\s*$/
 const digits = /^\s*\d+\s*$/
+const none = /^\s*(?:unlimited|infinity)\s*$/i
 
 /** Programs without types, and configuration, pass anything. */
 const ofBytes = (given: Given, input: unknown): number | GpuError => {
-  if (input === Infinity) return Infinity
+  if (input === Infinity || (typeof input === "string" && none.test(input))) return Infinity
   const percent = typeof input === "string" ? percentage.exec(input)?.[1] : undefined
   if (percent !== undefined) return ofPercentage(given, percent, shown(input))
   const bytes = wholeBytes(input)
@@ -109,7 +113,7 @@ const ofBytes = (given: Given, input: unknown): number | GpuError => {
       given.operation,
       `${given.name} ${shown(input)} is no whole number of bytes from 0 to 2^53 - 1`,
       `Pass bytes, a size such as "512 MiB", or a percentage of the device's memory such as "50%"; ` +
-        "Infinity is no limit."
+        `Infinity, or "unlimited" as text, is no limit.`
     )
 }
 

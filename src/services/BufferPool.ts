@@ -134,7 +134,7 @@ export interface Pool {
   /** The limit now, in bytes; `Infinity` without one. */
   readonly maxBytes: Effect.Effect<number>
   /** Changes the limit, of the pool or of the budget. See {@link setLimit}. */
-  readonly setLimit: (limit: PoolLimit) => Effect.Effect<void, GpuError>
+  readonly setLimit: (limit: MemoryLimit.Input | PoolLimit) => Effect.Effect<void, GpuError>
   /** Gives held blocks back until no more than so many bytes are managed. See {@link trimTo}. */
   readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
   /** Gives all held blocks back, and waits until the driver has. Active leases stay. */
@@ -345,12 +345,15 @@ const requiredBytes = (
 
 const changedLimit = (
   operation: string,
-  limit: PoolLimit,
+  limit: MemoryLimit.Input | PoolLimit,
   device: DeviceInfo,
   budget: Budget | undefined
 ): number | GpuError => {
+  if (typeof limit === "number" || typeof limit === "bigint" || typeof limit === "string") {
+    return limitOf(operation, { maxBytes: limit }, device)
+  }
   if (typeof limit !== "object" || limit === null) {
-    return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass { maxBytes } or { maxFraction }.`)
+    return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass bytes, { maxBytes } or { maxFraction }.`)
   }
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
     return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
@@ -649,8 +652,8 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
   BufferPool.use((pool) => pool.trimTo(bytes))
 
 /**
- * Changes the limit of the running pool, or under a budget that of the budget. Lowering it gives held blocks back, and
- * leases stay: until enough of them have ended, what is released goes back to the driver and nothing new is leased.
+ * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the device's
+ * memory; `Infinity` is no limit, and 0 is one of no bytes. Lowering it gives held blocks back, and leases stay: until enough of them have ended, what is released goes back to the driver and nothing new is leased.
  * Requests that wait and can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}`
  * stands for the device's default.
  *
@@ -662,15 +665,16 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
  * ```ts
  * import { BufferPool } from "effect-gpu-pool"
  *
- * const background = BufferPool.setLimit({ maxBytes: "128 MiB" })
+ * const background = BufferPool.setLimit("128 MiB")
  * const foreground = BufferPool.setLimit({ maxFraction: 0.8 })
+ * const alone = BufferPool.setLimit(Infinity)
  * ```
  *
  * @see cupy.cuda.MemoryPool.set_limit
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
+export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
   BufferPool.use((pool) => pool.setLimit(limit))
 
 /**

@@ -84,7 +84,12 @@ describe("a limit in bytes", () => {
       ["0", 0],
       [largest, largest],
       [BigInt(largest), largest],
-      [Infinity, Infinity]
+      [Infinity, Infinity],
+      ["Infinity", Infinity],
+      ["infinity", Infinity],
+      ["unlimited", Infinity],
+      [" Unlimited\n", Infinity],
+      ["UNLIMITED", Infinity]
     ] as const
   )("%s is %d", (bytes, expected) => {
     assert.strictEqual(bytesOf(bytes), expected)
@@ -118,6 +123,10 @@ describe("a limit in bytes", () => {
       ["", `""`],
       [" ", `" "`],
       ["half", `"half"`],
+      ["+Infinity", `"+Infinity"`],
+      ["-Infinity", `"-Infinity"`],
+      ["unlimited MiB", `"unlimited MiB"`],
+      ["none", `"none"`],
       ["%", `"%"`],
       ["-5%", `"-5%"`],
       [".5%", `".5%"`],

@@ -594,6 +594,8 @@ describe("the limit of a budget", () => {
       strictEqual(yield* job.maxBytes, 100)
       yield* job.setLimit({ maxFraction: 0.5 })
       strictEqual(yield* job.maxBytes, 2000)
+      yield* job.setLimit(Infinity)
+      strictEqual(yield* job.maxBytes, Infinity)
     }).pipe(Effect.provide(layer({ host: { capacityBytes: 4000 } }))))
 })
 

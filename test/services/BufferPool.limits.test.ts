@@ -178,6 +178,19 @@ describe("a pool from configuration", () => {
       strictEqual(yield* configured({ maxFraction: Config.Number("SHARE") }, { SHARE: "0.25" }), MiB)
     }))
 
+  it.effect("takes none, as a word, and one of no bytes, which is none in CuPy", () =>
+    Effect.gen(function*() {
+      const maxBytes = Config.String("LIMIT")
+      for (const text of ["unlimited", "Infinity"]) {
+        strictEqual(yield* configured({ maxBytes }, { LIMIT: text }), Infinity)
+      }
+      strictEqual(yield* configured({ maxBytes: Config.Number("LIMIT") }, { LIMIT: "Infinity" }), Infinity)
+      for (const text of ["0", "0%", "0 B"]) {
+        strictEqual(yield* configured({ maxBytes }, { LIMIT: text }), 0)
+      }
+      strictEqual(yield* configured({ maxFraction: Config.Number("SHARE") }, { SHARE: "0" }), 0)
+    }))
+
   it.effect("takes options one by one, or whole, and defaults", () =>
     Effect.gen(function*() {
       const whole = Config.all({ maxBytes: Config.Int("LIMIT"), idleTimeToLive: Config.Duration("IDLE") })
@@ -200,11 +213,20 @@ describe("a pool from configuration", () => {
 describe("a limit that is changed", () => {
   it.effect("is read back, and the device's default comes back with none", () =>
     Effect.gen(function*() {
-      const changes: ReadonlyArray<readonly [BufferPool.PoolLimit, number]> = [
+      const changes: ReadonlyArray<readonly [Parameters<typeof BufferPool.setLimit>[0], number]> = [
         [{ maxBytes: "1 KiB" }, 1024],
+        ["2 KiB", 2048],
         [{ maxFraction: 0.5 }, 2 * MiB],
+        ["25%", MiB],
         [{ maxBytes: Infinity }, Infinity],
         [{ maxBytes: 5n }, 5],
+        [Infinity, Infinity],
+        [6n, 6],
+        [7, 7],
+        ["unlimited", Infinity],
+        [{ maxBytes: "0" }, 0],
+        ["0%", 0],
+        [0, 0],
         [{}, 777]
       ]
       for (const [change, bytes] of changes) {
@@ -213,7 +235,9 @@ describe("a limit that is changed", () => {
       }
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 }, host: { capacityBytes, defaultMaxBytes: 777 } }))))
 
-  it.effect.each([...refused, [null, ["null is no limit"]], [5, ["5 is no limit"]]] as const)(
+  it.effect.each(
+    [...refused, [null, ["null is no limit"]], [true, ["true is no limit"]], [-1, []], ["much", []]] as const
+  )(
     "to %j is refused, and stays as it was",
     ([change]) =>
       Effect.gen(function*() {
@@ -223,6 +247,17 @@ describe("a limit that is changed", () => {
         strictEqual(yield* BufferPool.maxBytes, 100)
       }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 }, host: { capacityBytes } })))
   )
+
+  it.effect("to no bytes fits leases of none, and lifted fits all that the device has", () =>
+    Effect.gen(function*() {
+      for (const nothing of [0, "0", "0%", 0n]) {
+        yield* BufferPool.setLimit(nothing)
+        strictEqual((yield* reasonOf(BufferPool.allocate(1)))._tag, "LimitExceeded")
+        strictEqual((yield* BufferPool.allocate(0)).size, 0)
+      }
+      yield* BufferPool.setLimit(Infinity)
+      strictEqual((yield* BufferPool.allocate(capacityBytes)).size, capacityBytes)
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100 }, host: { capacityBytes } }))))
 
   it.effect("downwards gives held blocks back, just enough of them", () =>
     withEvents({}, (events) =>
