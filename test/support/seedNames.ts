@@ -36,7 +36,27 @@ const pyOpenClTools: NamedDocument = {
     "device",
     "platform",
     "PYOPENCL_TEST",
-    "pyopencl.characterize"
+    "pyopencl.characterize",
+    // the members of that module, which the document lists by a directive
+    "get_fast_inaccurate_build_options",
+    "get_pocl_version",
+    "get_simd_group_size",
+    "has_amd_double_support",
+    "has_coarse_grain_buffer_svm",
+    "has_double_support",
+    "has_fine_grain_buffer_svm",
+    "has_fine_grain_buffer_svm_atomics",
+    "has_fine_grain_system_svm",
+    "has_fine_grain_system_svm_atomics",
+    "has_src_build_cache",
+    "has_struct_arg_count_bug",
+    "local_memory_access_granularity",
+    "local_memory_bank_count",
+    "nv_compute_capability",
+    "reasonable_work_group_size_multiple",
+    "simultaneous_work_items_on_local_access",
+    "usable_local_mem_size",
+    "why_not_local_access_conflict_free"
   ]
 }
 
@@ -137,6 +157,10 @@ const openClMemory: NamedDocument = {
     "MemoryMap as base",
     "enqueue_map_buffer",
     "map_flags",
+    "numpy.ndarray",
+    "numpy.dtype",
+    "wait_for=",
+    "is_blocking=",
     "enqueue_map_image",
     "Sampler",
     "addressing_mode",
