@@ -507,3 +507,11 @@ export * as QueueEvent from "./services/QueueEvent.ts"
  * @since 0.1.0
  */
 export * as TrackingAllocator from "./services/allocators/TrackingAllocator.ts"
+
+/**
+ * The types of what kernels take by value.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as ValueType from "./domain/ValueType.ts"

@@ -10,13 +10,15 @@ import * as ImageChannel from "./images/ImageChannel.ts"
 import * as Format from "./images/ImageFormat.ts"
 import type { ImageKind } from "./images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "./images/KernelImage.ts"
-import type { Access, ImageAccess, ImageArg, KernelArgument, SamplerArg, VectorArg } from "./KernelArgument.ts"
+import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { isReserved } from "./ReservedWords.ts"
 import { shown } from "./ShownValue.ts"
+import * as ValueType from "./ValueType.ts"
 
 /**
- * What a host body gets: a typed array per vector, a number per scalar, and `<name>_offset` per vector with an offset;
- * something to load from, or to store to, per image, and per sampler what `sample` of an image takes.
+ * What a host body gets: a typed array per vector, and `<name>_offset` per vector with an offset; per scalar a number, a
+ * bigint, or a frozen array of them; something to load from, or to store to, per image, and per sampler what `sample` of
+ * an image takes.
  *
  * @category models
  * @since 0.1.0
@@ -25,8 +27,8 @@ export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
   & {
     readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D]
       : A extends ImageArg<string, infer Use> ? Use extends "read" ? ReadableImage : WritableImage
-      : A extends SamplerArg ? Sampler
-      : number
+      : A extends ScalarArg<string, infer V> ? ValueType.HostValueOf<V>
+      : Sampler
   }
   & {
     readonly [A in Args[number] as A extends VectorArg<infer N, DType, true> ? `${N}_offset` : never]: number
@@ -274,8 +276,12 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
       if (problem !== undefined) return problem
       continue
     }
+    if (argument._tag === "ScalarArg") {
+      if (!ValueType.isValueType(argument.dtype)) return unknownValueType(kernel, argument)
+      continue
+    }
     if (!isDType(argument.dtype)) return unknownDType(kernel, argument.dtype, `of argument "${argument.name}"`)
-    if (argument._tag === "VectorArg" && !accesses.has(argument.access)) {
+    if (!accesses.has(argument.access)) {
       return invalidRequest(
         operation,
         `the access ${shown(argument.access)} of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
@@ -330,6 +336,16 @@ const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
     "Use f32, i32 or u32, or f16 or f64 where the device has it."
   )
 
+const unknownValueType = (
+  kernel: Kernel,
+  { dtype, name }: { readonly dtype: unknown; readonly name: string }
+): GpuError =>
+  invalidRequest(
+    operation,
+    `the type ${shown(dtype)} of argument "${name}" in kernel "${kernel.name}" is unknown`,
+    `Use f32, f16, f64, i8, u8, i16, u16, i32, u32, i64 or u64, or 2, 3, 4, 8 or 16 of one, as "vec3<f32>".`
+  )
+
 const dtypeProblem = (kernel: Kernel): GpuError | undefined => {
   for (const dtype of kernel.dtypes) if (!isDType(dtype)) return unknownDType(kernel, dtype, "of a body")
   return undefined
@@ -348,11 +364,14 @@ const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
 }
 
 const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined =>
-  workPerItem === undefined || args.some((argument) => argument._tag === "ScalarArg" && argument.name === workPerItem)
+  workPerItem === undefined ||
+    args.some((argument) =>
+      argument._tag === "ScalarArg" && argument.name === workPerItem && ValueType.partsOf(argument.dtype).length === 1
+    )
     ? undefined
     : invalidRequest(
       operation,
-      `${shown(workPerItem)}, which kernel "${name}" names as its workPerItem, is no scalar of it`,
+      `${shown(workPerItem)}, which kernel "${name}" names as its workPerItem, is no number of it`,
       "Name the scalar that holds how many elements an item works through, or leave it out."
     )
 

@@ -1,6 +1,6 @@
 /**
  * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a
- * number; and beside them `ImageArg` for an image and `SamplerArg` for how it is read.
+ * number or a few of them; and beside them `ImageArg` for an image and `SamplerArg` for how it is read.
  *
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
@@ -9,6 +9,7 @@ import type { DType } from "./DType.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
 import * as Format from "./images/ImageFormat.ts"
 import type { ImageKind } from "./images/ImageShape.ts"
+import type { SmallInteger, ValueType } from "./ValueType.ts"
 
 /**
  * How a kernel uses a vector.
@@ -40,12 +41,12 @@ export interface VectorArg<
 }
 
 /**
- * A number argument. In a body its name is the number.
+ * An argument that is passed by value: a number, or a short vector of numbers. In a body its name is the value.
  *
  * @category models
  * @since 0.1.0
  */
-export interface ScalarArg<Name extends string = string, D extends DType = DType> {
+export interface ScalarArg<Name extends string = string, D extends ValueType = ValueType> {
   readonly _tag: "ScalarArg"
   readonly dtype: D
   readonly name: Name
@@ -88,12 +89,12 @@ export interface SamplerArg<Name extends string = string> {
 }
 
 /**
- * An argument that has numbers. Kernels made of expressions take only these.
+ * An argument that has numbers of which expressions are made. Kernels made of expressions take only these.
  *
  * @category models
  * @since 0.1.0
  */
-export type NumericArgument = VectorArg | ScalarArg
+export type NumericArgument = VectorArg | ScalarArg<string, DType | SmallInteger>
 
 /**
  * Any argument of a kernel.
@@ -101,7 +102,7 @@ export type NumericArgument = VectorArg | ScalarArg
  * @category models
  * @since 0.1.0
  */
-export type KernelArgument = NumericArgument | ImageArg | SamplerArg
+export type KernelArgument = VectorArg | ScalarArg | ImageArg | SamplerArg
 
 /**
  * What a buffer argument can say beyond its type and name.
@@ -149,20 +150,28 @@ type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset ext
 type AccessOf<Options> = Options extends { readonly access: infer A extends Access } ? A : "readwrite"
 
 /**
- * Declares a number argument.
+ * Declares an argument that is passed by value: a number, or a short vector of 2, 3, 4, 8 or 16 numbers. Their types are
+ * those of elements, `i8` to `u16`, and `i64` and `u64`, which are bigints.
  *
- * **Example** (A factor)
+ * A kernel of which WGSL has no such type is Unsupported on WebGPU: one with 64-bit integers, or with a vector of 8 or 16.
+ * Of 8-bit and 16-bit integers WGSL has none either, but the 32-bit ones have all of their values, so a WGSL body sees
+ * those.
+ *
+ * **Example** (A factor, a direction and a seed)
  *
  * ```ts
  * import { KernelArgument } from "effect-gpu-pool"
  *
  * const a = KernelArgument.ScalarArg("f32", "a")
+ * const direction = KernelArgument.ScalarArg("vec3<f32>", "direction")
+ * const seed = KernelArgument.ScalarArg("u64", "seed")
  * ```
  *
+ * @see pyopencl.tools.ScalarArg, pyopencl.cltypes
  * @category constructors
  * @since 0.1.0
  */
-export const ScalarArg = <D extends DType, Name extends string>(dtype: D, name: Name): ScalarArg<Name, D> => ({
+export const ScalarArg = <D extends ValueType, Name extends string>(dtype: D, name: Name): ScalarArg<Name, D> => ({
   _tag: "ScalarArg",
   dtype,
   name
@@ -257,9 +266,9 @@ type ImageAccessOf<Options> = Options extends { readonly access: infer A extends
 export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> => ({ _tag: "SamplerArg", name })
 
 /**
- * Whether an argument has numbers.
+ * Whether an argument has numbers, which images and samplers have not.
  *
  * @internal
  */
-export const isNumeric = (argument: KernelArgument): argument is NumericArgument =>
+export const isNumeric = (argument: KernelArgument): argument is VectorArg | ScalarArg =>
   argument._tag === "VectorArg" || argument._tag === "ScalarArg"

@@ -9,6 +9,7 @@ import * as DType from "./DType.ts"
 import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "./GpuError.ts"
 import type { Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
+import * as ValueType from "./ValueType.ts"
 
 type Bodies = Kernel["body"]
 
@@ -50,7 +51,10 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   const operation = operationOf(kernel)
   for (const argument of kernel.args) {
     if (!isNumeric(argument)) continue
-    const problem = typeProblem(operation, info, argument.dtype, `argument "${argument.name}"`)
+    // Other integers than those of elements are a matter of languages, not of devices.
+    const { element } = ValueType.partsOf(argument.dtype)
+    if (!DType.isDType(element)) continue
+    const problem = typeProblem(operation, info, element, `argument "${argument.name}"`)
     if (problem !== undefined) return problem
   }
   for (const dtype of kernel.dtypes) {

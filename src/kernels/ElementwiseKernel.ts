@@ -9,6 +9,7 @@ import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import type { NumericArgument, VectorArg } from "../domain/KernelArgument.ts"
+import type { Widened } from "../domain/ValueType.ts"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
 import { dtypesOf, ownVectorsOf } from "./expression/Inspection.ts"
@@ -21,7 +22,8 @@ import { Statements } from "./expression/Statements.ts"
 import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
 
 /**
- * The arguments as expressions: for a vector that may be read its element, for a scalar its value.
+ * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
+ * integer is an `i32` or a `u32` there.
  *
  * **Example** (What a function of inputs sees)
  *
@@ -37,7 +39,7 @@ import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
  * @since 0.1.0
  */
 export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
-  readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<A["dtype"]>
+  readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<Widened<A["dtype"]>>
 }
 
 /**
@@ -59,12 +61,12 @@ export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
 export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
   & {
     readonly [A in Args[number] as A extends VectorArg & { readonly access: "write" } ? A["name"] : never]: Expr.Expr<
-      A["dtype"]
+      Widened<A["dtype"]>
     >
   }
   & {
     readonly [A in Args[number] as A extends VectorArg & { readonly access: "readwrite" } ? A["name"] : never]?:
-      | Expr.Expr<A["dtype"]>
+      | Expr.Expr<Widened<A["dtype"]>>
       | undefined
   }
 

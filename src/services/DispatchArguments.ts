@@ -16,6 +16,7 @@ import {
   type VectorArg
 } from "../domain/KernelArgument.ts"
 import { shown } from "../domain/ShownValue.ts"
+import * as ValueType from "../domain/ValueType.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceSampler } from "./images/DeviceSampler.ts"
@@ -42,7 +43,15 @@ export interface OffsetBuffer {
  * @category models
  * @since 0.1.0
  */
-export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number | ImageLike | DeviceSampler
+export type ArgumentValue =
+  | BufferLike.BufferLike
+  | OffsetBuffer
+  | number
+  | bigint
+  | ArrayLike<number>
+  | ArrayLike<bigint>
+  | ImageLike
+  | DeviceSampler
 
 /**
  * The values for a kernel's arguments, by name.
@@ -67,7 +76,7 @@ export type ArgumentValue = BufferLike.BufferLike | OffsetBuffer | number | Imag
  * @since 0.1.0
  */
 export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
-  readonly [A in Args[number] as A["name"]]: A extends ScalarArg ? number
+  readonly [A in Args[number] as A["name"]]: A extends ScalarArg<string, infer V> ? ValueType.ValueOf<V>
     : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
     : A extends VectorArg ? BufferLike.BufferLike
     : A extends ImageArg ? ImageLike
@@ -81,7 +90,7 @@ export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
  */
 export interface BoundArguments extends ImageArguments.BoundImages {
   readonly vectors: ReadonlyArray<VectorBinding>
-  readonly scalars: ReadonlyArray<number>
+  readonly scalars: ReadonlyArray<ValueType.HeldValue>
 }
 
 const operation = "CommandQueue.dispatch"
@@ -139,14 +148,13 @@ export const bind = (
   const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
-  const scalars: Array<number> = []
+  const scalars: Array<ValueType.HeldValue> = []
   for (const argument of kernel.args) {
     const value = args[argument.name]
     if (argument._tag === "ScalarArg") {
-      const problem = scalarProblem(argument, value)
-      if (problem !== undefined) return problem
-      // Rounded here, so that all backends get the same half however their languages convert.
-      scalars.push(argument.dtype === "f16" ? DType.f16round(value as number) : value as number)
+      const held = holdScalar(argument, value)
+      if (isGpuError(held)) return held
+      scalars.push(held)
     } else if (argument._tag === "VectorArg") {
       const bound = bindVector(argument, value, info, usable)
       if (isGpuError(bound)) return bound
@@ -190,26 +198,50 @@ const namesProblem = (
   return undefined
 }
 
-const scalarRanges: { readonly [D in DType.DType]: readonly [number, number] | undefined } = {
-  f32: undefined,
-  f16: undefined,
-  f64: undefined,
-  i32: [-0x80000000, 0x7fffffff],
-  u32: [0, 0xffffffff]
-}
-
-const scalarProblem = (argument: ScalarArg, value: ArgumentValue | undefined): GpuError | undefined => {
-  const range = scalarRanges[argument.dtype]
-  if (
-    typeof value === "number" &&
-    (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1]))
-  ) return undefined
-  return invalidRequest(
+const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | GpuError => {
+  const { element, length } = ValueType.partsOf(argument.dtype)
+  if (length !== 1) return holdVector(argument, element, length, value)
+  return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(
     operation,
     `argument "${argument.name}" is ${shown(value)}, no ${argument.dtype}`,
-    range === undefined ? "Pass a number." : `Pass a whole number from ${range[0]} to ${range[1]}.`
+    `Pass ${ValueType.wanted(element)}.`
   )
 }
+
+/** A copy, since the program may change its array before the dispatch runs. */
+const holdVector = (
+  { dtype, name }: ScalarArg,
+  element: ValueType.NumberType,
+  length: number,
+  value: unknown
+): ValueType.HeldValue | GpuError => {
+  const lanes = lanesOf(value)
+  if (lanes?.length !== length) {
+    return invalidRequest(
+      operation,
+      lanes === undefined
+        ? `argument "${name}" is ${shown(value)}, no ${dtype}`
+        : `argument "${name}" has ${shown(lanes.length)} elements, and a ${dtype} has ${length}`,
+      `Pass an array or a typed array of ${length}, each ${ValueType.wanted(element)}.`
+    )
+  }
+  const held: Array<number | bigint> = []
+  for (let lane = 0; lane < length; lane++) {
+    const one = lanes[lane]
+    if (!ValueType.holds(element, one)) {
+      return invalidRequest(
+        operation,
+        `element ${lane} of argument "${name}", a ${dtype}, is ${shown(one)}`,
+        `Pass ${ValueType.wanted(element)}.`
+      )
+    }
+    held.push(ValueType.rounded(element, one))
+  }
+  return Object.freeze(held)
+}
+
+const lanesOf = (value: unknown): ArrayLike<unknown> | undefined =>
+  typeof value === "object" && value !== null && "length" in value ? value as ArrayLike<unknown> : undefined
 
 const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in value && "offset" in value
 

@@ -10,6 +10,7 @@ import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { Extent, Place } from "../domain/Rectangle.ts"
+import type { HeldValue } from "../domain/ValueType.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./images/DeviceImage.ts"
 import type { DeviceSampler } from "./images/DeviceSampler.ts"
@@ -46,7 +47,8 @@ export interface VectorBinding {
 export interface Dispatch {
   readonly compiled: CompiledKernel
   readonly vectors: ReadonlyArray<VectorBinding>
-  readonly scalars: ReadonlyArray<number>
+  /** Numbers, bigints, or frozen arrays of them, rounded to their types. */
+  readonly scalars: ReadonlyArray<HeldValue>
   readonly images: ReadonlyArray<DeviceImage>
   readonly samplers: ReadonlyArray<DeviceSampler>
   /** Items, 1 to 2^32 - 1. */

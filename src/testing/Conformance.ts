@@ -47,6 +47,7 @@ import * as Regions from "./Regions.ts"
 import * as Reservations from "./Reservations.ts"
 import * as Tenants from "./Tenants.ts"
 import * as Transfers from "./Transfers.ts"
+import * as KernelValues from "./values/KernelValues.ts"
 import * as Waiting from "./Waiting.ts"
 import * as WrongValues from "./WrongValues.ts"
 
@@ -78,6 +79,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...EndedImages.tests,
   ...Regions.tests,
   ...Dispatches.tests,
+  ...KernelValues.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,

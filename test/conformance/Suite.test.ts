@@ -25,6 +25,9 @@ const broken = (change: (driver: Driver) => Partial<Driver>): Layer.Layer<Confor
     Host.layer()
   )
 
+const eachNumber = ({ scalars }: QueueDriver.Dispatch, change: (scalar: number) => number) =>
+  scalars.map((scalar) => typeof scalar === "number" ? change(scalar) : scalar)
+
 type ImagesDriver = ImageDriver.ImageDriver
 
 /** The host backend with images that do something wrong. */
@@ -188,7 +191,38 @@ const faults: ReadonlyArray<
     "rounds scalars to 32-bit floats",
     "kernels",
     ({ dispatchUnsafe }) => ({
-      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: dispatch.scalars.map(Math.fround) })
+      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: eachNumber(dispatch, Math.fround) })
+    })
+  ],
+  [
+    "passes a short vector of three without its last",
+    "values",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) =>
+        dispatchUnsafe({
+          ...dispatch,
+          scalars: dispatch.scalars.map((scalar) =>
+            typeof scalar === "object" && scalar.length === 3 ? [scalar[0]!, scalar[1]!, 0] : scalar
+          )
+        })
+    })
+  ],
+  [
+    "takes 64-bit integers for doubles",
+    "values",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) =>
+        dispatchUnsafe({
+          ...dispatch,
+          scalars: dispatch.scalars.map((scalar) => typeof scalar === "bigint" ? BigInt(Number(scalar)) : scalar)
+        })
+    })
+  ],
+  [
+    "loses the sign of a zero",
+    "values",
+    ({ dispatchUnsafe }) => ({
+      dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: eachNumber(dispatch, (value) => value + 0) })
     })
   ],
   ["does not submit before a destroy", "queue order", () => ({ flushUnsafe: () => Exit.void })],
@@ -247,7 +281,7 @@ const faults: ReadonlyArray<
 const inGroup = (group: string) => Conformance.tests.filter((test) => test.group === group)
 
 const shiftScalars = ({ dispatchUnsafe }: Driver): Partial<Driver> => ({
-  dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: dispatch.scalars.map((scalar) => scalar + 1) })
+  dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: eachNumber(dispatch, (scalar) => scalar + 1) })
 })
 
 /** What only shows in the results of generated kernels. */

@@ -9,6 +9,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
 import { thrownText } from "../../domain/ShownValue.ts"
+import * as ValueType from "../../domain/ValueType.ts"
 import type { Expr } from "../Expr.ts"
 import { make, scalar } from "./Expression.ts"
 
@@ -27,21 +28,32 @@ export const operationOf = (call: string, name: unknown): string =>
  */
 export const declarationProblem = (operation: string, name: string, args: unknown): GpuError | undefined =>
   Array.isArray(args)
-    ? Kernel.check(Kernel.make({ name, args, body: {} })) ?? imageProblem(operation, args)
+    ? Kernel.check(Kernel.make({ name, args, body: {} })) ?? inexpressible(operation, args)
     : invalidRequest(
       operation,
       "its arguments are no list of vectors and scalars",
       "Declare each with KernelArgument.VectorArg or KernelArgument.ScalarArg."
     )
 
-/** Expressions are of elements and numbers. */
-const imageProblem = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
-  const other = args.find((argument) => !isNumeric(argument))
-  return other === undefined ? undefined : invalidRequest(
-    operation,
-    `its argument "${other.name}" is an image or a sampler, which no expression can name`,
-    "Write the kernel by hand, with Kernel.make."
-  )
+/** Expressions are of elements and numbers, of types that every language has. */
+const inexpressible = (operation: string, args: ReadonlyArray<KernelArgument>): GpuError | undefined => {
+  const byHand = "rite the kernel by hand, with Kernel.make."
+  for (const argument of args) {
+    const its = `its argument "${argument.name}" is`
+    if (!isNumeric(argument)) {
+      return invalidRequest(operation, `${its} an image or a sampler, which no expression can name`, `W${byHand}`)
+    }
+    const { element, length } = ValueType.partsOf(argument.dtype)
+    if (length > 1) {
+      const hint = `Pass its ${length} numbers as arguments of their own, or w${byHand}`
+      return invalidRequest(operation, `${its} a ${argument.dtype}, and no expression is a short vector`, hint)
+    }
+    if (element === "i64" || element === "u64") {
+      const hint = `Pass its halves as two u32, or w${byHand}`
+      return invalidRequest(operation, `${its} a 64-bit integer (${element}), which no expression is`, hint)
+    }
+  }
+  return undefined
 }
 
 /**
@@ -50,8 +62,10 @@ const imageProblem = (operation: string, args: ReadonlyArray<KernelArgument>): G
  * @internal
  */
 export const inputOf = (argument: NumericArgument): Expr<DType> => {
-  const { dtype, name } = argument
-  if (argument._tag === "ScalarArg") return scalar(dtype, name)
+  const { name } = argument
+  // Generated code gives each scalar a name of the expression's type first, which widens it.
+  if (argument._tag === "ScalarArg") return scalar(ValueType.widened(argument.dtype), name)
+  const { dtype } = argument
   return make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Own", withOffset: argument.withOffset } })
 }
 

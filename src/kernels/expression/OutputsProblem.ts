@@ -5,6 +5,7 @@
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import { widened } from "../../domain/ValueType.ts"
 import type { Expr } from "../Expr.ts"
 import { isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
@@ -105,7 +106,7 @@ const nodesProblem = (
     if (node._tag !== "Element" && node._tag !== "Scalar") continue
     const name = node._tag === "Scalar" ? node.name : node.vector
     const argument = args.find((candidate) => candidate.name === name)
-    const isOwn = argument !== undefined && argument.dtype === type && (node._tag === "Scalar"
+    const isOwn = argument !== undefined && widened(argument.dtype) === type && (node._tag === "Scalar"
       ? argument._tag === "ScalarArg"
       : argument._tag === "VectorArg" && argument.access !== "write" &&
         (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset))

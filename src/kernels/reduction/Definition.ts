@@ -6,6 +6,7 @@ import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import { type SmallInteger, widened } from "../../domain/ValueType.ts"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import * as Expr from "../Expr.ts"
 import { answerOf, declarationProblem, inputOf } from "../expression/Declaration.ts"
@@ -36,7 +37,7 @@ import { type Combine, type Component, gathered, type StateExprs } from "./State
  * @category models
  * @since 0.1.0
  */
-export type InputArgument = ScalarArg | VectorArg<string, DType, boolean, "read">
+export type InputArgument = ScalarArg<string, DType | SmallInteger> | VectorArg<string, DType, boolean, "read">
 
 /**
  * The arguments as expressions: scalars by their values, vectors by the element at the position that an item has
@@ -253,7 +254,7 @@ const strayOf = (
       return name === "map" ? "a state" : "a state of another kernel"
     case "Scalar":
       return args.some((argument) =>
-          argument._tag === "ScalarArg" && argument.name === node.name && argument.dtype === type
+          argument._tag === "ScalarArg" && argument.name === node.name && widened(argument.dtype) === type
         )
         ? undefined
         : `the argument "${node.name}"`

@@ -65,7 +65,9 @@ const lengthProblem = (
   values: object,
   count: number
 ): GpuError | undefined => {
-  for (const { dtype, name } of args) {
+  for (const argument of args) {
+    if (argument._tag === "ScalarArg") continue
+    const { dtype, name } = argument
     const value: unknown = own.has(name) ? Reflect.get(values, name) : undefined
     const [buffer, offset] = isView(value) ? [value.buffer, value.offset] : [value, 0]
     if (!isBufferLike(buffer) || typeof offset !== "number") continue

@@ -64,7 +64,7 @@ export const walkNames = (names: ArgumentNames): WalkNames => ({
 })
 
 /** @internal */
-export const walkArgs = (names: WalkNames): ReadonlyArray<ScalarArg> =>
+export const walkArgs = (names: WalkNames): ReadonlyArray<ScalarArg<string, "u32">> =>
   walkScalars.map((scalar) => ScalarArg("u32", names[scalar]))
 
 /** @internal */

@@ -39,16 +39,16 @@ export class HostKernel extends CompiledKernel {
   }
 
   /** How many items make a turn of the event loop where `items` of one element do. At least one. */
-  itemsOfTurn(items: number, scalars: ReadonlyArray<number>): number {
-    const work = scalars[this.#work]
-    return work !== undefined && work > 1 ? Math.max(1, Math.floor(items / work)) : items
+  itemsOfTurn(items: number, scalars: Dispatch["scalars"]): number {
+    const work = Number(scalars[this.#work])
+    return work > 1 ? Math.max(1, Math.floor(items / work)) : items
   }
 }
 
 /**
  * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
- * offset, scalars as the device's types hold them, images and samplers. `bufferOf` gives the buffers of the vectors and
- * then those of the images.
+ * offset, scalars, which are rounded already, images and samplers. `bufferOf` gives the buffers of the vectors and then
+ * those of the images.
  *
  * @internal
  */
@@ -73,7 +73,7 @@ export const bodyArguments = (
       continue
     }
     if (argument._tag === "ScalarArg") {
-      result[argument.name] = coerce(argument.dtype, dispatch.scalars[scalar++]!)
+      result[argument.name] = dispatch.scalars[scalar++]!
       continue
     }
     const { offset, size } = dispatch.vectors[vector]!
@@ -87,21 +87,6 @@ export const bodyArguments = (
     if (argument.withOffset) result[`${argument.name}_offset`] = offset
   }
   return result
-}
-
-const coerce = (dtype: DType.DType, value: number): number => {
-  switch (dtype) {
-    case "f32":
-      return Math.fround(value)
-    case "i32":
-      return value | 0
-    case "u32":
-      return value >>> 0
-    case "f16":
-      return DType.f16round(value)
-    case "f64":
-      return value
-  }
 }
 
 /**

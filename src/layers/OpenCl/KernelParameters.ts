@@ -6,6 +6,7 @@
  */
 import * as DType from "../../domain/DType.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import * as ValueType from "../../domain/ValueType.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
@@ -19,8 +20,10 @@ import * as OpenClCode from "./OpenClCode.ts"
 interface Parameter {
   readonly from: "count" | "scalar" | "memory" | "length" | "offset" | "image" | "sampler"
   readonly index: number
-  /** As it is passed: a half travels as a float, of which the kernel makes a half again. */
-  readonly dtype: Exclude<DType.DType, "f16">
+  /** As its numbers are passed: a half travels as a float, of which the kernel makes a half again. */
+  readonly carrier: ValueType.Carrier
+  /** Bytes of the parameter. */
+  readonly bytes: number
   /** Bytes of an element, for a length. */
   readonly itemSize: number
 }
@@ -28,14 +31,13 @@ interface Parameter {
 /** What is passed by its handle. */
 type DeviceObject = DeviceBuffer | DeviceImage | DeviceSampler
 
-const value = new ArrayBuffer(8)
+/** Room for the largest value, a double16. */
+const value = new ArrayBuffer(128)
 const address = new BigUint64Array(value)
-const numbers = {
-  f32: new Float32Array(value),
-  i32: new Int32Array(value),
-  u32: new Uint32Array(value),
-  f64: new Float64Array(value)
-}
+const view = new DataView(value)
+
+/** Drivers take values as this process has them. */
+const littleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
 /** @internal */
 export class KernelParameters {
@@ -46,12 +48,12 @@ export class KernelParameters {
    * What each was set to last. Memory is known by its object, not by its handle: a driver may give the handle of released
    * memory to the next, and need not find that in a kernel which was told of the first. So are images and samplers.
    */
-  readonly #known: Array<DeviceObject | number | undefined>
+  readonly #known: Array<DeviceObject | ValueType.HeldValue | undefined>
 
   constructor(args: ReadonlyArray<KernelArgument>) {
     this.#parameters = parametersOf(args)
     this.#known = this.#parameters.map(() => undefined)
-    this.bytes = this.#parameters.reduce((sum, parameter) => sum + bytesOf(parameter), 0)
+    this.bytes = this.#parameters.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /** Sets what a dispatch needs, or answers the code of what could not be set. The driver copies the values. */
@@ -60,9 +62,9 @@ export class KernelParameters {
       const parameter = this.#parameters[index]!
       const wanted = valueOf(parameter, dispatch)
       if (Object.is(wanted, this.#known[index])) continue
-      if (typeof wanted === "number") numbers[parameter.dtype][0] = wanted
-      else address[0] = handleOf(parameter, wanted)
-      const code = api.clSetKernelArg(kernel, index, bytesOf(parameter), value)
+      if (isHandle(parameter)) address[0] = handleOf(parameter, wanted as DeviceObject)
+      else ValueType.write(view, 0, parameter.carrier, wanted as ValueType.HeldValue, littleEndian)
+      const code = api.clSetKernelArg(kernel, index, parameter.bytes, value)
       this.#known[index] = code === OpenClCode.success ? wanted : undefined
       if (code !== OpenClCode.success) return code
     }
@@ -71,7 +73,8 @@ export class KernelParameters {
 }
 
 const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Parameter> => {
-  const whole = { dtype: "u32", itemSize: 0 } as const
+  const whole = { carrier: "u32", bytes: 4, itemSize: 0 } as const
+  const handle = { ...whole, bytes: 8 } as const
   const parameters: Array<Parameter> = []
   let scalars = 0
   let vectors = 0
@@ -79,29 +82,37 @@ const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Parame
   let samplers = 0
   for (const argument of args) {
     if (argument._tag === "ImageArg") {
-      parameters.push({ ...whole, from: "image", index: images++ })
+      parameters.push({ ...handle, from: "image", index: images++ })
       continue
     }
     if (argument._tag === "SamplerArg") {
-      parameters.push({ ...whole, from: "sampler", index: samplers++ })
+      parameters.push({ ...handle, from: "sampler", index: samplers++ })
       continue
     }
-    const { dtype } = argument
     if (argument._tag === "ScalarArg") {
-      parameters.push({ ...whole, from: "scalar", index: scalars++, dtype: dtype === "f16" ? "f32" : dtype })
+      parameters.push({ from: "scalar", index: scalars++, itemSize: 0, ...passed(argument.dtype) })
       continue
     }
     const index = vectors++
-    parameters.push({ ...whole, from: "memory", index })
-    parameters.push({ ...whole, from: "length", index, itemSize: DType.byteSize(dtype) })
+    parameters.push({ ...handle, from: "memory", index })
+    parameters.push({ ...whole, from: "length", index, itemSize: DType.byteSize(argument.dtype) })
     if (argument.withOffset) parameters.push({ ...whole, from: "offset", index })
   }
   return [...parameters, { ...whole, from: "count", index: 0 }]
 }
 
-const isHandle = ({ from }: Parameter): boolean => from === "memory" || from === "image" || from === "sampler"
+/**
+ * A vector of three takes the bytes of four.
+ *
+ * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#alignment-of-types
+ */
+const passed = (type: ValueType.ValueType): Pick<Parameter, "carrier" | "bytes"> => {
+  const { element, length } = ValueType.partsOf(type)
+  const carrier = element === "f16" ? "f32" : element
+  return { carrier, bytes: ValueType.numberBytes(carrier) * (length === 3 ? 4 : length) }
+}
 
-const bytesOf = (parameter: Parameter): number => isHandle(parameter) ? 8 : DType.byteSize(parameter.dtype)
+const isHandle = ({ from }: Parameter): boolean => from === "memory" || from === "image" || from === "sampler"
 
 const handleOf = ({ from }: Parameter, object: DeviceObject): bigint => {
   switch (from) {
@@ -114,7 +125,7 @@ const handleOf = ({ from }: Parameter, object: DeviceObject): bigint => {
   }
 }
 
-const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): DeviceObject | number => {
+const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): DeviceObject | ValueType.HeldValue => {
   switch (from) {
     case "count":
       return dispatch.count

@@ -6,14 +6,21 @@
 import type { DType } from "../../domain/DType.ts"
 import type { ImageKind } from "../../domain/images/ImageShape.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import { isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
+import { isNumeric, type KernelArgument, type ScalarArg } from "../../domain/KernelArgument.ts"
+import * as ValueType from "../../domain/ValueType.ts"
 
-const types: { readonly [D in DType]: string } = {
+const types: { readonly [N in ValueType.NumberType]: string } = {
   f32: "float",
+  f16: "half",
+  f64: "double",
+  i8: "char",
+  u8: "uchar",
+  i16: "short",
+  u16: "ushort",
   i32: "int",
   u32: "uint",
-  f16: "half",
-  f64: "double"
+  i64: "long",
+  u64: "ulong"
 }
 
 /**
@@ -53,7 +60,8 @@ export const writesVolumes = ({ args }: Kernel): boolean =>
 const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
   const { args, dtypes } = kernel
   const uses = (type: DType): boolean =>
-    dtypes.includes(type) || args.some((argument) => isNumeric(argument) && argument.dtype === type)
+    dtypes.includes(type) ||
+    args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === type)
   const used = extensions.flatMap(([type, extension]) => uses(type) ? [extension] : [])
   return [...used, ...(writesVolumes(kernel) ? [volumeWrites] : [])].map((extension) =>
     `#pragma OPENCL EXTENSION ${extension} : enable`
@@ -61,16 +69,34 @@ const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
 }
 
 /** Kernels cannot take a half by value everywhere: it comes as a float and is narrowed. */
-const isNarrowed = (argument: KernelArgument): boolean => argument._tag === "ScalarArg" && argument.dtype === "f16"
+const isNarrowed = ({ dtype }: ScalarArg): boolean => ValueType.partsOf(dtype).element === "f16"
+
+/** `float3`, or `float`. */
+const typeOf = (element: ValueType.NumberType, { dtype }: ScalarArg): string => {
+  const { length } = ValueType.partsOf(dtype)
+  return `${types[element]}${length === 1 ? "" : length}`
+}
+
+const narrowing = (argument: ScalarArg): string => {
+  const type = typeOf("f16", argument)
+  const wide = wideName(argument)
+  return `  const ${type} ${argument.name} = ${type === "half" ? `(half) ${wide}` : `convert_${type}(${wide})`};`
+}
+
+const wideName = ({ name }: ScalarArg): string => `${name}__wide`
 
 const parameters = (argument: KernelArgument): ReadonlyArray<string> => {
   if (argument._tag === "ImageArg") {
     return [`__${argument.access}_only ${imageTypes[argument.kind]} ${argument.name}`]
   }
   if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
+  if (argument._tag === "ScalarArg") {
+    const { element } = ValueType.partsOf(argument.dtype)
+    return isNarrowed(argument)
+      ? [`const ${typeOf("f32", argument)} ${wideName(argument)}`]
+      : [`const ${typeOf(element, argument)} ${argument.name}`]
+  }
   const type = types[argument.dtype]
-  if (isNarrowed(argument)) return [`const float ${argument.name}__wide`]
-  if (argument._tag === "ScalarArg") return [`const ${type} ${argument.name}`]
   return [
     `__global ${argument.access === "read" ? "const " : ""}${type} *${argument.name}`,
     `const uint ${argument.name}_length`,
@@ -99,7 +125,7 @@ export const source = (kernel: Kernel, options: {
     `void ${entryPoint(kernel)}(${[...kernel.args.flatMap(parameters), "const uint count"].join(", ")}) {`,
     "  if (get_global_id(0) >= count) return;",
     "  const uint i = (uint) get_global_id(0);",
-    ...kernel.args.filter(isNarrowed).map(({ name }) => `  const half ${name} = (half) ${name}__wide;`),
+    ...kernel.args.filter((argument) => argument._tag === "ScalarArg").filter(isNarrowed).map(narrowing),
     "  {",
     options.body,
     "  }",

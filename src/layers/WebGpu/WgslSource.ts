@@ -7,31 +7,45 @@
  * @internal
  */
 import * as DType from "../../domain/DType.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import type { ImageChannel } from "../../domain/images/ImageChannel.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
+import {
+  type Access,
+  type ImageArg,
+  isNumeric,
+  type KernelArgument,
+  type ScalarArg
+} from "../../domain/KernelArgument.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
+import * as ValueType from "../../domain/ValueType.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { gpuFormat } from "./images/WebGpuImageFormat.ts"
 
 /** @internal */
 export const entryPoint = "kernel__main"
 
+type Carrier = "f32" | "i32" | "u32"
+
 /**
- * One 4-byte member of the uniform block. `index` counts the scalars or the vectors of the kernel.
+ * One member of the uniform block. `index` counts the scalars or the vectors of the kernel.
  *
  * @internal
  */
 export interface Member {
   readonly name: string
-  readonly type: "f32" | "i32" | "u32"
+  /** Of each of its numbers. */
+  readonly carrier: Carrier
+  /** How many numbers it has. */
+  readonly length: number
   /** Whether the body sees it as f16: it travels in 4 bytes, since 2-byte members are laid out otherwise. */
   readonly half: boolean
   readonly from: "count" | "scalar" | "length" | "offset"
   readonly index: number
   /** Bytes of an element, for a length. */
   readonly itemSize: number
+  /** Where it begins in the block, in bytes. */
+  readonly at: number
 }
 
 /** @internal */
@@ -52,13 +66,15 @@ const blockAlignment = 16
 
 /**
  * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
- * support; Unsupported when it has no WGSL body.
+ * support; Unsupported when it has no WGSL body, or scalars of types that WGSL has not.
  *
  * @internal
  */
 export const generate = (kernel: Kernel): WgslSource | GpuError => {
   const body = bodyOf(kernel, "wgsl", "webgpu")
   if (isGpuError(body)) return body
+  const unsupported = valueProblem(kernel)
+  if (unsupported !== undefined) return unsupported
   const members = membersOf(kernel.args)
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
   const images = kernel.args.filter((argument) => argument._tag === "ImageArg")
@@ -67,7 +83,7 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
-      `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${member.type},`).join("\n")}\n}`,
+      `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${typeOf(member)},`).join("\n")}\n}`,
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
       ...vectors.map((vector, index) =>
         `@group(0) @binding(${index + 1}) var<storage, ${wgslAccess(vector.access)}> ` +
@@ -86,13 +102,43 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
     images,
     samplers: samplers.length,
     members,
-    uniformBytes: Math.ceil(members.length * 4 / blockAlignment) * blockAlignment
+    uniformBytes: roundUp(endOf(members), blockAlignment)
   }
 }
 
 /** WGSL wants it said before anything else. */
 const usesHalf = ({ args, dtypes }: Kernel): boolean =>
-  dtypes.includes("f16") || args.some((argument) => isNumeric(argument) && argument.dtype === "f16")
+  dtypes.includes("f16") ||
+  args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === "f16")
+
+const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
+  for (const argument of args) {
+    const hint = argument._tag === "ScalarArg" ? missingHint(argument.dtype) : undefined
+    if (hint === undefined) continue
+    return makeError(
+      new Unsupported({
+        operation: `KernelCache.get, kernel "${name}"`,
+        backend: "webgpu",
+        feature: `${(argument as ScalarArg).dtype} (argument "${argument.name}")`,
+        hint
+      })
+    )
+  }
+  return undefined
+}
+
+/** What to do without a type that WGSL has not. */
+const missingHint = (type: ValueType.ValueType): string | undefined => {
+  const { element, length } = ValueType.partsOf(type)
+  if (element === "i64" || element === "u64") {
+    return `WGSL has no 64-bit integers: pass ${
+      length === 1 ? "its" : "their"
+    } halves, as vec2<u32> or as vectors of u32.`
+  }
+  return length > 4
+    ? `WGSL has vectors of 2, 3 and 4 only: pass it as ${length / 4} arguments of type vec4<${element}>.`
+    : undefined
+}
 
 const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
 
@@ -121,26 +167,51 @@ const textureType = ({ access, channel, format, kind }: ImageArg): string => {
     : `texture_${dimension}<${texelTypes[channel]}>`
 }
 
+/** A half travels as a float. Of small integers WGSL has none, but the 32-bit ones have all of their values. */
+const carrierOf = (element: ValueType.NumberType): Carrier =>
+  element === "f16" ? "f32" : ValueType.widened(element) as Carrier
+
+/**
+ * A vector of three takes the bytes of three, and begins where one of four would.
+ *
+ * @see https://www.w3.org/TR/WGSL/#alignment-and-size
+ */
+const alignmentOf = (length: number): number => 4 * (length === 3 ? 4 : length)
+
+const roundUp = (bytes: number, multiple: number): number => Math.ceil(bytes / multiple) * multiple
+
+const endOf = (members: ReadonlyArray<Member>): number => {
+  const last = members.at(-1)
+  return last === undefined ? 0 : last.at + last.length * 4
+}
+
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
-  const whole = { type: "u32", half: false, itemSize: 0 } as const
-  const members: Array<Member> = [{ ...whole, name: "count", from: "count", index: 0 }]
+  const whole = { carrier: "u32", length: 1, half: false, itemSize: 0 } as const
+  const members: Array<Member> = []
+  const add = (member: Omit<Member, "at">): void => {
+    members.push({ ...member, at: roundUp(endOf(members), alignmentOf(member.length)) })
+  }
+  add({ ...whole, name: "count", from: "count", index: 0 })
   let scalars = 0
   let vectors = 0
   for (const argument of args) {
     if (!isNumeric(argument)) continue
-    const { dtype, name } = argument
+    const { name } = argument
     if (argument._tag === "ScalarArg") {
-      const half = dtype === "f16"
-      const type = half ? "f32" : dtype as Member["type"]
-      members.push({ name, type, half, from: "scalar", index: scalars++, itemSize: 0 })
+      const { element, length } = ValueType.partsOf(argument.dtype)
+      const carrier = carrierOf(element)
+      add({ name, carrier, length, half: element === "f16", from: "scalar", index: scalars++, itemSize: 0 })
       continue
     }
     const index = vectors++
-    members.push({ ...whole, name: `${name}_length`, from: "length", index, itemSize: DType.byteSize(dtype) })
-    if (argument.withOffset) members.push({ ...whole, name: `${name}_offset`, from: "offset", index })
+    add({ ...whole, name: `${name}_length`, from: "length", index, itemSize: DType.byteSize(argument.dtype) })
+    if (argument.withOffset) add({ ...whole, name: `${name}_offset`, from: "offset", index })
   }
   return members
 }
+
+const typeOf = ({ carrier, length }: Member, number: string = carrier): string =>
+  length === 1 ? number : `vec${length}<${number}>`
 
 /**
  * The index is built from `global_invocation_id.x`, in which drivers see that neighbours touch neighbouring elements:
@@ -156,8 +227,10 @@ ${members.map(letOf).join("\n")}
 ${body}
 }`
 
-const letOf = ({ half, name }: Member): string =>
-  `  let ${name} = ${half ? `f16(scalars__.${name})` : `scalars__.${name}`};`
+const letOf = (member: Member): string => {
+  const value = `scalars__.${member.name}`
+  return `  let ${member.name} = ${member.half ? `${typeOf(member, "f16")}(${value})` : value};`
+}
 
 /**
  * Writes the uniform block of a dispatch at `at`.
@@ -165,16 +238,12 @@ const letOf = ({ half, name }: Member): string =>
  * @internal
  */
 export const writeScalars = (view: DataView, at: number, members: ReadonlyArray<Member>, dispatch: Dispatch): void => {
-  for (let slot = 0; slot < members.length; slot++) {
-    const member = members[slot]!
-    const value = valueOf(member, dispatch)
-    if (member.type === "f32") view.setFloat32(at + slot * 4, value, true)
-    else if (member.type === "i32") view.setInt32(at + slot * 4, value, true)
-    else view.setUint32(at + slot * 4, value, true)
+  for (const member of members) {
+    ValueType.write(view, at + member.at, member.carrier, valueOf(member, dispatch), true)
   }
 }
 
-const valueOf = (member: Member, dispatch: Dispatch): number => {
+const valueOf = (member: Member, dispatch: Dispatch): ValueType.HeldValue => {
   switch (member.from) {
     case "count":
       return dispatch.count

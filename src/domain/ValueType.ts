@@ -1,0 +1,305 @@
+/**
+ * Types of the values that kernels take by value: numbers of more types than elements have, and short vectors of them.
+ *
+ * The names are those of WGSL, carried on where WGSL has no such type: `i8` is OpenCL C's `char`, `vec3<f32>` its `float3`.
+ *
+ * @since 0.1.0
+ */
+import { type DType, f16round } from "./DType.ts"
+
+/**
+ * Integers of 8 and 16 bits. WGSL has none: a body in it sees an `i32` or a `u32` of the same value.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SmallInteger = "i8" | "u8" | "i16" | "u16"
+
+/**
+ * Integers of 64 bits: bigints in JavaScript, and nothing in WGSL.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type LongInteger = "i64" | "u64"
+
+/**
+ * The type of a number.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumberType = DType | SmallInteger | LongInteger
+
+/**
+ * How many numbers a short vector has. WGSL has those of 2, 3 and 4.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type VectorLength = 2 | 3 | 4 | 8 | 16
+
+/**
+ * The type of a short vector, as `"vec3<f32>"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ShortVector<N extends NumberType = NumberType, L extends VectorLength = VectorLength> = `vec${L}<${N}>`
+
+/**
+ * What a kernel can take by value: a number, or a short vector of numbers.
+ *
+ * @see pyopencl.cltypes
+ * @category models
+ * @since 0.1.0
+ */
+export type ValueType = NumberType | ShortVector
+
+/**
+ * A number in JavaScript: a bigint for 64-bit integers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : number
+
+/**
+ * What a program passes for a value: a number, a bigint, or an array or typed array of as many as the vector has.
+ *
+ * **Example** (Values of three types)
+ *
+ * ```ts
+ * import type { ValueType } from "effect-gpu-pool"
+ *
+ * const shade: ValueType.ValueOf<"u8"> = 200
+ * const seed: ValueType.ValueOf<"u64"> = 2n ** 64n - 1n
+ * const wind: ValueType.ValueOf<"vec3<f32>"> = Float32Array.of(0.5, -1, 0)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ValueOf<V extends ValueType> = V extends `vec${number}<${infer N extends NumberType}>`
+  ? ArrayLike<NumberOf<N>>
+  : V extends NumberType ? NumberOf<V>
+  : never
+
+/**
+ * What a host body sees of a value: a number or a bigint that the type holds exactly, or a frozen array of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostValueOf<V extends ValueType> = V extends
+  `vec${infer L extends VectorLength}<${infer N extends NumberType}>` ? Lanes<NumberOf<N>>[L]
+  : V extends NumberType ? NumberOf<V>
+  : never
+
+interface Lanes<A> {
+  readonly 2: readonly [A, A]
+  readonly 3: readonly [A, A, A]
+  readonly 4: readonly [A, A, A, A]
+  readonly 8: readonly [A, A, A, A, A, A, A, A]
+  readonly 16: readonly [A, A, A, A, A, A, A, A, A, A, A, A, A, A, A, A]
+}
+
+/**
+ * The type that a number has in expressions, and in languages without small integers: that of the 32-bit integer with
+ * the same values, or its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Widened<N extends NumberType> = N extends "i8" | "i16" ? "i32" : N extends "u8" | "u16" ? "u32" : N
+
+/**
+ * A checked value as drivers take it: rounded to its type, and out of the program's reach.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HeldValue = number | bigint | ReadonlyArray<number | bigint>
+
+interface NumberFacts {
+  readonly bytes: number
+  /** The least and the most; floats have neither. */
+  readonly range: readonly [least: number | bigint, most: number | bigint] | undefined
+  readonly widened: NumberType
+}
+
+const numbers: { readonly [N in NumberType]: NumberFacts } = {
+  f32: { bytes: 4, range: undefined, widened: "f32" },
+  f16: { bytes: 2, range: undefined, widened: "f16" },
+  f64: { bytes: 8, range: undefined, widened: "f64" },
+  i8: { bytes: 1, range: [-0x80, 0x7f], widened: "i32" },
+  u8: { bytes: 1, range: [0, 0xff], widened: "u32" },
+  i16: { bytes: 2, range: [-0x8000, 0x7fff], widened: "i32" },
+  u16: { bytes: 2, range: [0, 0xffff], widened: "u32" },
+  i32: { bytes: 4, range: [-0x80000000, 0x7fffffff], widened: "i32" },
+  u32: { bytes: 4, range: [0, 0xffffffff], widened: "u32" },
+  i64: { bytes: 8, range: [-(2n ** 63n), 2n ** 63n - 1n], widened: "i64" },
+  u64: { bytes: 8, range: [0n, 2n ** 64n - 1n], widened: "u64" }
+}
+
+const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
+
+/**
+ * What a value is made of: a number has the length 1.
+ *
+ * @internal
+ */
+export interface Parts {
+  readonly element: NumberType
+  readonly length: 1 | VectorLength
+}
+
+const parts: ReadonlyMap<unknown, Parts> = new Map(
+  (Object.keys(numbers) as Array<NumberType>).flatMap((element): ReadonlyArray<readonly [ValueType, Parts]> => [
+    [element, { element, length: 1 }],
+    ...lengths.map((length) => [`vec${length}<${element}>`, { element, length }] as const)
+  ])
+)
+
+/**
+ * Whether a value names a type of values.
+ *
+ * **Example** (Guarding what a file says)
+ *
+ * ```ts
+ * import { ValueType } from "effect-gpu-pool"
+ *
+ * ValueType.isValueType("vec4<u8>") // => true
+ * ValueType.isValueType("vec5<u8>") // => false
+ * ```
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isValueType = (u: unknown): u is ValueType => parts.has(u)
+
+/**
+ * What values of a type are made of.
+ *
+ * @internal
+ */
+export const partsOf = (type: ValueType): Parts => parts.get(type)!
+
+/**
+ * {@link Widened} of a type.
+ *
+ * @internal
+ */
+export const widened = <N extends NumberType>(type: N): Widened<N> => numbers[type].widened as Widened<N>
+
+/**
+ * Bytes of one number.
+ *
+ * @internal
+ */
+export const numberBytes = (type: NumberType): number => numbers[type].bytes
+
+/**
+ * Whether a value of the program's is a number of that type. Floats hold every number, rounded.
+ *
+ * @internal
+ */
+export const holds = (type: NumberType, value: unknown): value is number | bigint => {
+  const { range } = numbers[type]
+  if (range === undefined) return typeof value === "number"
+  return typeof value === typeof range[0] && (typeof value === "bigint" || Number.isInteger(value)) &&
+    (value as number | bigint) >= range[0] && (value as number | bigint) <= range[1]
+}
+
+/**
+ * A number as its type has it. Rounded here, so that all backends get the same one however their languages convert; and
+ * integers have no negative zero.
+ *
+ * @internal
+ */
+export const rounded = (type: NumberType, value: number | bigint): number | bigint => {
+  if (typeof value === "bigint") return value
+  switch (type) {
+    case "f32":
+      return Math.fround(value)
+    case "f16":
+      return f16round(value)
+    case "f64":
+      return value
+    default:
+      return value + 0
+  }
+}
+
+/**
+ * What to pass for a number of that type, for errors.
+ *
+ * @internal
+ */
+export const wanted = (type: NumberType): string => {
+  const { range } = numbers[type]
+  if (range === undefined) return "a number"
+  const [least, most] = range
+  return typeof least === "bigint"
+    ? `a bigint, as 7n, from ${least}n to ${most}n`
+    : `a whole number from ${least} to ${most}`
+}
+
+/**
+ * As which types numbers travel to kernels. A half travels as an f32: OpenCL's kernels cannot take halves by value
+ * everywhere, and WGSL lays them out otherwise.
+ *
+ * @internal
+ */
+export type Carrier = Exclude<NumberType, "f16">
+
+/**
+ * Writes a value at `at`, each of its numbers as one of type `carrier`, which has all of its values: the one place in
+ * which arguments become bytes.
+ *
+ * @internal
+ */
+export const write = (
+  view: DataView,
+  at: number,
+  carrier: Carrier,
+  value: HeldValue,
+  littleEndian: boolean
+): void => {
+  if (typeof value !== "object") return writeNumber(view, at, carrier, value, littleEndian)
+  const { bytes } = numbers[carrier]
+  for (let lane = 0; lane < value.length; lane++) {
+    writeNumber(view, at + lane * bytes, carrier, value[lane]!, littleEndian)
+  }
+}
+
+const writeNumber = (
+  view: DataView,
+  at: number,
+  carrier: Carrier,
+  value: number | bigint,
+  littleEndian: boolean
+): void => {
+  switch (carrier) {
+    case "f32":
+      return view.setFloat32(at, value as number, littleEndian)
+    case "f64":
+      return view.setFloat64(at, value as number, littleEndian)
+    case "i8":
+      return view.setInt8(at, value as number)
+    case "u8":
+      return view.setUint8(at, value as number)
+    case "i16":
+      return view.setInt16(at, value as number, littleEndian)
+    case "u16":
+      return view.setUint16(at, value as number, littleEndian)
+    case "i32":
+      return view.setInt32(at, value as number, littleEndian)
+    case "u32":
+      return view.setUint32(at, value as number, littleEndian)
+    case "i64":
+      return view.setBigInt64(at, value as bigint, littleEndian)
+    case "u64":
+      return view.setBigUint64(at, value as bigint, littleEndian)
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Kernels that write what they were given by value to a buffer, word by word, and the words that must arrive.
+ *
+ * @internal
+ */
+import { f16round } from "../../domain/DType.ts"
+import * as Kernel from "../../domain/Kernel.ts"
+import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { HeldValue, NumberType, ValueType, VectorLength } from "../../domain/ValueType.ts"
+
+/** @internal */
+export interface Parameter {
+  readonly element: NumberType
+  readonly length: 1 | VectorLength
+}
+
+/** @internal */
+export const typeOf = ({ element, length }: Parameter): ValueType =>
+  length === 1 ? element : `vec${length}<${element}>` as const
+
+const nameOf = (index: number): string => `value${index}`
+
+const isLong = (element: NumberType): boolean => element === "i64" || element === "u64" || element === "f64"
+
+/** Words of one number in the output. */
+const wordsOfNumber = (element: NumberType): number => isLong(element) ? 2 : 1
+
+/** @internal */
+export const wordCount = (parameters: ReadonlyArray<Parameter>): number =>
+  parameters.reduce((sum, { element, length }) => sum + length * wordsOfNumber(element), 0)
+
+/** A kernel with these parameters, and the output in the place `at` among them. @internal */
+export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.length): Kernel.Kernel => {
+  const args: Array<KernelArgument> = parameters.map((parameter, index) => ScalarArg(typeOf(parameter), nameOf(index)))
+  args.splice(at, 0, VectorArg("u32", "y"))
+  return Kernel.make({
+    name: "values",
+    args,
+    body: {
+      wgsl: stores(parameters, (name, { length }, lane) => length === 1 ? name : `${name}[${lane}]`, wgslWords),
+      opencl: stores(
+        parameters,
+        (name, { length }, lane) => length === 1 ? name : `${name}.s${lane.toString(16)}`,
+        openClWords
+      ),
+      host: (_from, _to, given) => {
+        const words = parameters.flatMap(({ element }, index) => wordsOf(element, given[nameOf(index)] as HeldValue))
+        ;(given.y as Uint32Array).set(words)
+      }
+    }
+  })
+}
+
+/** The values under the names of the kernel's arguments. @internal */
+export const named = (values: ReadonlyArray<HeldValue>): Readonly<Record<string, HeldValue>> =>
+  Object.fromEntries(values.map((value, index) => [nameOf(index), value]))
+
+const stores = (
+  parameters: ReadonlyArray<Parameter>,
+  laneOf: (name: string, parameter: Parameter, lane: number) => string,
+  words: (element: NumberType, value: string) => ReadonlyArray<string>
+): string =>
+  parameters.flatMap((parameter, index) =>
+    Array.from(
+      { length: parameter.length },
+      (_, lane) => words(parameter.element, laneOf(nameOf(index), parameter, lane))
+    ).flat()
+  ).map((word, index) => `y[${index}] = ${word};`).join("\n")
+
+/** It has no types of 64 bits. */
+const wgslWords = (element: NumberType, value: string): ReadonlyArray<string> => {
+  if (element === "f16") return [`bitcast<u32>(f32(${value}))`]
+  return [element.startsWith("u") ? value : `bitcast<u32>(${value})`]
+}
+
+const openClWords = (element: NumberType, value: string): ReadonlyArray<string> => {
+  if (isLong(element)) return [`(uint) as_ulong(${value})`, `(uint) (as_ulong(${value}) >> 32)`]
+  if (element === "f32") return [`as_uint(${value})`]
+  if (element === "f16") return [`as_uint((float) ${value})`]
+  return [element.startsWith("u") ? `(uint) ${value}` : `as_uint((int) ${value})`]
+}
+
+/**
+ * The words of a value: integers of up to 32 bits and halves in one, widened; 64 bits in two, the low one first. NaN is
+ * one of many, of which no language keeps the bits.
+ *
+ * @internal
+ */
+export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> =>
+  typeof value === "object" ? value.flatMap((one) => numberWords(element, one)) : numberWords(element, value)
+
+const numberWords = (element: NumberType, value: number | bigint): ReadonlyArray<number> => {
+  if (typeof value === "bigint") return [...new Uint32Array(BigInt64Array.of(BigInt.asIntN(64, value)).buffer)]
+  switch (element) {
+    case "f32":
+      return [...new Uint32Array(Float32Array.of(value).buffer)]
+    case "f16":
+      return [...new Uint32Array(Float32Array.of(f16round(value)).buffer)]
+    case "f64":
+      return [...new Uint32Array(Float64Array.of(value).buffer)]
+    default:
+      return [...new Uint32Array(Int32Array.of(value).buffer)]
+  }
+}
+
+/** The words of an output with all NaNs made one. @internal */
+export const withOneNaN = (parameters: ReadonlyArray<Parameter>, words: Uint32Array): ReadonlyArray<number> => {
+  const numbers = parameters.flatMap(({ element, length }) => Array.from({ length }, () => element))
+  let at = 0
+  return numbers.flatMap((element) => {
+    const own = Uint32Array.from(words.subarray(at, at + wordsOfNumber(element)))
+    at += own.length
+    if (element === "f32" || element === "f16") return wordsOf("f32", new Float32Array(own.buffer)[0]!)
+    return element === "f64" ? wordsOf("f64", new Float64Array(own.buffer)[0]!) : [...own]
+  })
+}
