@@ -52,9 +52,10 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   for (const argument of kernel.args) {
     if (!isNumeric(argument)) continue
     // Other integers than those of elements are a matter of languages, not of devices.
-    const { element } = ValueType.partsOf(argument.dtype)
+    const { element, length } = ValueType.partsOf(argument.dtype)
     if (!DType.isDType(element)) continue
-    const problem = typeProblem(operation, info, element, `argument "${argument.name}"`)
+    const user = `argument "${argument.name}"${length === 1 ? "" : `, a ${argument.dtype}`}`
+    const problem = typeProblem(operation, info, element, user)
     if (problem !== undefined) return problem
   }
   for (const dtype of kernel.dtypes) {

@@ -39,7 +39,9 @@ import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
  * @since 0.1.0
  */
 export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
-  readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<Widened<A["dtype"]>>
+  readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<
+    Widened<A["dtype"]>
+  >
 }
 
 /**

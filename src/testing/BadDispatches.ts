@@ -9,6 +9,8 @@ import * as BufferUsage from "../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+import { shown } from "../domain/ShownValue.ts"
+import type { ValueType } from "../domain/ValueType.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
@@ -73,6 +75,28 @@ const scalars: ReadonlyArray<Mistake> = ([
     dispatchScalars({ ...inRange, [name]: value })
   ])
 )
+
+const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArray<Mistake> => {
+  const kernel = Kernel.make({
+    name: "values",
+    args: [VectorArg("u32", "y"), ScalarArg(dtype, "a")],
+    body: { wgsl: "y[i] = 1u;", opencl: "y[i] = 1;", host: () => {} }
+  })
+  return values.map((value) => [
+    `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : shown(value)}`,
+    "InvalidRequest",
+    withLease((y) => untyped(kernel, { y, a: value }, 1))
+  ])
+}
+
+const values: ReadonlyArray<Mistake> = [
+  ...valuesOf("i8", [-129, 128, 0.5, NaN, 1n, [1]]),
+  ...valuesOf("u8", [-1, 256]),
+  ...valuesOf("i16", [-32769, 32768]),
+  ...valuesOf("u16", [-1, 65536]),
+  ...valuesOf("vec3<f32>", [1, "abc", null, undefined, {}, [1, 2], [1, 2, 3, 4], [1, 2, "3"], [1, 2, null]]),
+  ...valuesOf("vec2<u8>", [[0, 256], [0.5, 0], Float32Array.of(1, NaN), new Uint8Array(3)])
+]
 
 const viewFrom = (offset: number): Mistake => [
   `a view from element ${offset}`,
@@ -184,7 +208,7 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     untyped(value as unknown as Kernel.Kernel, {}, 1)
   ]),
-  ...["bf16", "toString", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
+  ...["bf16", "toString", "vec5<f32>", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
     [
       `a vector of ${dtype}`,
       "InvalidRequest",
@@ -336,7 +360,7 @@ const failingBody = Effect.gen(function*() {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...vectors]),
+  ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
   ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
   test("a compile error carries the compiler's log and leaves the queue usable", brokenSource, { counting: true }),
   test("a failure of recorded work has an address, and is told once", destroyedByHand, { counting: true }),

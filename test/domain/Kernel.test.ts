@@ -123,6 +123,16 @@ describe("Kernel.check", () => {
     }
   })
 
+  it("takes numbers of every size and short vectors by value, and elements of 32-bit numbers and floats alone", () => {
+    assert.isUndefined(Kernel.check(kernel([ScalarArg("u64", "a"), ScalarArg("vec3<i8>", "b")])))
+    for (const type of ["vec5<f32>", "float3", "vec3", "bool", undefined]) {
+      refuses(kernel([ScalarArg(type as "i8", "a")]), shown(type), `"a"`, `as "vec3<f32>"`)
+    }
+    for (const type of ["i8", "u64", "vec3<f32>"]) {
+      refuses(kernel([VectorArg(type as "f32", "x")]), `the element type "${type}" of argument "x"`)
+    }
+  })
+
   it("takes element types of bodies that exist, and no other", () => {
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args: [], body: {}, dtypes: ["f16", "f64", "i32"] })))
     for (const dtype of ["bf16", "", undefined]) {
@@ -143,9 +153,9 @@ describe("Kernel.check", () => {
   })
 
   it("takes a scalar of its own for the work of an item, and nothing else", () => {
-    const args = [VectorArg("f32", "x"), ScalarArg("u32", "span")] as const
+    const args = [VectorArg("f32", "x"), ScalarArg("u32", "span"), ScalarArg("vec2<u32>", "spans")] as const
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, workPerItem: "span" })))
-    for (const name of ["x", "z", 7, null]) {
+    for (const name of ["x", "z", "spans", 7, null]) {
       refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), shown(name), "workPerItem")
     }
   })

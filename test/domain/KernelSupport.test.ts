@@ -5,6 +5,7 @@ import type { DType } from "../../src/domain/DType.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/KernelSupport.ts"
+import type { ValueType } from "../../src/domain/ValueType.ts"
 import { describedDevice } from "../support/describedDevice.ts"
 import { withoutHalves } from "../support/withoutHalves.ts"
 
@@ -12,6 +13,8 @@ const deviceWith = (...dtypes: ReadonlyArray<DType>): DeviceInfo => describedDev
 
 const ofArgument = (dtype: DType) =>
   Kernel.make({ name: "k", args: [ScalarArg("i32", "n"), ScalarArg(dtype, "a")], body: {} })
+
+const ofValue = (type: ValueType): Kernel.Kernel => Kernel.make({ name: "k", args: [ScalarArg(type, "a")], body: {} })
 
 const ofBody = (dtype: DType) =>
   Kernel.make({ name: "k", args: [VectorArg("i32", "x")], body: {}, dtypes: ["i32", dtype] })
@@ -39,6 +42,13 @@ describe("KernelSupport.problem", () => {
     assert.include(unsupported(ofBody("f16")), "shader-f16")
     assert.include(unsupported(ofBody("f16")), "cl_khr_fp16")
     assert.include(unsupported(ofBody("f16")), "Use one of f32, i32, u32")
+    assert.include(unsupported(ofValue("vec3<f16>")), `f16 (argument "a", a vec3<f16>) on a device`)
+  })
+
+  it("leaves integers that no elements have to the languages", () => {
+    for (const type of ["i8", "u16", "i64", "vec8<u64>", "vec3<f32>"] as const) {
+      assert.isUndefined(KernelSupport.problem(ofValue(type), deviceWith("f32")))
+    }
   })
 
   it.effect("says that the runtime is what lacks halves, where it is", () =>

@@ -89,6 +89,21 @@ x[i] = a * y[y_offset + i];
     assert.include(code, "  const half a = (half) a__wide;\n  {\nBODY")
   })
 
+  it("takes small and 64-bit integers and short vectors by the language's own types", () => {
+    const types = ["i8", "u8", "i16", "u16", "i64", "u64", "vec2<i8>", "vec3<u64>", "vec4<f64>", "vec8<u16>"] as const
+    const args = [...types.map((type, index) => ScalarArg(type, `a${index}`)), ScalarArg("vec16<f16>", "h")]
+    const code = generate(Kernel.make({ name: "k", args, body: { opencl: "BODY" } }))
+    assert.include(
+      code,
+      "(const char a0, const uchar a1, const short a2, const ushort a3, const long a4, const ulong a5, const char2 a6, " +
+        "const ulong3 a7, const double4 a8, const ushort8 a9, const float16 h__wide, const uint count)"
+    )
+    assert.include(code, "  const half16 h = convert_half16(h__wide);\n  {\nBODY")
+    for (const extension of ["cl_khr_fp16", "cl_khr_fp64"]) {
+      assert.include(code, `#pragma OPENCL EXTENSION ${extension} : enable\n`)
+    }
+  })
+
   it("leaves the workgroup size to the driver when there is none", () => {
     const kernel = Kernel.make({ name: "k", args: [], body: { opencl: "" } })
     assert.notInclude(OpenClSource.source(kernel, { body: "", workgroupSize: undefined }), "reqd_work_group_size")

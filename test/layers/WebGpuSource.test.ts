@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import type { ValueType } from "../../src/domain/ValueType.ts"
 import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
 
 const axpy = Kernel.make({
@@ -154,6 +155,64 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
     strictEqual(view.getInt32(36, true), -7)
     strictEqual(view.getUint32(40, true), 1)
     strictEqual(view.getUint32(12, true) + view.getUint32(44, true), 0)
+  })
+
+  it("takes small integers as 32-bit ones, and lays short vectors out as WGSL does", () => {
+    const kernel = Kernel.make({
+      name: "values",
+      args: [
+        ScalarArg("i8", "a"),
+        ScalarArg("vec3<f32>", "b"),
+        ScalarArg("u16", "c"),
+        ScalarArg("vec2<i16>", "d"),
+        ScalarArg("vec3<f16>", "e"),
+        ScalarArg("vec4<u8>", "f")
+      ],
+      body: { wgsl: "" }
+    })
+    const { code, members, uniformBytes } = source(kernel)
+    assert.isTrue(code.startsWith(`enable f16;
+struct Scalars__block {
+  count: u32,
+  a: i32,
+  b: vec3<f32>,
+  c: u32,
+  d: vec2<i32>,
+  e: vec3<f32>,
+  f: vec4<u32>,
+}
+`))
+    assert.include(code, "  let d = scalars__.d;\n  let e = vec3<f16>(scalars__.e);\n  let f = scalars__.f;\n")
+    deepStrictEqual(members.map(({ at }) => at), [0, 4, 16, 28, 32, 48, 64])
+    strictEqual(uniformBytes, 80)
+    const view = new DataView(new ArrayBuffer(96))
+    writeScalars(view, 16, members, {
+      compiled: {} as never,
+      vectors: [],
+      scalars: [-128, [1, 2, 3], 0xffff, [-1, -2], [4, 5, 6], [7, 8, 9, 255]],
+      images: [],
+      samplers: [],
+      count: 3
+    })
+    const integers = (at: number, count: number) => [...new Int32Array(view.buffer, 16 + at, count)]
+    const floats = (at: number, count: number) => [...new Float32Array(view.buffer, 16 + at, count)]
+    deepStrictEqual(integers(0, 2), [3, -128])
+    deepStrictEqual(floats(16, 3), [1, 2, 3])
+    deepStrictEqual(integers(28, 3), [0xffff, -1, -2])
+    deepStrictEqual(floats(48, 3), [4, 5, 6])
+    deepStrictEqual(integers(64, 4), [7, 8, 9, 255])
+  })
+
+  it.each<readonly [ValueType, hint: string]>([
+    ["i64", "WGSL has no 64-bit integers: pass its low and its high half, as a vec2<u32>."],
+    ["vec3<u64>", "WGSL has no 64-bit integers: pass the low and the high halves, as u32."],
+    ["vec8<f32>", "pass it as 2 arguments of type vec4<f32>"],
+    ["vec16<i8>", "pass it as 4 arguments of type vec4<i8>"]
+  ])("has no %s, and says what to pass instead", (type, hint) => {
+    const { message, reason } = failure(Kernel.make({ name: "k", args: [ScalarArg(type, "a")], body: { wgsl: "" } }))
+    strictEqual(reason._tag, "Unsupported")
+    assert.include(message, `${type} (argument "a")`)
+    assert.include(message, hint)
   })
 
   it("says what is missing", () => {

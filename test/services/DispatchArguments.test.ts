@@ -6,6 +6,7 @@ import * as DType from "../../src/domain/DType.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import type { ValueType } from "../../src/domain/ValueType.ts"
 import { DeviceBuffer } from "../../src/services/DeviceBuffer.ts"
 import { type ArgumentValue, bind, type BoundArguments } from "../../src/services/DispatchArguments.ts"
 
@@ -33,6 +34,10 @@ const memory = (size: number) => new Memory(info, size, BufferUsage.defaultUsage
 
 const bound = (kernel: Kernel.Kernel, args: Readonly<Record<string, ArgumentValue>>, count: number) =>
   bind(kernel, args, count, info, () => undefined)
+
+/** A dispatch of a kernel with one argument. */
+const scalar = (dtype: ValueType, a: unknown) =>
+  bound(Kernel.make({ name: "k", args: [ScalarArg(dtype, "a")], body: {} }), { a: a as number }, 1)
 
 const refused = (result: BoundArguments | GpuError): string => {
   if (!(result instanceof GpuError)) throw new Error("it was accepted")
@@ -80,12 +85,59 @@ describe("DispatchArguments.bind", () => {
     )
   })
 
-  it("rounds half-precision scalars once, and leaves the others as they are", () => {
+  it("rounds scalars to their types once, for every backend", () => {
     const args = dtypes.map((dtype) => ScalarArg(dtype, dtype))
     const kernel: Kernel.Kernel = Kernel.make({ name: "k", args, body: {} })
     const third = 1 / 3
     const { scalars } = accepted(bound(kernel, { f32: third, i32: -1, u32: 1, f16: third, f64: third }, 1))
-    assert.deepStrictEqual(scalars, [third, -1, 1, DType.f16round(third), third])
+    assert.deepStrictEqual(scalars, [Math.fround(third), -1, 1, DType.f16round(third), third])
+  })
+
+  it("holds a short vector as a frozen copy, rounded to its type", () => {
+    const floats = [0.1, -0, NaN]
+    const [held] = accepted(scalar("vec3<f32>", floats)).scalars
+    floats.fill(7)
+    assert.deepStrictEqual(held, [Math.fround(0.1), -0, NaN])
+    assert.isTrue(Object.isFrozen(held))
+    for (const value of [Uint8Array.of(1, 2), Float64Array.of(1, 2), { length: 2, 0: 1, 1: 2 }]) {
+      assert.deepStrictEqual(accepted(scalar("vec2<i16>", value)).scalars, [[1, 2]])
+    }
+    assert.deepStrictEqual(accepted(scalar("vec2<u64>", BigUint64Array.of(0n, 2n ** 64n - 1n))).scalars, [[
+      0n,
+      2n ** 64n - 1n
+    ]])
+    assert.deepStrictEqual(accepted(scalar("i64", -(2n ** 63n))).scalars, [-(2n ** 63n)])
+  })
+
+  it.each<readonly [type: ValueType, value: unknown, messages: ReadonlyArray<string>]>([
+    ["i8", 128, [`argument "a" is 128, no i8`, "Pass a whole number from -128 to 127."]],
+    ["u8", -1, [`argument "a" is -1, no u8`, "from 0 to 255"]],
+    ["i16", 0.5, [`argument "a" is 0.5, no i16`, "from -32768 to 32767"]],
+    ["u16", 7n, [`argument "a" is 7n, no u16`, "from 0 to 65535"]],
+    [
+      "i64",
+      7,
+      [`argument "a" is 7, no i64`, "Pass a bigint, as 7n, from -9223372036854775808n to 9223372036854775807n."]
+    ],
+    ["u64", -1n, [`argument "a" is -1n, no u64`, "from 0n to 18446744073709551615n"]],
+    ["u64", 2n ** 64n, [`argument "a" is 18446744073709551616n, no u64`]],
+    ["f32", 1n, [`argument "a" is 1n, no f32`, "Pass a number."]],
+    ["f32", [1], [`argument "a" is an array, no f32`]],
+    ["vec3<f32>", 1, [`argument "a" is 1, no vec3<f32>`, "Pass an array or a typed array of 3, each a number."]],
+    ["vec3<f32>", "abc", [`argument "a" is "abc", no vec3<f32>`]],
+    ["vec3<f32>", null, [`argument "a" is null, no vec3<f32>`]],
+    ["vec3<f32>", undefined, [`argument "a" is undefined, no vec3<f32>`]],
+    ["vec3<f32>", new DataView(new ArrayBuffer(12)), [`argument "a" is an object, no vec3<f32>`]],
+    ["vec3<f32>", [1, 2], [`argument "a" has 2 elements, and a vec3<f32> has 3`]],
+    ["vec3<f32>", new Float32Array(4), [`argument "a" has 4 elements, and a vec3<f32> has 3`]],
+    ["vec3<f32>", { length: "3" }, [`argument "a" has "3" elements, and a vec3<f32> has 3`]],
+    ["vec3<f32>", [1, 2, "3"], [`element 2 of argument "a", a vec3<f32>, is "3"`, "Pass a number."]],
+    ["vec3<f32>", Array.from({ length: 3 }), [`element 0 of argument "a", a vec3<f32>, is undefined`]],
+    ["vec2<u8>", [0, 256], [`element 1 of argument "a", a vec2<u8>, is 256`, "from 0 to 255"]],
+    ["vec2<i64>", [0n, 1], [`element 1 of argument "a", a vec2<i64>, is 1`, "Pass a bigint"]]
+  ])("refuses for an argument of type %s the value %s, and says what to pass", (dtype, value, messages) => {
+    const result = scalar(dtype, value)
+    for (const message of messages) assert.include(refused(result), message)
   })
 
   it("takes no more elements than a body can count, whatever their size", () => {

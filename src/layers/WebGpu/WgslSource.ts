@@ -10,13 +10,7 @@ import * as DType from "../../domain/DType.ts"
 import { type GpuError, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import type { ImageChannel } from "../../domain/images/ImageChannel.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
-import {
-  type Access,
-  type ImageArg,
-  isNumeric,
-  type KernelArgument,
-  type ScalarArg
-} from "../../domain/KernelArgument.ts"
+import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import * as ValueType from "../../domain/ValueType.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
@@ -113,13 +107,14 @@ const usesHalf = ({ args, dtypes }: Kernel): boolean =>
 
 const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
   for (const argument of args) {
-    const hint = argument._tag === "ScalarArg" ? missingHint(argument.dtype) : undefined
+    if (argument._tag !== "ScalarArg") continue
+    const hint = missingHint(argument.dtype)
     if (hint === undefined) continue
     return makeError(
       new Unsupported({
         operation: `KernelCache.get, kernel "${name}"`,
         backend: "webgpu",
-        feature: `${(argument as ScalarArg).dtype} (argument "${argument.name}")`,
+        feature: `${argument.dtype} (argument "${argument.name}")`,
         hint
       })
     )
@@ -131,9 +126,8 @@ const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
 const missingHint = (type: ValueType.ValueType): string | undefined => {
   const { element, length } = ValueType.partsOf(type)
   if (element === "i64" || element === "u64") {
-    return `WGSL has no 64-bit integers: pass ${
-      length === 1 ? "its" : "their"
-    } halves, as vec2<u32> or as vectors of u32.`
+    const halves = length === 1 ? "its low and its high half, as a vec2<u32>" : "the low and the high halves, as u32"
+    return `WGSL has no 64-bit integers: pass ${halves}.`
   }
   return length > 4
     ? `WGSL has vectors of 2, 3 and 4 only: pass it as ${length / 4} arguments of type vec4<${element}>.`

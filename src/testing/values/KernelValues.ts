@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import type { HeldValue, NumberType, VectorLength } from "../../domain/ValueType.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
@@ -44,7 +45,7 @@ const roundTrip = Effect.fnUntraced(function*(
   }
 }, Effect.scoped)
 
-const text = (value: HeldValue): string => typeof value === "object" ? `[${value.map(String).join(", ")}]` : `${value}`
+const text = (value: HeldValue): string => typeof value === "object" ? `[${value.map(shown).join(", ")}]` : shown(value)
 
 /** Numbers that every device takes by value. */
 const everywhere: ReadonlyArray<NumberType> = ["f32", "i32", "u32", "i8", "u8", "i16", "u16"]
@@ -64,8 +65,7 @@ const takes = (parameter: ValueKernel.Parameter): Effect.Effect<boolean, GpuErro
         const { message } = Expect.reasonOf(type, error, "Unsupported")
         Expect.isTrue(
           `it names the argument and the type: ${message}`,
-          message.includes(`"value0"`) &&
-            message.includes(parameter.element === "f16" || parameter.element === "f64" ? parameter.element : type)
+          message.includes(`${type} (argument "value0")`)
         )
         return false
       })
