@@ -9,6 +9,8 @@ import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { messageOf } from "../domain/ShownValue.ts"
 import { nodeGpu } from "../layers/WebGpu/NodeGpu.ts"
 import * as WebGpu from "../layers/WebGpu/WebGpu.ts"
+import type * as WebGpuApi from "../layers/WebGpu/WebGpuApi.ts"
+import type * as WebGpuHandle from "../layers/WebGpu/WebGpuHandle.ts"
 import type { DeviceBackend } from "./DeviceBackend.ts"
 import { sameDevice } from "./SameDevice.ts"
 
@@ -43,16 +45,16 @@ export const webGpuBackend: DeviceBackend = {
 interface Answer {
   readonly request: Request
   /** A text says why there is none. */
-  readonly info: GPUAdapterInfo | string
+  readonly info: WebGpuHandle.AdapterInfo | string
 }
 
 interface Found extends Answer {
-  readonly info: GPUAdapterInfo
+  readonly info: WebGpuHandle.AdapterInfo
 }
 
-const adapterFor = (gpu: GPU, request: Request): Effect.Effect<GPUAdapterInfo | string> =>
+const adapterFor = (gpu: WebGpuHandle.Gpu, request: Request): Effect.Effect<WebGpuHandle.AdapterInfo | string> =>
   Effect.promise(() =>
-    gpu.requestAdapter(request as GPURequestAdapterOptions).then(
+    gpu.requestAdapter(request as WebGpuApi.AdapterRequest).then(
       (adapter) => adapter?.info ?? "requestAdapter found none that fits",
       (cause: unknown) => messageOf(cause)
     )
@@ -65,14 +67,14 @@ const distinct = (answers: ReadonlyArray<Answer>): ReadonlyArray<Found> => {
   return found.filter(({ info }, at) => found.findIndex((other) => identity(other.info) === identity(info)) === at)
 }
 
-const identity = ({ architecture, description, device, isFallbackAdapter, vendor }: GPUAdapterInfo): string =>
+const identity = ({ architecture, description, device, isFallbackAdapter, vendor }: WebGpuHandle.AdapterInfo): string =>
   JSON.stringify([vendor, architecture, device, description, isFallbackAdapter])
 
 /** As an open device is named. */
-const nameOf = ({ architecture, description, device }: GPUAdapterInfo): string =>
+const nameOf = ({ architecture, description, device }: WebGpuHandle.AdapterInfo): string =>
   [description, device, architecture].find((name) => name !== "") ?? "unnamed adapter"
 
-const listedOf = (info: GPUAdapterInfo, index: number, request: Request): ListedDevice => {
+const listedOf = (info: WebGpuHandle.AdapterInfo, index: number, request: Request): ListedDevice => {
   const listed: ListedDevice = {
     backend: "webgpu",
     platform,

@@ -12,6 +12,7 @@ import type { Dispatch, VectorBinding } from "../../services/QueueDriver.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { gpuOf, idOf, roundUp4 } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /**
  * What a dispatch binds beside its scalars.
@@ -21,12 +22,12 @@ import { gpuOf, idOf, roundUp4 } from "./WebGpuBuffer.ts"
 export type Bound = Pick<Dispatch, "vectors" | "images" | "samplers">
 
 interface Kept {
-  readonly buffers: ReadonlyArray<GPUBuffer>
+  readonly buffers: ReadonlyArray<WebGpuHandle.Buffer>
   readonly origins: ReadonlyArray<number>
   readonly sizes: ReadonlyArray<number>
   /** The numbers of images and samplers. */
   readonly others: ReadonlyArray<number>
-  readonly group: GPUBindGroup
+  readonly group: WebGpuHandle.BindGroup
 }
 
 /** A loop over arrays from a pool goes round through more sets of blocks than it has arrays. */
@@ -34,20 +35,20 @@ const capacity = 64
 
 /** @internal */
 export class BindGroups {
-  readonly #device: GPUDevice
-  readonly #layout: GPUBindGroupLayout
+  readonly #device: WebGpuHandle.Device
+  readonly #layout: WebGpuHandle.BindGroupLayout
   /** By a hash of all that they bind, in the order in which they were made. Where two share a hash the later one stays. */
   readonly #kept = new Map<number, Kept>()
   /** The uniform buffer of all that are kept. */
-  #uniforms: GPUBuffer | undefined
+  #uniforms: WebGpuHandle.Buffer | undefined
 
-  constructor(device: GPUDevice, layout: GPUBindGroupLayout) {
+  constructor(device: WebGpuHandle.Device, layout: WebGpuHandle.BindGroupLayout) {
     this.#device = device
     this.#layout = layout
   }
 
   /** The uniform block is bound at offset 0 and moved by the dynamic offset of each dispatch. */
-  get(uniforms: GPUBuffer, uniformBytes: number, bound: Bound): GPUBindGroup {
+  get(uniforms: WebGpuHandle.Buffer, uniformBytes: number, bound: Bound): WebGpuHandle.BindGroup {
     if (this.#uniforms !== uniforms) {
       this.#kept.clear()
       this.#uniforms = uniforms
@@ -61,7 +62,7 @@ export class BindGroups {
     return made.group
   }
 
-  #make(uniforms: GPUBuffer, uniformBytes: number, { images, samplers, vectors }: Bound): Kept {
+  #make(uniforms: WebGpuHandle.Buffer, uniformBytes: number, { images, samplers, vectors }: Bound): Kept {
     const buffers = vectors.map(({ buffer }) => gpuOf(buffer))
     const origins = vectors.map(({ buffer }) => buffer.origin)
     const sizes = vectors.map(({ size }) => roundUp4(size))
@@ -114,8 +115,8 @@ const matches = (kept: Kept, vectors: ReadonlyArray<VectorBinding>): boolean => 
 }
 
 /** The queue has checked their owner, so their classes are this backend's. */
-const viewOf = (image: DeviceImage): GPUTextureView => (image as WebGpuImage).view
-const gpuSampler = (sampler: DeviceSampler): GPUSampler => (sampler as WebGpuSampler).gpu
+const viewOf = (image: DeviceImage): WebGpuHandle.TextureView => (image as WebGpuImage).view
+const gpuSampler = (sampler: DeviceSampler): WebGpuHandle.Sampler => (sampler as WebGpuSampler).gpu
 const imageId = (image: DeviceImage): number => (image as WebGpuImage).id
 const samplerId = (sampler: DeviceSampler): number => (sampler as WebGpuSampler).id
 

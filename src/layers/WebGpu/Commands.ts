@@ -10,6 +10,7 @@ import type { Bound } from "./BindGroups.ts"
 import * as TextureCommands from "./images/TextureCommands.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
 /** @internal */
@@ -32,7 +33,7 @@ export interface FillCommand {
   readonly offset: number
   readonly bytes: number
   /** A buffer full of the pattern, to copy from; none for zero. */
-  readonly pattern: { readonly buffer: GPUBuffer; readonly bytes: number } | undefined
+  readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined
 }
 
 /** @internal */
@@ -60,13 +61,13 @@ export type Command =
  * @internal
  */
 export const encode = (
-  encoder: GPUCommandEncoder,
+  encoder: WebGpuHandle.CommandEncoder,
   commands: ReadonlyArray<Command>,
-  uniforms: GPUBuffer | undefined,
+  uniforms: WebGpuHandle.Buffer | undefined,
   temporaries: TextureCommands.Temporaries
 ): void => {
-  let pass: GPUComputePassEncoder | undefined
-  let pipeline: GPUComputePipeline | undefined
+  let pass: WebGpuHandle.ComputePassEncoder | undefined
+  let pipeline: WebGpuHandle.ComputePipeline | undefined
   for (const command of commands) {
     if (command._tag === "dispatch" && uniforms !== undefined) {
       pass ??= encoder.beginComputePass()
@@ -86,19 +87,23 @@ export const encode = (
 }
 
 /** The pass has the kernel's pipeline already. */
-const encodeDispatch = (pass: GPUComputePassEncoder, command: DispatchCommand, uniforms: GPUBuffer): void => {
+const encodeDispatch = (
+  pass: WebGpuHandle.ComputePassEncoder,
+  command: DispatchCommand,
+  uniforms: WebGpuHandle.Buffer
+): void => {
   const { groups, kernel, uniformOffset } = command
   pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, command), [uniformOffset])
   pass.dispatchWorkgroups(groups[0], groups[1])
 }
 
-const encodeCopy = (encoder: GPUCommandEncoder, command: CopyCommand): void => {
+const encodeCopy = (encoder: WebGpuHandle.CommandEncoder, command: CopyCommand): void => {
   const { bytes, source, sourceOffset, target, targetOffset } = command
   const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
   encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
 }
 
-const encodeFill = (encoder: GPUCommandEncoder, { bytes, offset, pattern, target }: FillCommand): void => {
+const encodeFill = (encoder: WebGpuHandle.CommandEncoder, { bytes, offset, pattern, target }: FillCommand): void => {
   const size = roundUp4(bytes)
   const from = target.origin + offset
   if (pattern === undefined) {

@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** An empty submit and its completion take some 10 µs. */
 const destroysPerSubmit = 64
@@ -22,7 +23,7 @@ const allowedBytes = 16 * 2 ** 20
 
 /** @internal */
 export class DestroyedMemory {
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #status: DeviceStatus
   /** Bytes on their way back, those of {@link #unsubmittedBytes} included. */
   #bytes = 0
@@ -31,7 +32,7 @@ export class DestroyedMemory {
   /** Settles when everything before the last submit of this class is back. */
   #returned: Promise<unknown> = Promise.resolve()
 
-  constructor(device: GPUDevice, status: DeviceStatus) {
+  constructor(device: WebGpuHandle.Device, status: DeviceStatus) {
     this.#device = device
     this.#status = status
   }

@@ -6,6 +6,8 @@
  */
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** @internal */
 export interface ScopedFailure {
@@ -16,7 +18,7 @@ export interface ScopedFailure {
 const outOfMemory = "GPUOutOfMemoryError"
 
 /** In the order of popping, which is the reverse of pushing. */
-const scopes: ReadonlyArray<readonly [GPUErrorFilter, string]> = [
+const scopes: ReadonlyArray<readonly [WebGpuApi.ErrorFilter, string]> = [
   ["out-of-memory", outOfMemory],
   ["internal", "GPUInternalError"],
   ["validation", "GPUValidationError"]
@@ -27,7 +29,10 @@ const scopes: ReadonlyArray<readonly [GPUErrorFilter, string]> = [
  *
  * @internal
  */
-export const inScopes = async (device: GPUDevice, calls: () => void): Promise<ReadonlyArray<ScopedFailure>> => {
+export const inScopes = async (
+  device: WebGpuHandle.Device,
+  calls: () => void
+): Promise<ReadonlyArray<ScopedFailure>> => {
   for (let index = scopes.length - 1; index >= 0; index--) device.pushErrorScope(scopes[index]![0])
   const failures: Array<ScopedFailure> = []
   try {
@@ -40,7 +45,7 @@ export const inScopes = async (device: GPUDevice, calls: () => void): Promise<Re
   return failures
 }
 
-const pop = async (device: GPUDevice, codeName: string): Promise<ScopedFailure | undefined> => {
+const pop = async (device: WebGpuHandle.Device, codeName: string): Promise<ScopedFailure | undefined> => {
   try {
     const error = await device.popErrorScope()
     return error === null ? undefined : { codeName, message: error.message }

@@ -7,6 +7,7 @@
 import * as BytePattern from "../../domain/BytePattern.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { usageBits } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 const smallest = 4 * 1024
 const largest = 1024 * 1024
@@ -23,14 +24,14 @@ const isSame = (one: Words, other: Words): boolean =>
 
 /** @internal */
 export class FillPattern {
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
-  #buffer: GPUBuffer | undefined
+  #buffer: WebGpuHandle.Buffer | undefined
   #words: Words = [0, 0, 0, 0]
   /** Bytes from the start of the buffer that hold the pattern. */
   #filled = 0
 
-  constructor(device: GPUDevice, driverObjects: DriverObjects) {
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
     this.#device = device
     this.#driverObjects = driverObjects
   }
@@ -39,7 +40,11 @@ export class FillPattern {
    * The source for a fill of `bytes` bytes, if it is there already. It may be smaller than the fill, but never smaller
    * than `least`.
    */
-  known(words: Words, bytes: number, least = 0): { readonly buffer: GPUBuffer; readonly bytes: number } | undefined {
+  known(
+    words: Words,
+    bytes: number,
+    least = 0
+  ): { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined {
     return this.#buffer !== undefined && isSame(this.#words, words) && this.#filled >= wanted(bytes, least)
       ? { buffer: this.#buffer, bytes: this.#filled }
       : undefined
@@ -67,7 +72,7 @@ export class FillPattern {
     this.#driverObjects.remove("pattern")
   }
 
-  #atLeast(size: number): GPUBuffer {
+  #atLeast(size: number): WebGpuHandle.Buffer {
     if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
     this.reset()
     this.#buffer = this.#device.createBuffer({

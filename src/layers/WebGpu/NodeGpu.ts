@@ -6,9 +6,10 @@
  */
 import * as Effect from "effect/Effect"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 interface DawnModule {
-  readonly create: (flags: Array<string>) => GPU
+  readonly create: (flags: Array<string>) => WebGpuHandle.Gpu
 }
 
 /** Typed as a string, so that neither the compiler nor a bundler resolves it. */
@@ -18,7 +19,7 @@ const packageName: string = "webgpu"
  * Dawn crashes the process when the object that create() returned is collected while anything made from it is still
  * used, even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
  */
-const instances = new Map<string, GPU>()
+const instances = new Map<string, WebGpuHandle.Gpu>()
 
 /**
  * What to do about a machine without an adapter.
@@ -38,15 +39,15 @@ export const browserHint = "Enable WebGPU and hardware acceleration in this brow
  *
  * @internal
  */
-export const browserGpu = (): GPU | undefined =>
-  typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: GPU }).gpu
+export const browserGpu = (): WebGpuHandle.Gpu | undefined =>
+  typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: WebGpuHandle.Gpu }).gpu
 
 /**
  * Loads npm `webgpu` and creates its GPU object.
  *
  * @internal
  */
-export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<GPU, GpuError> =>
+export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
   Effect.suspend(() => {
     const key = JSON.stringify(flags)
     const known = instances.get(key)

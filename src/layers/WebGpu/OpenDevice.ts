@@ -15,20 +15,22 @@ import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { browserGpu, browserHint, nodeHint } from "./NodeGpu.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** @internal */
 export interface AdapterOptions {
-  readonly powerPreference?: GPUPowerPreference | undefined
+  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
   readonly forceFallbackAdapter?: boolean | undefined
   readonly label?: string | undefined
 }
 
 /** @internal */
 export interface OpenDevice {
-  readonly gpu: GPU
-  readonly adapter: GPUAdapter
-  readonly device: GPUDevice
+  readonly gpu: WebGpuHandle.Gpu
+  readonly adapter: WebGpuHandle.Adapter
+  readonly device: WebGpuHandle.Device
   readonly info: DeviceInfo
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
@@ -67,14 +69,17 @@ const wantedLimits = [
  * shader-f16 is for f16, the next three are for image formats: to sample between floats, to write bgra8unorm, and for
  * 16-bit normalised channels. The others are for programs that use the raw device, since nobody can ask for them later.
  */
-const wantedFeatures: ReadonlyArray<GPUFeatureName> = [
+const wantedFeatures = [
   "shader-f16",
   "float32-filterable",
   "bgra8unorm-storage",
   "texture-formats-tier1",
   "subgroups",
   "timestamp-query"
-]
+] as const
+
+/** @internal */
+export type WantedFeature = typeof wantedFeatures[number]
 
 /**
  * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
@@ -83,7 +88,7 @@ const wantedFeatures: ReadonlyArray<GPUFeatureName> = [
  * @internal
  */
 export const open = Effect.fnUntraced(function*(
-  gpu: GPU,
+  gpu: WebGpuHandle.Gpu,
   options: AdapterOptions
 ): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
   const adapter = yield* requestAdapter(gpu, options)
@@ -101,7 +106,10 @@ const unavailable = (device: string, why: string): GpuError =>
     })
   )
 
-const requestAdapter = (gpu: GPU, options: AdapterOptions): Effect.Effect<GPUAdapter, GpuError> =>
+const requestAdapter = (
+  gpu: WebGpuHandle.Gpu,
+  options: AdapterOptions
+): Effect.Effect<WebGpuHandle.Adapter, GpuError> =>
   Effect.flatMap(
     Effect.tryPromise({
       try: () =>
@@ -117,7 +125,10 @@ const requestAdapter = (gpu: GPU, options: AdapterOptions): Effect.Effect<GPUAda
         : Effect.succeed(adapter)
   )
 
-const requestDevice = (adapter: GPUAdapter, options: AdapterOptions): Effect.Effect<GPUDevice, GpuError> =>
+const requestDevice = (
+  adapter: WebGpuHandle.Adapter,
+  options: AdapterOptions
+): Effect.Effect<WebGpuHandle.Device, GpuError> =>
   Effect.tryPromise({
     try: () =>
       adapter.requestDevice({
@@ -129,7 +140,7 @@ const requestDevice = (adapter: GPUAdapter, options: AdapterOptions): Effect.Eff
   })
 
 /** An older browser may lack some of the limits, and asking for an unknown one is an error. */
-const limitsOf = (limits: GPUSupportedLimits): Record<string, number> =>
+const limitsOf = (limits: WebGpuApi.Limits): Record<string, number> =>
   Object.fromEntries(
     wantedLimits.flatMap((name) => {
       const value: number | undefined = limits[name]
@@ -137,7 +148,7 @@ const limitsOf = (limits: GPUSupportedLimits): Record<string, number> =>
     })
   )
 
-const watch = (gpu: GPU, adapter: GPUAdapter, device: GPUDevice): OpenDevice => {
+const watch = (gpu: WebGpuHandle.Gpu, adapter: WebGpuHandle.Adapter, device: WebGpuHandle.Device): OpenDevice => {
   const status = new DeviceStatus("webgpu")
   const driverObjects = new DriverObjects()
   const failures = new RecordedFailures()
@@ -187,10 +198,10 @@ const close = ({ buffers, device, driverObjects, images, samplers, status }: Ope
   driverObjects.remove("device")
 }
 
-const nameOf = (info: GPUAdapterInfo): string =>
+const nameOf = (info: WebGpuHandle.AdapterInfo): string =>
   [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
 
-const infoOf = (info: GPUAdapterInfo, { features, limits }: GPUDevice): DeviceInfo => ({
+const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHandle.Device): DeviceInfo => ({
   backend: "webgpu",
   name: nameOf(info),
   vendor: info.vendor,
@@ -213,7 +224,7 @@ const infoOf = (info: GPUAdapterInfo, { features, limits }: GPUDevice): DeviceIn
   dtypes: dtypesOf(features)
 })
 
-const dtypesOf = (features: GPUSupportedFeatures): ReadonlySet<DType.DType> => {
+const dtypesOf = (features: WebGpuApi.Features): ReadonlySet<DType.DType> => {
   const common = ["f32", "i32", "u32"] as const
   return new Set(features.has("shader-f16") && DType.hostSupports("f16") ? [...common, "f16"] : common)
 }

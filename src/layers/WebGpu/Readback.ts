@@ -13,16 +13,17 @@ import { ask } from "./AwaitDevice.ts"
 import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuOf, roundUp4, usageBits } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 const mapModeRead = 0x1
 
 class Staging {
-  readonly gpu: GPUBuffer
+  readonly gpu: WebGpuHandle.Buffer
   readonly #driverObjects: DriverObjects
   #destroyed = false
   #mapping: Promise<unknown> = Promise.resolve()
 
-  constructor(device: GPUDevice, driverObjects: DriverObjects, size: number) {
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects, size: number) {
     this.gpu = device.createBuffer({
       label: "effect-gpu-pool staging",
       size,
@@ -81,7 +82,7 @@ export interface Reading {
   readonly label: string
   /** Of the staging buffer. */
   readonly bytes: number
-  readonly encode: (encoder: GPUCommandEncoder, staging: GPUBuffer) => void
+  readonly encode: (encoder: WebGpuHandle.CommandEncoder, staging: WebGpuHandle.Buffer) => void
   /** Copies what is wanted out of the mapped bytes. */
   readonly take: (staged: ArrayBuffer) => ArrayBuffer
 }
@@ -119,7 +120,7 @@ export const readThroughUnsafe = (opened: OpenDevice, reading: Reading, answer: 
 }
 
 const request = (
-  device: GPUDevice,
+  device: WebGpuHandle.Device,
   reading: Reading,
   staging: Staging
 ): Promise<ScopedFailure | undefined> => {

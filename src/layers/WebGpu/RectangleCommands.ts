@@ -10,6 +10,7 @@ import type { ReadAnswer } from "../../services/QueueDriver.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import * as Readback from "./Readback.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** @internal */
 export interface CopyRectCommand {
@@ -28,7 +29,10 @@ export const label = ({ extent, sourceName, targetName }: CopyRectCommand): stri
   CommandLabel.copyRect(extent, sourceName, targetName)
 
 /** @internal */
-export const encode = (encoder: GPUCommandEncoder, { extent, from, source, target, to }: CopyRectCommand): void => {
+export const encode = (
+  encoder: WebGpuHandle.CommandEncoder,
+  { extent, from, source, target, to }: CopyRectCommand
+): void => {
   const [here, there] = [gpuOf(source), gpuOf(target)]
   for (const [start, end, bytes] of runs(extent, from, to)) {
     encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
@@ -37,7 +41,7 @@ export const encode = (encoder: GPUCommandEncoder, { extent, from, source, targe
 
 /** To be called in error scopes, when recorded work is submitted. @internal */
 export const write = (
-  queue: GPUQueue,
+  queue: WebGpuHandle.Queue,
   extent: Extent,
   target: DeviceBuffer,
   to: Place,

@@ -4,14 +4,15 @@
  *
  * @internal
  */
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 /** @internal */
 export class SubmittedWork {
-  readonly #queue: GPUQueue
+  readonly #queue: WebGpuHandle.Queue
   #submitted = 0
   #ended = 0
   #asking = false
 
-  constructor(queue: GPUQueue) {
+  constructor(queue: WebGpuHandle.Queue) {
     this.#queue = queue
   }
 

@@ -6,19 +6,20 @@
  */
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { usageBits } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 const smallest = 16 * 1024
 
 /** @internal */
 export class UniformRing {
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
   readonly #alignment: number
   #host = new DataView(new ArrayBuffer(smallest))
   #used = 0
-  #buffer: GPUBuffer | undefined
+  #buffer: WebGpuHandle.Buffer | undefined
 
-  constructor(device: GPUDevice, driverObjects: DriverObjects) {
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
     this.#device = device
     this.#driverObjects = driverObjects
     this.#alignment = device.limits.minUniformBufferOffsetAlignment
@@ -40,7 +41,7 @@ export class UniformRing {
   /**
    * Writes what was added since the last upload; none if there was nothing. To be called in the flush's error scopes.
    */
-  upload(): GPUBuffer | undefined {
+  upload(): WebGpuHandle.Buffer | undefined {
     const used = this.#used
     if (used === 0) return undefined
     this.#used = 0
@@ -66,7 +67,7 @@ export class UniformRing {
   }
 
   /** An outgrown buffer is named by submitted work at most, so it can go at once. */
-  #atLeast(size: number): GPUBuffer {
+  #atLeast(size: number): WebGpuHandle.Buffer {
     if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
     this.reset()
     this.#buffer = this.#device.createBuffer({

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-/// <reference types="@webgpu/types" preserve="true" />
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -32,8 +31,10 @@ import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import { Opened } from "./Opened.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
 
@@ -47,6 +48,9 @@ import * as WebGpuQueue from "./WebGpuQueue.ts"
  * submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before another fiber
  * records. A lease may be released right after that submit. Handles are valid until the lease is released; destroying
  * one yourself makes later commands on its block fail.
+ *
+ * Their types are the program's own `GPUDevice`, `GPUBuffer` and so on where it has declarations of WebGPU, and those of
+ * `WebGpuApi` where it has none.
  *
  * Error scopes belong to the whole device: push and pop yours in one synchronous step. An uncaptured error of your own
  * calls fails the next `CommandQueue.finish` or `read`.
@@ -73,14 +77,14 @@ import * as WebGpuQueue from "./WebGpuQueue.ts"
  * @since 0.1.0
  */
 export class WebGpu extends Context.Service<WebGpu, {
-  readonly gpu: GPU
-  readonly adapter: GPUAdapter
-  readonly device: GPUDevice
-  readonly queue: GPUQueue
+  readonly gpu: WebGpuHandle.Gpu
+  readonly adapter: WebGpuHandle.Adapter
+  readonly device: WebGpuHandle.Device
+  readonly queue: WebGpuHandle.Queue
   /** See {@link handle}; the answer is an Exit, for use within one step. */
-  readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<GPUBuffer, GpuError>
+  readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
-  readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<GPUTexture, GpuError>
+  readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
   /** For the library's own modules. */
   readonly sealed: Sealed
 }>()("effect-gpu-pool/WebGpu") {}
@@ -93,7 +97,7 @@ export class WebGpu extends Context.Service<WebGpu, {
  */
 export interface DeviceOptions {
   /** Which adapter to prefer where there are several. */
-  readonly powerPreference?: GPUPowerPreference | undefined
+  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
   /** Asks for a software adapter. */
   readonly forceFallbackAdapter?: boolean | undefined
   /** The device's label, in the driver's own messages. */
@@ -162,7 +166,7 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
- * double for tests. Otherwise as {@link layer}.
+ * double for tests, which needs what `WebGpuApi` lists. Otherwise as {@link layer}.
  *
  * **Example** (A page's GPU)
  *
@@ -175,8 +179,10 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (gpu: GPU, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => gpuProblem("WebGpu.layerFrom", gpu) ?? make(gpu, options)))
+export const layerFrom = (gpu: WebGpuApi.Gpu, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(
+    Effect.suspend(() => gpuProblem("WebGpu.layerFrom", gpu) ?? make(gpu as WebGpuHandle.Gpu, options))
+  )
 
 /** Programs without types can pass anything. */
 const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
@@ -185,7 +191,7 @@ const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
     : invalidRequest(operation, `${shown(gpu)} was given for a GPU`, "Pass navigator.gpu, or what npm webgpu created.")
 
 const make = Effect.fnUntraced(function*(
-  gpu: GPU,
+  gpu: WebGpuHandle.Gpu,
   options: DeviceOptions | undefined
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const given = GivenOptions.take(options)
@@ -261,7 +267,7 @@ const service = (
  * @category accessors
  * @since 0.1.0
  */
-export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<GPUBuffer, GpuError, WebGpu> =>
+export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandle.Buffer, GpuError, WebGpu> =>
   WebGpu.use((gpu) => checkedStep("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
 
 /**
@@ -288,7 +294,7 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<GPUBuffer, 
  */
 export const binding = (
   buffer: BufferLike.BufferLike
-): Effect.Effect<GPUBufferBinding & { readonly size: number }, GpuError, WebGpu> =>
+): Effect.Effect<WebGpuHandle.BufferBinding, GpuError, WebGpu> =>
   Effect.map(handle(buffer), (gpu) => ({
     buffer: gpu,
     offset: BufferLike.deviceBuffer(buffer)?.origin ?? 0,
@@ -336,7 +342,7 @@ export interface AdoptOptions {
  * @since 0.1.0
  */
 export const adopt = (
-  gpu: GPUBuffer,
+  gpu: WebGpuApi.Buffer,
   options?: AdoptOptions
 ): Effect.Effect<DeviceBuffer, GpuError, WebGpu | CommandQueue.CommandQueue | Scope.Scope> =>
   Effect.flatMap(
@@ -344,14 +350,16 @@ export const adopt = (
     ({ sealed }) =>
       Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
         Effect.acquireRelease(
-          checkedStep("WebGpu.adopt", () => adoptUnsafe(sealed.open(Opened).device, gpu, options ?? {})),
-          (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
+          checkedStep("WebGpu.adopt", () =>
+            adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
+          (buffer) =>
+            logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
         ))
   )
 
 const adoptUnsafe = (
   device: WebGpuDevice,
-  gpu: GPUBuffer,
+  gpu: WebGpuHandle.Buffer,
   { destroy = false, label, usage }: AdoptOptions
 ): Exit.Exit<DeviceBuffer, GpuError> => {
   const operation = "WebGpu.adopt"
@@ -368,7 +376,7 @@ const adoptUnsafe = (
 }
 
 /** Programs without types can pass anything. */
-const adoptionProblem = (gpu: GPUBuffer, usage: BufferUsage.BufferUsage | undefined): string | undefined => {
+const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsage | undefined): string | undefined => {
   if (typeof gpu !== "object" || gpu === null || typeof gpu.size !== "number" || typeof gpu.usage !== "number") {
     return "the value given for a GPUBuffer is none"
   }
@@ -398,7 +406,7 @@ const adoptionProblem = (gpu: GPUBuffer, usage: BufferUsage.BufferUsage | undefi
  * @category accessors
  * @since 0.1.0
  */
-export const texture = (image: ImageLike.ImageLike): Effect.Effect<GPUTexture, GpuError, WebGpu> =>
+export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.Texture, GpuError, WebGpu> =>
   WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image)))
 
 /**
@@ -440,20 +448,20 @@ export interface AdoptTextureOptions {
  * @since 0.1.0
  */
 export const adoptTexture = (
-  gpu: GPUTexture,
+  gpu: WebGpuApi.Texture,
   options?: AdoptTextureOptions
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
   Effect.flatMap(WebGpu, ({ sealed }) => {
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
-      checkedStep("WebGpu.adoptTexture", () => adoptTextureUnsafe(opened, gpu, options ?? {})),
+      checkedStep("WebGpu.adoptTexture", () => adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
     )
   })
 
 const adoptTextureUnsafe = (
   { device, images }: Opened,
-  gpu: GPUTexture,
+  gpu: WebGpuHandle.Texture,
   { destroy = false, label }: AdoptTextureOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
   const found = device.status.error ?? Label.problem("WebGpu.adoptTexture", label) ??

@@ -6,13 +6,14 @@
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceBuffer, type Part } from "../../services/DeviceBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 let buffers = 0
 
 /** @internal */
 export class WebGpuBuffer extends DeviceBuffer {
   /** The whole GPUBuffer: WebGPU has no object for a part of one, so a region begins at its `origin` there. */
-  readonly gpu: GPUBuffer
+  readonly gpu: WebGpuHandle.Buffer
   /** A number of its own, to look bind groups up by. */
   readonly id = ++buffers
   /** Regions that were not destroyed. */
@@ -25,7 +26,7 @@ export class WebGpuBuffer extends DeviceBuffer {
     size: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
-    gpu: GPUBuffer,
+    gpu: WebGpuHandle.Buffer,
     { isBorrowed = false, part }: { readonly part?: Part; readonly isBorrowed?: boolean } = {}
   ) {
     super(owner, size, usage, label, part)
@@ -48,7 +49,7 @@ export class WebGpuBuffer extends DeviceBuffer {
  *
  * @internal
  */
-export const gpuOf = (buffer: DeviceBuffer): GPUBuffer => (buffer as WebGpuBuffer).gpu
+export const gpuOf = (buffer: DeviceBuffer): WebGpuHandle.Buffer => (buffer as WebGpuBuffer).gpu
 
 /**
  * The number of the whole buffer that a buffer is or is a part of, and that the command queue has checked.
@@ -85,7 +86,7 @@ export const usageBits = {
  *
  * @internal
  */
-export const usageOf = (gpu: GPUBuffer): BufferUsage.BufferUsage =>
+export const usageOf = (gpu: WebGpuHandle.Buffer): BufferUsage.BufferUsage =>
   mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)
 
 const mapping: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [

@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import { WebGpu } from "./WebGpu.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /**
  * What the device says. Sizes are bytes.
@@ -22,7 +23,7 @@ export interface WebGpuCharacteristics {
 }
 
 /** Drivers that do not know say 0. */
-const simdGroupSize = ({ subgroupMaxSize, subgroupMinSize }: Partial<GPUAdapterInfo>) =>
+const simdGroupSize = ({ subgroupMaxSize, subgroupMinSize }: Partial<WebGpuHandle.AdapterInfo>) =>
   subgroupMinSize ? { least: subgroupMinSize, most: subgroupMaxSize ?? subgroupMinSize } : undefined
 
 /**

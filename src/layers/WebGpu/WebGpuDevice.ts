@@ -19,13 +19,14 @@ import { DestroyedMemory } from "./DestroyedMemory.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./ErrorScopes.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** @internal */
 export class WebGpuDevice {
   readonly info: DeviceInfo
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   /** Buffers that were not destroyed. */
   readonly #live: Set<WebGpuBuffer>
   #liveBytes = 0
@@ -83,7 +84,7 @@ export class WebGpuDevice {
 
   /** A buffer around a GPUBuffer of the program's; one that is taken over is destroyed as any other. */
   adoptUnsafe(
-    gpu: GPUBuffer,
+    gpu: WebGpuHandle.Buffer,
     size: number,
     usage: BufferUsage,
     label: string | undefined,
@@ -185,7 +186,7 @@ export class WebGpuDevice {
 }
 
 /** A buffer that was mapped at its creation needs no usage for what it begins with. */
-const fillMapped = (gpu: GPUBuffer, data: Uint8Array<ArrayBuffer>): void => {
+const fillMapped = (gpu: WebGpuHandle.Buffer, data: Uint8Array<ArrayBuffer>): void => {
   new Uint8Array(gpu.getMappedRange()).set(data)
   gpu.unmap()
 }

@@ -18,15 +18,16 @@ import { BindGroups } from "./BindGroups.ts"
 import { driverError, inScopes, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 import * as WebGpuImageFormat from "./images/WebGpuImageFormat.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import { entryPoint, generate, viewDimension, type WgslSource } from "./WgslSource.ts"
 
 /** @internal */
 export class WebGpuKernel extends CompiledKernel {
   readonly source: WgslSource
-  readonly pipeline: GPUComputePipeline
+  readonly pipeline: WebGpuHandle.ComputePipeline
   readonly bindGroups: BindGroups
 
-  constructor(kernel: Kernel, source: WgslSource, pipeline: GPUComputePipeline, bindGroups: BindGroups) {
+  constructor(kernel: Kernel, source: WgslSource, pipeline: WebGpuHandle.ComputePipeline, bindGroups: BindGroups) {
     super(kernel)
     this.source = source
     this.pipeline = pipeline
@@ -80,7 +81,7 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
  * @internal
  */
 export const filterProblem = (
-  device: GPUDevice,
+  device: WebGpuHandle.Device,
   { source }: WebGpuKernel,
   { images }: Dispatch
 ): GpuError | undefined => {
@@ -141,16 +142,16 @@ const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect
   })
 
 interface Built {
-  readonly module: GPUShaderModule | undefined
-  readonly layout: GPUBindGroupLayout | undefined
-  readonly pipeline: GPUComputePipeline | undefined
+  readonly module: WebGpuHandle.ShaderModule | undefined
+  readonly layout: WebGpuHandle.BindGroupLayout | undefined
+  readonly pipeline: WebGpuHandle.ComputePipeline | undefined
   readonly failures: ReadonlyArray<ScopedFailure>
 }
 
-const build = async (kernel: Kernel, source: WgslSource, device: GPUDevice): Promise<Built> => {
-  let module: GPUShaderModule | undefined
-  let layout: GPUBindGroupLayout | undefined
-  let pending: Promise<GPUComputePipeline | ScopedFailure> | undefined
+const build = async (kernel: Kernel, source: WgslSource, device: WebGpuHandle.Device): Promise<Built> => {
+  let module: WebGpuHandle.ShaderModule | undefined
+  let layout: WebGpuHandle.BindGroupLayout | undefined
+  let pending: Promise<WebGpuHandle.ComputePipeline | ScopedFailure> | undefined
   const scoped = await inScopes(device, () => {
     module = device.createShaderModule({ label: kernel.name, code: source.code })
     layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
@@ -166,23 +167,27 @@ const build = async (kernel: Kernel, source: WgslSource, device: GPUDevice): Pro
     : { module, layout, pipeline: result, failures: scoped }
 }
 
+type LayoutEntry = Parameters<WebGpuHandle.Device["createBindGroupLayout"]>[0]["entries"] extends
+  Iterable<infer Entry> ? Entry
+  : never
+
 /** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
-const layoutEntries = (source: WgslSource): Array<GPUBindGroupLayoutEntry> => {
+const layoutEntries = (source: WgslSource): Array<LayoutEntry> => {
   const visibility = 0x4
   const afterVectors = 1 + source.vectors.length
   return [
     { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
-    ...source.vectors.map((access, index): GPUBindGroupLayoutEntry => ({
+    ...source.vectors.map((access, index): LayoutEntry => ({
       binding: index + 1,
       visibility,
       buffer: { type: access === "read" ? "read-only-storage" : "storage" }
     })),
-    ...source.images.map((image, index): GPUBindGroupLayoutEntry => ({
+    ...source.images.map((image, index): LayoutEntry => ({
       binding: afterVectors + index,
       visibility,
       ...textureLayout(image, source.samplers > 0)
     })),
-    ...Array.from({ length: source.samplers }, (_, index): GPUBindGroupLayoutEntry => ({
+    ...Array.from({ length: source.samplers }, (_, index): LayoutEntry => ({
       binding: afterVectors + source.images.length + index,
       visibility,
       sampler: { type: "filtering" }
@@ -196,7 +201,7 @@ const sampleTypes = { int: "sint", uint: "uint" } as const
 const textureLayout = (
   { access, channel, format, kind }: ImageArg,
   filtered: boolean
-): Pick<GPUBindGroupLayoutEntry, "texture" | "storageTexture"> => {
+): Pick<LayoutEntry, "texture" | "storageTexture"> => {
   const gpuFormat = format === undefined ? undefined : WebGpuImageFormat.gpuFormat(format)
   if (access === "write" && gpuFormat !== undefined) {
     return { storageTexture: { access: "write-only", format: gpuFormat, viewDimension: viewDimension(kind) } }
@@ -206,7 +211,7 @@ const textureLayout = (
 }
 
 /** The compiler's errors, each with the line of the generated source that it is about. */
-const compilerLog = async (module: GPUShaderModule, code: string): Promise<ReadonlyArray<ScopedFailure>> => {
+const compilerLog = async (module: WebGpuHandle.ShaderModule, code: string): Promise<ReadonlyArray<ScopedFailure>> => {
   const { messages } = await module.getCompilationInfo()
   const lines = code.split("\n")
   return messages.filter(({ type }) => type === "error").map(({ lineNum, linePos, message }) => {

@@ -23,6 +23,7 @@ import * as RectangleCommands from "./RectangleCommands.ts"
 import { SubmittedWork } from "./SubmittedWork.ts"
 import { UniformRing } from "./UniformRing.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import { filterProblem, type WebGpuKernel } from "./WebGpuKernel.ts"
 import { maxDispatchItems, workgroups, writeScalars } from "./WgslSource.ts"
 
@@ -62,7 +63,7 @@ export const driver = (queue: WebGpuQueue): QueueDriver => ({
 /** @internal */
 export class WebGpuQueue {
   readonly #opened: OpenDevice
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #uniforms: UniformRing
   readonly #pattern: FillPattern
   readonly #largestGrid: number

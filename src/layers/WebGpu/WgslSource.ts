@@ -15,6 +15,7 @@ import { bodyOf } from "../../domain/KernelSupport.ts"
 import * as ValueType from "../../domain/ValueType.ts"
 import type { Dispatch } from "../../services/QueueDriver.ts"
 import { gpuFormat } from "./images/WebGpuImageFormat.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
 
 /** @internal */
 export const entryPoint = "kernel__main"
@@ -141,7 +142,7 @@ const wgslAccess = (access: Access): string => access === "read" ? "read" : "rea
  *
  * @internal
  */
-export const viewDimension = (kind: ImageArg["kind"]): GPUTextureViewDimension => {
+export const viewDimension = (kind: ImageArg["kind"]): WebGpuApi.TextureViewDimension => {
   switch (kind) {
     case "1dArray":
     case "2dArray":

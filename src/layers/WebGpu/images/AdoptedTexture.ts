@@ -9,6 +9,7 @@ import { type GpuError, invalidRequest, make as makeError, Unsupported } from ".
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { usageOf } from "./WebGpuImage.ts"
 import { imageFormat } from "./WebGpuImageFormat.ts"
 
@@ -26,7 +27,7 @@ export interface FoundTexture {
  *
  * @internal
  */
-export const find = (info: DeviceInfo, texture: GPUTexture): FoundTexture | GpuError => {
+export const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): FoundTexture | GpuError => {
   if (!isTexture(texture)) {
     return invalidRequest(operation, "the value given for a GPUTexture is none", "Pass a GPUTexture of this device.")
   }
@@ -45,11 +46,11 @@ export const find = (info: DeviceInfo, texture: GPUTexture): FoundTexture | GpuE
 }
 
 /** Programs without types can pass anything. */
-const isTexture = (texture: GPUTexture): boolean =>
+const isTexture = (texture: WebGpuHandle.Texture): boolean =>
   typeof texture === "object" && texture !== null && typeof texture.usage === "number" &&
   typeof texture.depthOrArrayLayers === "number" && typeof texture.format === "string"
 
-const shapeOf = ({ depthOrArrayLayers, dimension, height, width }: GPUTexture): ImageShape => {
+const shapeOf = ({ depthOrArrayLayers, dimension, height, width }: WebGpuHandle.Texture): ImageShape => {
   if (dimension === "1d") return { kind: "1d", width, height: 1, depth: 1, layers: 1 }
   if (dimension === "3d") return { kind: "3d", width, height, depth: depthOrArrayLayers, layers: 1 }
   return { kind: depthOrArrayLayers > 1 ? "2dArray" : "2d", width, height, depth: 1, layers: depthOrArrayLayers }

@@ -9,6 +9,7 @@ import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/image
 import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureRows from "./TextureRows.ts"
 import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsageBits } from "./WebGpuImage.ts"
 
@@ -34,7 +35,7 @@ export interface FillImageCommand extends Names {
   /** Bytes from one row of the pattern to the next. */
   readonly pitch: number
   /** A buffer full of the element, to copy from. */
-  readonly pattern: { readonly buffer: GPUBuffer; readonly bytes: number }
+  readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number }
 }
 
 /** @internal */
@@ -66,17 +67,17 @@ export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBuffer
  * @internal
  */
 export class Temporaries {
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
-  readonly #textures: Array<GPUTexture> = []
+  readonly #textures: Array<WebGpuHandle.Texture> = []
 
-  constructor(device: GPUDevice, driverObjects: DriverObjects) {
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
     this.#device = device
     this.#driverObjects = driverObjects
   }
 
   /** As large as a region of `image`, in its format. */
-  texture({ shape }: DeviceImage, { extent }: ImageRegion, format: GPUTextureFormat): GPUTexture {
+  texture({ shape }: DeviceImage, { extent }: ImageRegion, format: WebGpuHandle.TextureFormat): WebGpuHandle.Texture {
     const texture = this.#device.createTexture({
       label: "effect-gpu-pool temporary",
       size: gpuExtent(extent),
@@ -100,7 +101,11 @@ export class Temporaries {
 }
 
 /** @internal */
-export const encode = (encoder: GPUCommandEncoder, command: TextureCommand, temporaries: Temporaries): void => {
+export const encode = (
+  encoder: WebGpuHandle.CommandEncoder,
+  command: TextureCommand,
+  temporaries: Temporaries
+): void => {
   switch (command._tag) {
     case "copyImage":
       return encodeCopy(encoder, command, temporaries)
@@ -114,7 +119,11 @@ export const encode = (encoder: GPUCommandEncoder, command: TextureCommand, temp
 }
 
 /** Within one image WebGPU copies between different layers of an array only, so other parts take two steps. */
-const encodeCopy = (encoder: GPUCommandEncoder, command: CopyImageCommand, temporaries: Temporaries): void => {
+const encodeCopy = (
+  encoder: WebGpuHandle.CommandEncoder,
+  command: CopyImageCommand,
+  temporaries: Temporaries
+): void => {
   const { region, source, target, targetOrigin } = command
   const from = { texture: textureOf(source), origin: gpuOrigin(region.origin) }
   const to = { texture: textureOf(target), origin: gpuOrigin(targetOrigin) }
@@ -130,7 +139,10 @@ const encodeCopy = (encoder: GPUCommandEncoder, command: CopyImageCommand, tempo
 const overlapsLayers = ({ kind }: ImageShape, { extent, origin }: ImageRegion, target: ImageOrigin): boolean =>
   kind !== "2dArray" || Math.abs(origin[2] - target[2]) < extent[2]
 
-const encodeFill = (encoder: GPUCommandEncoder, { pattern, pitch, region, target }: FillImageCommand): void => {
+const encodeFill = (
+  encoder: WebGpuHandle.CommandEncoder,
+  { pattern, pitch, region, target }: FillImageCommand
+): void => {
   for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, pattern.bytes)) {
     encoder.copyBufferToTexture(
       layout(pattern.buffer, 0, bytesPerRow, extent[1]),
@@ -140,7 +152,7 @@ const encodeFill = (encoder: GPUCommandEncoder, { pattern, pitch, region, target
   }
 }
 
-const encodeToBuffer = (encoder: GPUCommandEncoder, command: ImageToBufferCommand): void => {
+const encodeToBuffer = (encoder: WebGpuHandle.CommandEncoder, command: ImageToBufferCommand): void => {
   const { offset, region, rowBytes, source, target } = command
   copyRows(encoder, textureOf(source), region, rowBytes, gpuOf(target), target.origin + offset)
 }
@@ -151,11 +163,11 @@ const encodeToBuffer = (encoder: GPUCommandEncoder, command: ImageToBufferComman
  * @internal
  */
 export const copyRows = (
-  encoder: GPUCommandEncoder,
-  texture: GPUTexture,
+  encoder: WebGpuHandle.CommandEncoder,
+  texture: WebGpuHandle.Texture,
   region: ImageRegion,
   pitch: number,
-  target: GPUBuffer,
+  target: WebGpuHandle.Buffer,
   offset: number
 ): void => {
   for (const rows of TextureRows.rows(region, pitch)) {
@@ -167,7 +179,7 @@ export const copyRows = (
   }
 }
 
-const encodeFromBuffer = (encoder: GPUCommandEncoder, command: BufferToImageCommand): void => {
+const encodeFromBuffer = (encoder: WebGpuHandle.CommandEncoder, command: BufferToImageCommand): void => {
   const { offset, region, rowBytes, source, target } = command
   for (const rows of TextureRows.rows(region, rowBytes)) {
     encoder.copyBufferToTexture(
@@ -178,13 +190,14 @@ const encodeFromBuffer = (encoder: GPUCommandEncoder, command: BufferToImageComm
   }
 }
 
+type BufferRows = Parameters<WebGpuHandle.CommandEncoder["copyBufferToTexture"]>[0]
+
 const layout = (
-  buffer: GPUBuffer,
+  buffer: WebGpuHandle.Buffer,
   offset: number,
   bytesPerRow: number | undefined,
   rowsPerImage: number
-): GPUTexelCopyBufferInfo =>
-  bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
+): BufferRows => bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
 
 /**
  * What errors call it.

@@ -8,17 +8,19 @@ import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 let images = 0
 
 /** @internal */
 export class WebGpuImage extends DeviceImage {
-  readonly gpu: GPUTexture
+  readonly gpu: WebGpuHandle.Texture
   /** A number of its own, to look bind groups up by. */
   readonly id = ++images
   /** It stays with the program that made it. */
   readonly isBorrowed: boolean
-  #view: GPUTextureView | undefined = undefined
+  #view: WebGpuHandle.TextureView | undefined = undefined
 
   constructor(
     owner: DeviceInfo,
@@ -26,7 +28,7 @@ export class WebGpuImage extends DeviceImage {
     format: ImageFormat,
     usage: ImageUsage.ImageUsage,
     label: string | undefined,
-    gpu: GPUTexture,
+    gpu: WebGpuHandle.Texture,
     isBorrowed: boolean = false
   ) {
     super(owner, shape, format, usage, label)
@@ -39,7 +41,7 @@ export class WebGpuImage extends DeviceImage {
   }
 
   /** The whole image as kernels bind it: an array stays one, however many layers it has. Made at first use. */
-  get view(): GPUTextureView {
+  get view(): WebGpuHandle.TextureView {
     const { kind } = this.shape
     return this.#view ??= this.gpu.createView({ dimension: kind === "2dArray" ? "2d-array" : dimensionOf(kind) })
   }
@@ -50,16 +52,16 @@ export class WebGpuImage extends DeviceImage {
  *
  * @internal
  */
-export const textureOf = (image: DeviceImage): GPUTexture => (image as WebGpuImage).gpu
+export const textureOf = (image: DeviceImage): WebGpuHandle.Texture => (image as WebGpuImage).gpu
 
 /** @internal */
-export const dimensionOf = (kind: ImageKind): GPUTextureDimension => kind === "1d" || kind === "3d" ? kind : "2d"
+export const dimensionOf = (kind: ImageKind): WebGpuApi.TextureDimension => kind === "1d" || kind === "3d" ? kind : "2d"
 
 /** @internal */
-export const gpuOrigin = ([x, y, z]: ImageOrigin): GPUOrigin3DDict => ({ x, y, z })
+export const gpuOrigin = ([x, y, z]: ImageOrigin): WebGpuApi.Origin3D => ({ x, y, z })
 
 /** @internal */
-export const gpuExtent = ([width, height, depthOrArrayLayers]: ImageRegion["extent"]): GPUExtent3DDict => ({
+export const gpuExtent = ([width, height, depthOrArrayLayers]: ImageRegion["extent"]): WebGpuApi.Extent3D => ({
   width,
   height,
   depthOrArrayLayers
@@ -88,5 +90,5 @@ export const textureUsage = (usage: ImageUsage.ImageUsage): number =>
  *
  * @internal
  */
-export const usageOf = (gpu: GPUTexture): ImageUsage.ImageUsage =>
+export const usageOf = (gpu: WebGpuHandle.Texture): ImageUsage.ImageUsage =>
   mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)

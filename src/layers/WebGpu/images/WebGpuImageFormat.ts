@@ -9,14 +9,17 @@
  */
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import type { WantedFeature } from "../OpenDevice.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 interface TextureFormat {
   readonly format: ImageFormat
-  readonly gpu: GPUTextureFormat
+  readonly gpu: WebGpuHandle.TextureFormat
   /** The feature without which a device does not have it at all. */
-  readonly feature: GPUFeatureName | undefined
+  readonly feature: WantedFeature | undefined
   /** The feature without which kernels cannot write it; `"never"` where none helps. */
-  readonly storageFeature: GPUFeatureName | "never" | undefined
+  readonly storageFeature: WantedFeature | "never" | undefined
 }
 
 const suffixes: { readonly [T in ChannelType]?: string } = {
@@ -35,7 +38,7 @@ const suffixes: { readonly [T in ChannelType]?: string } = {
 }
 
 /** Formats that were optional, or could not be written, before this feature. */
-const tier1: GPUFeatureName = "texture-formats-tier1"
+const tier1: WantedFeature = "texture-formats-tier1"
 
 const isWide = (type: ChannelType): boolean => type === "uint32" || type === "sint32" || type === "float32"
 
@@ -43,14 +46,14 @@ const isNormalised16 = (type: ChannelType): boolean => type === "unorm16" || typ
 
 const plain = (order: ChannelOrder, type: ChannelType, suffix: string): TextureFormat => ({
   format: { order, type },
-  gpu: `${order}${suffix}` as GPUTextureFormat,
+  gpu: `${order}${suffix}` as WebGpuHandle.TextureFormat,
   feature: isNormalised16(type) ? tier1 : undefined,
   storageFeature: isWide(type) || (order === "rgba" && !isNormalised16(type)) ? undefined : tier1
 })
 
 const special = (
   order: ChannelOrder,
-  gpu: GPUTextureFormat,
+  gpu: WebGpuHandle.TextureFormat,
   storageFeature: TextureFormat["storageFeature"]
 ): TextureFormat => ({ format: { order, type: "unorm8" }, gpu, feature: undefined, storageFeature })
 
@@ -72,7 +75,7 @@ const byName: ReadonlyMap<string, TextureFormat> = new Map(
  *
  * @internal
  */
-export const gpuFormat = ({ order, type }: ImageFormat): GPUTextureFormat | undefined =>
+export const gpuFormat = ({ order, type }: ImageFormat): WebGpuHandle.TextureFormat | undefined =>
   byName.get(`${order} ${type}`)?.gpu
 
 const byGpuName: ReadonlyMap<string, ImageFormat> = new Map(formats.map(({ format, gpu }) => [gpu, format]))
@@ -82,7 +85,7 @@ const byGpuName: ReadonlyMap<string, ImageFormat> = new Map(formats.map(({ forma
  *
  * @internal
  */
-export const imageFormat = (gpu: GPUTextureFormat): ImageFormat | undefined => byGpuName.get(gpu)
+export const imageFormat = (gpu: WebGpuHandle.TextureFormat): ImageFormat | undefined => byGpuName.get(gpu)
 
 /**
  * The formats that textures of a usage can have on a device with these features.
@@ -90,7 +93,7 @@ export const imageFormat = (gpu: GPUTextureFormat): ImageFormat | undefined => b
  * @internal
  */
 export const supported = (
-  features: ReadonlySet<string>,
+  features: WebGpuApi.Features,
   usage: ImageUsage.ImageUsage
 ): ReadonlyArray<ImageFormat> => {
   const has = (feature: string | undefined): boolean => feature === undefined || features.has(feature)

@@ -30,6 +30,7 @@ import { driverError, inScopes, isOutOfMemory, thrown } from "../ErrorScopes.ts"
 import type { Words } from "../FillPattern.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
 import * as Readback from "../Readback.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import type { WebGpuQueue } from "../WebGpuQueue.ts"
 import * as TextureCommands from "./TextureCommands.ts"
 import * as TextureRows from "./TextureRows.ts"
@@ -46,7 +47,7 @@ const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
 /** @internal */
 export class WebGpuImages implements ImageDriver {
   readonly #opened: OpenDevice
-  readonly #device: GPUDevice
+  readonly #device: WebGpuHandle.Device
   readonly #queue: WebGpuQueue
   readonly #destroyed: DestroyedMemory
   #liveBytes = 0
@@ -94,7 +95,7 @@ export class WebGpuImages implements ImageDriver {
 
   /** An image around a texture of the program's; one that is taken over is destroyed as any other. */
   adoptUnsafe(
-    gpu: GPUTexture,
+    gpu: WebGpuHandle.Texture,
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
     usage: ImageUsage,
@@ -229,7 +230,7 @@ export class WebGpuImages implements ImageDriver {
   #request(
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
-    texture: GPUTextureFormat,
+    texture: WebGpuHandle.TextureFormat,
     usage: ImageUsage,
     label: string | undefined
   ): Effect.Effect<WebGpuImage, GpuError> {
@@ -258,7 +259,7 @@ export class WebGpuImages implements ImageDriver {
   #create(
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
-    texture: GPUTextureFormat,
+    texture: WebGpuHandle.TextureFormat,
     usage: ImageUsage,
     label: string | undefined
   ): WebGpuImage {

@@ -7,16 +7,18 @@ import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import type { Addressing, Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 let samplers = 0
 
 /** @internal */
 export class WebGpuSampler extends DeviceSampler {
-  readonly gpu: GPUSampler
+  readonly gpu: WebGpuHandle.Sampler
   /** A number of its own, to look bind groups up by. */
   readonly id = ++samplers
 
-  constructor(owner: DeviceInfo, options: Resolved, gpu: GPUSampler) {
+  constructor(owner: DeviceInfo, options: Resolved, gpu: WebGpuHandle.Sampler) {
     super(owner, options)
     this.gpu = gpu
   }
@@ -27,7 +29,7 @@ export class WebGpuSampler extends DeviceSampler {
 }
 
 /** Without an addressing of its own a kernel may read anything outside the image, so the edge will do. */
-const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: GPUAddressMode } = {
+const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: WebGpuApi.AddressMode } = {
   clampToEdge: "clamp-to-edge",
   none: "clamp-to-edge",
   repeat: "repeat",
@@ -44,7 +46,7 @@ const unsupported = (feature: string, hint: string): GpuError =>
  */
 export const descriptorOf = (
   { addressing, filter, normalizedCoordinates }: Resolved
-): GPUSamplerDescriptor | GpuError => {
+): WebGpuApi.SamplerDescriptor | GpuError => {
   if (addressing === "clampToBorder") {
     return unsupported(
       `the addressing "clampToBorder"`,

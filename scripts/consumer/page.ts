@@ -1,0 +1,4 @@
+/** A page, or a worker of one. */
+import { WebGpu } from "effect-gpu-pool/webgpu"
+
+export const layer = WebGpu.layerFrom(navigator.gpu)

@@ -1,0 +1,622 @@
+/**
+ * The part of the WebGPU API that the library calls, as types of its own: what it asks of a GPU object, and so what a
+ * double for tests must have. The object of any browser and of npm `webgpu` is one, under any declarations of WebGPU:
+ * those of TypeScript's DOM library, those of `@webgpu/types`, and none at all.
+ *
+ * @see https://www.w3.org/TR/webgpu/
+ * @since 0.1.0
+ */
+
+/**
+ * The object at `navigator.gpu`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gpu {
+  requestAdapter(options?: AdapterRequest): Promise<Adapter | null>
+}
+
+/**
+ * Which adapter a program prefers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PowerPreference = "low-power" | "high-performance"
+
+/**
+ * Which adapter is wanted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdapterRequest {
+  powerPreference?: PowerPreference
+  forceFallbackAdapter?: boolean
+}
+
+/**
+ * A GPUAdapter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Adapter {
+  readonly features: Features
+  readonly limits: Limits
+  readonly info: AdapterInfo
+  requestDevice(descriptor?: DeviceRequest): Promise<Device>
+}
+
+/**
+ * A GPUAdapterInfo: empty texts for what the driver does not say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdapterInfo {
+  readonly vendor: string
+  readonly architecture: string
+  readonly device: string
+  readonly description: string
+  readonly isFallbackAdapter: boolean
+  /** Invocations. */
+  readonly subgroupMinSize?: number | undefined
+  /** Invocations. */
+  readonly subgroupMaxSize?: number | undefined
+}
+
+/**
+ * The features of an adapter or device by name, as `shader-f16`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Features {
+  has(name: string): boolean
+}
+
+/**
+ * A GPUSupportedLimits. Sizes and alignments are bytes; a dimension of a texture counts texels.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Limits {
+  readonly maxBufferSize: number
+  readonly maxStorageBufferBindingSize: number
+  readonly maxUniformBufferBindingSize: number
+  readonly minStorageBufferOffsetAlignment: number
+  readonly minUniformBufferOffsetAlignment: number
+  readonly maxStorageBuffersPerShaderStage: number
+  readonly maxSampledTexturesPerShaderStage: number
+  readonly maxStorageTexturesPerShaderStage: number
+  readonly maxSamplersPerShaderStage: number
+  readonly maxComputeWorkgroupStorageSize: number
+  readonly maxComputeInvocationsPerWorkgroup: number
+  readonly maxComputeWorkgroupSizeX: number
+  readonly maxComputeWorkgroupSizeY: number
+  readonly maxComputeWorkgroupSizeZ: number
+  readonly maxComputeWorkgroupsPerDimension: number
+  readonly maxTextureDimension1D: number
+  readonly maxTextureDimension2D: number
+  readonly maxTextureDimension3D: number
+  readonly maxTextureArrayLayers: number
+}
+
+/**
+ * What a device is asked to have.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceRequest {
+  label?: string
+  requiredFeatures?: Iterable<string>
+  requiredLimits?: Record<string, number | undefined>
+}
+
+/**
+ * A GPUDevice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Device {
+  readonly features: Features
+  readonly limits: Limits
+  readonly queue: Queue
+  /** Settles when the device is lost. */
+  readonly lost: Promise<LostInfo>
+  onuncapturederror: UncapturedErrorHandler["handle"] | null
+  createBuffer(descriptor: BufferDescriptor): Buffer
+  createTexture(descriptor: TextureDescriptor): Texture
+  createSampler(descriptor?: SamplerDescriptor): Sampler
+  createBindGroupLayout(descriptor: BindGroupLayoutDescriptor): BindGroupLayout
+  createPipelineLayout(descriptor: PipelineLayoutDescriptor): PipelineLayout
+  createBindGroup(descriptor: BindGroupDescriptor): BindGroup
+  createShaderModule(descriptor: ShaderModuleDescriptor): ShaderModule
+  createComputePipelineAsync(descriptor: ComputePipelineDescriptor): Promise<ComputePipeline>
+  createCommandEncoder(): CommandEncoder
+  pushErrorScope(filter: ErrorFilter): unknown
+  popErrorScope(): Promise<ApiError | null>
+  destroy(): unknown
+}
+
+/**
+ * A GPUDeviceLostInfo.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LostInfo {
+  readonly reason: string
+  readonly message: string
+}
+
+/**
+ * Which errors an error scope takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ErrorFilter = "validation" | "out-of-memory" | "internal"
+
+/**
+ * A GPUError.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ApiError {
+  readonly message: string
+}
+
+/**
+ * The event of an error that no scope has taken.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UncapturedErrorEvent {
+  readonly error: ApiError
+  preventDefault(): void
+}
+
+/**
+ * The type of `onuncapturederror`, as a method: a device's own event has more than the library asks of it, and only
+ * parameters of methods may.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UncapturedErrorHandler {
+  handle(event: UncapturedErrorEvent): unknown
+}
+
+/**
+ * A GPUQueue.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Queue {
+  submit(commandBuffers: Iterable<CommandBuffer>): unknown
+  onSubmittedWorkDone(): Promise<unknown>
+  /** Offsets and the size are bytes, or elements of a typed array where `data` is one. */
+  writeBuffer(
+    buffer: Buffer,
+    bufferOffset: number,
+    data: ArrayBuffer | ArrayBufferView<ArrayBuffer>,
+    dataOffset?: number,
+    size?: number
+  ): unknown
+  writeTexture(
+    destination: TexturePlace,
+    data: ArrayBuffer | ArrayBufferView<ArrayBuffer>,
+    dataLayout: TextureRows,
+    size: Extent3D | Iterable<number>
+  ): unknown
+}
+
+/**
+ * What every object of WebGPU has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Labelled {
+  readonly label: string
+}
+
+/**
+ * How a buffer is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferDescriptor {
+  label?: string
+  /** Bytes. */
+  size: number
+  /** The bits of GPUBufferUsage. */
+  usage: number
+  mappedAtCreation?: boolean
+}
+
+/**
+ * A GPUBuffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Buffer extends Labelled {
+  /** Bytes. */
+  readonly size: number
+  /** The bits of GPUBufferUsage. */
+  readonly usage: number
+  /** `unmapped`, `pending` or `mapped`. */
+  readonly mapState: string
+  /** `mode` is of the bits of GPUMapMode; the offset and the size are bytes. */
+  mapAsync(mode: number, offset?: number, size?: number): Promise<unknown>
+  /** Bytes. */
+  getMappedRange(offset?: number, size?: number): ArrayBuffer
+  unmap(): unknown
+  destroy(): unknown
+}
+
+/**
+ * A part of a buffer, as a kernel sees it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferBinding {
+  buffer: Buffer
+  /** Bytes. */
+  offset?: number
+  /** Bytes. */
+  size?: number
+}
+
+/**
+ * How a texture is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextureDescriptor {
+  label?: string
+  size: Extent3D | Iterable<number>
+  dimension?: TextureDimension
+  /** As `rgba8unorm`. */
+  format: string
+  /** The bits of GPUTextureUsage. */
+  usage: number
+}
+
+/**
+ * How many axes a texture has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TextureDimension = "1d" | "2d" | "3d"
+
+/**
+ * How a kernel sees a texture.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TextureViewDimension = TextureDimension | "2d-array" | "cube" | "cube-array"
+
+/**
+ * Texels along each axis.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Extent3D {
+  width: number
+  height?: number
+  depthOrArrayLayers?: number
+}
+
+/**
+ * A texel of a texture.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Origin3D {
+  x?: number
+  y?: number
+  z?: number
+}
+
+/**
+ * A GPUTexture. Its sizes count texels.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Texture extends Labelled {
+  readonly width: number
+  readonly height: number
+  readonly depthOrArrayLayers: number
+  readonly mipLevelCount: number
+  readonly sampleCount: number
+  /** `1d`, `2d` or `3d`. */
+  readonly dimension: string
+  /** As `rgba8unorm`. */
+  readonly format: string
+  /** The bits of GPUTextureUsage. */
+  readonly usage: number
+  createView(descriptor?: TextureViewDescriptor): TextureView
+  destroy(): unknown
+}
+
+/**
+ * How a view is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextureViewDescriptor {
+  dimension?: TextureViewDimension
+}
+
+/**
+ * A GPUTextureView.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextureView extends Labelled {}
+
+/**
+ * Where in a texture a copy begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TexturePlace {
+  texture: Texture
+  origin?: Origin3D | Iterable<number>
+}
+
+/**
+ * How the rows of a texture are in memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextureRows {
+  /** Bytes. */
+  offset?: number
+  /** From one row to the next. */
+  bytesPerRow?: number
+  rowsPerImage?: number
+}
+
+/**
+ * Where in a buffer the rows of a texture are.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferRows extends TextureRows {
+  buffer: Buffer
+}
+
+/**
+ * What a sampler answers outside the texture.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AddressMode = "clamp-to-edge" | "repeat" | "mirror-repeat"
+
+/**
+ * How a sampler is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SamplerDescriptor {
+  addressModeU?: AddressMode
+  addressModeV?: AddressMode
+  addressModeW?: AddressMode
+  magFilter?: "nearest" | "linear"
+  minFilter?: "nearest" | "linear"
+}
+
+/**
+ * A GPUSampler.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sampler extends Labelled {}
+
+/**
+ * What a kernel binds at one number.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BindGroupLayoutEntry {
+  binding: number
+  /** The bits of GPUShaderStage. */
+  visibility: number
+  buffer?: { type?: "uniform" | "storage" | "read-only-storage"; hasDynamicOffset?: boolean }
+  texture?: {
+    sampleType?: "float" | "unfilterable-float" | "depth" | "sint" | "uint"
+    viewDimension?: TextureViewDimension
+  }
+  storageTexture?: {
+    access?: "write-only" | "read-only" | "read-write"
+    format: string
+    viewDimension?: TextureViewDimension
+  }
+  sampler?: { type?: "filtering" | "non-filtering" | "comparison" }
+}
+
+/**
+ * What a kernel binds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BindGroupLayoutDescriptor {
+  label?: string
+  entries: Iterable<BindGroupLayoutEntry>
+}
+
+/**
+ * A GPUBindGroupLayout.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BindGroupLayout extends Labelled {}
+
+/**
+ * What a pipeline binds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PipelineLayoutDescriptor {
+  bindGroupLayouts: Iterable<BindGroupLayout | null | undefined>
+}
+
+/**
+ * A GPUPipelineLayout.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PipelineLayout extends Labelled {}
+
+/**
+ * What is bound.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BindGroupDescriptor {
+  layout: BindGroupLayout
+  entries: Iterable<{ binding: number; resource: BufferBinding | TextureView | Sampler }>
+}
+
+/**
+ * A GPUBindGroup.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BindGroup extends Labelled {}
+
+/**
+ * How a module is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ShaderModuleDescriptor {
+  label?: string
+  /** WGSL. */
+  code: string
+}
+
+/**
+ * A GPUShaderModule.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ShaderModule extends Labelled {
+  getCompilationInfo(): Promise<{ readonly messages: ReadonlyArray<CompilationMessage> }>
+}
+
+/**
+ * What the compiler says of a place in the WGSL.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CompilationMessage {
+  /** `error`, `warning` or `info`. */
+  readonly type: string
+  /** From 1. */
+  readonly lineNum: number
+  /** From 1. */
+  readonly linePos: number
+  readonly message: string
+}
+
+/**
+ * How a pipeline is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ComputePipelineDescriptor {
+  label?: string
+  layout: PipelineLayout | "auto"
+  compute: { module: ShaderModule; entryPoint?: string }
+}
+
+/**
+ * A GPUComputePipeline.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ComputePipeline extends Labelled {}
+
+/**
+ * A GPUCommandEncoder. Offsets and sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommandEncoder extends Labelled {
+  copyBufferToBuffer(
+    source: Buffer,
+    sourceOffset: number,
+    destination: Buffer,
+    destinationOffset: number,
+    size: number
+  ): unknown
+  clearBuffer(buffer: Buffer, offset?: number, size?: number): unknown
+  copyBufferToTexture(source: BufferRows, destination: TexturePlace, copySize: Extent3D | Iterable<number>): unknown
+  copyTextureToBuffer(source: TexturePlace, destination: BufferRows, copySize: Extent3D | Iterable<number>): unknown
+  copyTextureToTexture(source: TexturePlace, destination: TexturePlace, copySize: Extent3D | Iterable<number>): unknown
+  beginComputePass(): ComputePassEncoder
+  finish(): CommandBuffer
+}
+
+/**
+ * A GPUCommandBuffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommandBuffer extends Labelled {}
+
+/**
+ * A GPUComputePassEncoder.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ComputePassEncoder extends Labelled {
+  setPipeline(pipeline: ComputePipeline): unknown
+  setBindGroup(index: number, bindGroup: BindGroup | null | undefined, dynamicOffsets?: Iterable<number>): unknown
+  dispatchWorkgroups(x: number, y?: number, z?: number): unknown
+  end(): unknown
+}
