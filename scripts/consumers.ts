@@ -1,7 +1,8 @@
 /**
- * Compiles the programs of scripts/consumer as users would, with the package as it is installed in the folder given, its
- * declarations and those of everything that they import included (`skipLibCheck` is off): under each compiler, with and
- * without the DOM's types, with and without declarations of WebGPU. Called by scripts/lint-package.sh.
+ * Compiles the programs of scripts/consumer as users would, with the package as scripts/lint-package.sh has installed it in
+ * the folder given: under each compiler, with and without the DOM's types, with and without declarations of WebGPU. The
+ * declarations of everything that they import are checked too (`skipLibCheck` is off), and the program `entries`, which is
+ * made there, imports every entry point.
  *
  * The package must be without an error everywhere. Others are not in some of these: each configuration names the packages
  * that have errors of their own there, and that list is checked too.

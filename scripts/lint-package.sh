@@ -24,12 +24,18 @@ cd "$scratch/consumer"
 cat >package.json <<'JSON'
 { "type": "module" }
 JSON
-cp "$root"/scripts/consumer/*.ts .
-node "$root/scripts/consumers.ts" .
-
-entries=("" /webgpu /opencl /host /devices /testing /testing/properties)
-for entry in "${entries[@]}"; do
-  node --input-type=module -e "await import('effect-gpu-pool$entry')"
+entries=$(node -p '
+  const { exports, name } = JSON.parse(fs.readFileSync("node_modules/effect-gpu-pool/package.json", "utf8"))
+  Object.keys(exports).filter((path) => path !== "./package.json").map((path) => name + path.slice(1)).join("\n")
+')
+for entry in $entries; do
+  node --input-type=module -e "await import('$entry')"
 done
 node node_modules/effect-gpu-pool/dist/cli/main.js devices --select host >/dev/null
 echo "package: an installed copy loads"
+
+for entry in $entries; do
+  echo "export * as ${entry//[^a-z]/_} from \"$entry\""
+done >entries.ts
+cp "$root"/scripts/consumer/*.ts .
+node "$root/scripts/consumers.ts" .

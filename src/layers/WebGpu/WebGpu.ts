@@ -166,7 +166,8 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
- * double for tests, which needs what `WebGpuApi` lists. Otherwise as {@link layer}.
+ * double for tests, which needs what `WebGpuApi` lists; the raw handles are then its own, and have no more. Otherwise as
+ * {@link layer}.
  *
  * **Example** (A page's GPU)
  *
