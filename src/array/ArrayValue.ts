@@ -5,6 +5,7 @@
  */
 import * as Pipeable from "effect/Pipeable"
 import type { DType } from "../domain/DType.ts"
+import { inOneLine, showing, state } from "../domain/Showing.ts"
 import { LeaseHolder } from "../services/LeaseHolder.ts"
 import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import type { Pending } from "./fusion/Pending.ts"
@@ -85,11 +86,14 @@ export class DeviceArray<out D extends DType = DType> extends Pipeable.Class imp
   [LeaseHolder](): Iterable<PooledBuffer> {
     return this.#lease === undefined ? [] : [this.#lease]
   }
-
-  override toString(): string {
-    return `DeviceArray(${this.dtype} ${Shape.format(this.shape)}${this.#pending === undefined ? "" : ", recorded"})`
-  }
 }
+
+showing<DeviceArray>(({ dtype, lease, pending, shape }) =>
+  inOneLine("DeviceArray", undefined, [
+    `${dtype} ${Shape.format(shape)}`,
+    pending !== undefined ? "recorded" : lease?.ended === undefined ? undefined : state(lease.ended, undefined)
+  ])
+)(DeviceArray.prototype)
 
 /**
  * An array over the whole of a fresh lease.

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { DeviceLost, type GpuError, make } from "./GpuError.ts"
+import { inOneLine, showing } from "./Showing.ts"
 
 /**
  * The state of one device: alive, or lost with the error that says why. Synchronous, so that hot paths can ask.
@@ -24,12 +25,13 @@ import { DeviceLost, type GpuError, make } from "./GpuError.ts"
  * @since 0.1.0
  */
 export class DeviceStatus {
-  readonly #backend: string
+  /** The backend whose device it is. @internal */
+  readonly backend: string
   readonly #listeners = new Set<(error: GpuError) => void>()
   #error: GpuError | undefined
 
   constructor(backend: string) {
-    this.#backend = backend
+    this.backend = backend
   }
 
   /** The DeviceLost error once the device is lost. */
@@ -40,7 +42,7 @@ export class DeviceStatus {
   /** Marks the device as lost and tells every listener, once. */
   lose(detail: string): GpuError {
     if (this.#error !== undefined) return this.#error
-    const error = make(new DeviceLost({ backend: this.#backend, detail }))
+    const error = make(new DeviceLost({ backend: this.backend, detail }))
     this.#error = error
     const listeners = [...this.#listeners]
     this.#listeners.clear()
@@ -60,3 +62,7 @@ export class DeviceStatus {
     }
   }
 }
+
+showing<DeviceStatus>(
+  ({ backend, error }) => inOneLine("DeviceStatus", undefined, [backend, error === undefined ? "alive" : "lost"])
+)(DeviceStatus.prototype)

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import { inOneLine, showing } from "./Showing.ts"
 
 /**
  * The counters of one open device. It stays readable after the device is closed.
@@ -64,3 +65,10 @@ export class DriverObjects {
     this.#live.set(kind, (this.#live.get(kind) ?? 0) - 1)
   }
 }
+
+showing<DriverObjects>(({ created, live, liveByKind }) =>
+  inOneLine("DriverObjects", undefined, [
+    `${live} live of ${created} created`,
+    ...Object.entries(liveByKind).map(([kind, count]) => `${kind} ${count}`)
+  ])
+)(DriverObjects.prototype)

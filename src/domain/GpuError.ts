@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Data from "effect/Data"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import { line, lines, list } from "./ShownValue.ts"
 
@@ -559,6 +560,17 @@ export class GpuError extends Data.TaggedError("GpuError")<{ readonly reason: Re
   /** Whether the same call may succeed later, as after another lease was released. */
   get isRetryable(): boolean {
     return this.reason.isRetryable
+  }
+
+  /** As data: the message, which stands in no field of its own, and the reason's fields. */
+  override toJSON(): unknown {
+    return { _tag: this._tag, message: this.message, reason: this.reason }
+  }
+
+  /** As any other error: the message, and where it was made. */
+  override [NodeInspectSymbol](): string {
+    const frames = typeof this.stack === "string" ? this.stack.indexOf("\n    at ") : -1
+    return frames < 0 ? String(this) : `${String(this)}${this.stack!.slice(frames)}`
   }
 }
 

@@ -11,6 +11,7 @@ import * as Format from "./images/ImageFormat.ts"
 import type { ImageKind } from "./images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "./images/KernelImage.ts"
 import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import { showingKernel } from "./KernelLine.ts"
 import { isReserved } from "./ReservedWords.ts"
 import { shown } from "./ShownValue.ts"
 import * as ValueType from "./ValueType.ts"
@@ -141,7 +142,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
     options
   )
   const { workgroupSize = 64 } = options
-  const kernel: Kernel<Args> = Object.freeze({
+  const kernel: Kernel<Args> = Object.freeze(shownKernel<Kernel<Args>>({
     name,
     args: fixedList(args),
     body: Object.freeze({ wgsl: body.wgsl, opencl: body.opencl, host: body.host }),
@@ -152,10 +153,12 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
     itemwise: fixedList(itemwise),
     workPerItem,
     problem
-  })
+  }))
   fixedForms.set(kernel, kernel)
   return kernel
 }
+
+const shownKernel = showingKernel<Kernel>("Kernel")
 
 /** Programs without types can pass anything. */
 const given = <O extends { readonly body: object }>(options: O): O => {

@@ -100,3 +100,50 @@ export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" |
   demandMembers("PoolStats.wasteBytes", "the counters", stats, kinds)
   return stats.managedBytes - stats.heldBytes - stats.activeBytes
 }
+
+/**
+ * The counters of this moment in a few words, for a log line: what is active, held and managed, and how many leases were
+ * hits. A pool that is logged itself shows the same.
+ *
+ * **Example** (One line about a pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PoolStats } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const line = BufferPool.allocate(1000).pipe(
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map(PoolStats.format),
+ *   Effect.scoped,
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(line) // => "active 1 (1000 B), held 0 (0 B), managed 1024 B, hits 0 of 1"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (
+  stats: Pick<
+    PoolStats,
+    "activeBlocks" | "activeBytes" | "heldBlocks" | "heldBytes" | "managedBytes" | "hits" | "misses" | "waiters"
+  >
+): string => {
+  demandMembers("PoolStats.format", "the counters", stats, formatted)
+  const { activeBlocks, activeBytes, heldBlocks, heldBytes, hits, managedBytes, misses, waiters } = stats
+  return `active ${activeBlocks} (${activeBytes} B), held ${heldBlocks} (${heldBytes} B), managed ${managedBytes} B, ` +
+    `hits ${hits} of ${hits + misses}${waiters === 0 ? "" : `, ${waiters} waiting`}`
+}
+
+const formatted = {
+  activeBlocks: "number",
+  activeBytes: "number",
+  heldBlocks: "number",
+  heldBytes: "number",
+  managedBytes: "number",
+  hits: "number",
+  misses: "number",
+  waiters: "number"
+} as const

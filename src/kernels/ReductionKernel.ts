@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import { fixedList } from "../domain/Kernel.ts"
+import { showingKernel } from "../domain/KernelLine.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
@@ -329,15 +330,17 @@ const define = <Args extends ReadonlyArray<InputArgument>, Result>(
   const inputs = declaredInputs(operation, options?.name, options?.args)
   const parts = isGpuError(inputs) ? inputs : partsOf(inputs)
   const reduction = isGpuError(parts) ? parts : reductionOf(operation, options, parts)
-  return {
+  return shownKernel<ReductionKernel<Args, Result>>({
     name: options?.name,
     args: fixedList(options?.args),
     problem: isGpuError(reduction) ? reduction : undefined,
     reduction,
     own: isGpuError(parts) ? new Set() : ownVectorsOf(parts.map),
     resultOf
-  }
+  })
 }
+
+const shownKernel = showingKernel<ReductionKernel>("ReductionKernel")
 
 const reductionOf = (
   operation: string,

@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import { fixedList } from "../domain/Kernel.ts"
+import { showingKernel } from "../domain/KernelLine.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
@@ -158,15 +159,17 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   options: ScanOptions<Args, D, O>
 ): ScanKernel<Args, O> => {
   const scan = scanOf(options)
-  return {
+  return shownKernel<ScanKernel<Args, O>>({
     name: options?.name,
     args: fixedList(options?.args),
     dtype: (isGpuError(scan) ? "f32" : scan.dtype) as O,
     problem: isGpuError(scan) ? scan : undefined,
     scan,
     own: isGpuError(scan) ? new Set() : ownVectorsOf(scan.expressions)
-  }
+  })
 }
+
+const shownKernel = showingKernel<ScanKernel>("ScanKernel")
 
 const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType>(
   options: ScanOptions<Args, D, O>

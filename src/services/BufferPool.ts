@@ -20,7 +20,8 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Label from "../domain/Label.ts"
 import * as MemoryLimit from "../domain/MemoryLimit.ts"
-import type { PoolStats } from "../domain/PoolStats.ts"
+import * as PoolStats from "../domain/PoolStats.ts"
+import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as Allocator from "./Allocator.ts"
 import * as CallSite from "./CallSite.ts"
@@ -128,7 +129,7 @@ export interface Pool {
   /** Runs an effect when no other one runs that cannot say what it needs. See {@link inTurn}. */
   readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
   /** The counters now; under a budget those of what is leased under it. */
-  readonly stats: Effect.Effect<PoolStats>
+  readonly stats: Effect.Effect<PoolStats.PoolStats>
   /** The largest live leases, largest first. See {@link holders}. */
   readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
   /** The limit now, in bytes; `Infinity` without one. */
@@ -226,8 +227,20 @@ export const make = (
     return serviceOf(new PoolRequests(memory, { budget: undefined, from: undefined, patience, label }), device.info)
   })
 
-/** The pool itself, or a budget within it: all that concerns the memory is the same for both. */
+/** What a pool works with, to be shown. */
+const insides = new WeakMap<object, readonly [PoolRequests, DeviceInfo]>()
+
+/** A prototype, since a reservation, which is a pool too, is made for every job. */
+const shownPool = showing((pool) => poolLine(...insides.get(pool)!), "BufferPool")({})
+
 const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
+  const pool: Pool = Object.assign(Object.create(shownPool), membersOf(requests, device))
+  insides.set(pool, [requests, device])
+  return pool
+}
+
+/** The pool itself, or a budget within it: all that concerns the memory is the same for both. */
+const membersOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
   const { memory, terms } = requests
   const { budget } = terms
   return BufferPool.of({
@@ -280,6 +293,18 @@ const serviceOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
         return Exit.succeed(serviceOf(nested, device))
       })
   })
+}
+
+const poolLine = ({ label, memory, terms: { budget, from } }: PoolRequests, device: DeviceInfo): string => {
+  const maxBytes = budget === undefined ? memory.core.maxBytes : budget.limit
+  const limit = budget === undefined ? "maxBytes" : "budget"
+  const closed = memory.leases.closed ? "closed" : from?.isOpen === false ? "its effect has ended" : undefined
+  return inOneLine(from !== undefined ? "Reservation" : budget !== undefined ? "Budget" : "BufferPool", label, [
+    PoolStats.format(budget === undefined ? memory.core.stats() : budget.stats()),
+    from === undefined ? undefined : `${from.left} B of the reservation left`,
+    maxBytes === Infinity ? "no byte limit" : `${limit} ${maxBytes} B`,
+    closed ?? deviceState(memory.status, device)
+  ])
 }
 
 const allocatedTogether = <const S extends Sizes>(
@@ -548,7 +573,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
+export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
 
 /**
  * Gives all held blocks back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,

@@ -16,6 +16,7 @@ import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
 import type * as Rectangle from "../domain/Rectangle.ts"
+import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { CheckedQueue } from "./CheckedQueue.ts"
 import { checkedStep } from "./CheckedStep.ts"
@@ -241,7 +242,11 @@ export const fromDriver = (options: {
   readonly driver: QueueDriver
   readonly device: DeviceContext["Service"]
   readonly cache: KernelCache["Service"]
-}): CommandQueue["Service"] => CommandQueue.of(new CheckedQueue(options))
+}): CommandQueue["Service"] =>
+  showing(
+    () => inOneLine("CommandQueue", undefined, [deviceState(options.device.status, options.device.info)]),
+    "CommandQueue"
+  )(CommandQueue.of(new CheckedQueue(options)))
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies

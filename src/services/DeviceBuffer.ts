@@ -6,9 +6,10 @@
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { isInstance } from "../domain/ArgumentProblem.ts"
-import type { BufferUsage } from "../domain/BufferUsage.ts"
+import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { BufferReleased } from "../domain/GpuError.ts"
+import { inOneLine, showing, state } from "../domain/Showing.ts"
 import type { Attachments } from "./memory/Attachments.ts"
 
 /**
@@ -54,7 +55,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
   readonly owner: DeviceInfo
   /** Bytes that can be addressed. */
   readonly size: number
-  readonly usage: BufferUsage
+  readonly usage: BufferUsage.BufferUsage
   /** What errors call it: the label of its present lease, or the one that it was allocated with. */
   label: string | undefined
   /** Set by the backend when it gives the memory back. */
@@ -79,7 +80,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
   constructor(
     owner: DeviceInfo,
     size: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     part?: Part | undefined
   ) {
@@ -120,3 +121,12 @@ export abstract class DeviceBuffer implements Equal.Equal {
     return this.size
   }
 }
+
+showing<DeviceBuffer>(
+  ({ destroyed, ended = "released", label, origin, owner, parent, size, usage }) =>
+    inOneLine(parent === undefined ? "DeviceBuffer" : "SubRegion", label, [
+      parent === undefined ? `${size} B` : `${size} B from byte ${origin} of ${parent.size} B`,
+      BufferUsage.format(usage),
+      state(destroyed ? ended : undefined, owner)
+    ])
+)(DeviceBuffer.prototype)

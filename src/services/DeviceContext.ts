@@ -11,6 +11,7 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../domain/DriverObjects.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
 
 /**
@@ -82,6 +83,17 @@ export class DeviceContext extends Context.Service<DeviceContext, {
    */
   readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/DeviceContext") {}
+
+/**
+ * Shows a backend's device, which has the driver's handles, as one line.
+ *
+ * @internal
+ */
+export const showingDevice = showing<DeviceContext["Service"]>(
+  ({ driverObjects, info, status }) =>
+    inOneLine("DeviceContext", undefined, [deviceState(status, info), `${driverObjects.live} driver objects live`]),
+  "DeviceContext"
+)
 
 /**
  * The open device's description.

@@ -16,7 +16,9 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { check, fixed, type Kernel } from "../domain/Kernel.ts"
+import { kernelLine } from "../domain/KernelLine.ts"
 import * as KernelSupport from "../domain/KernelSupport.ts"
+import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { checkedStep } from "./CheckedStep.ts"
 
@@ -50,6 +52,10 @@ export abstract class CompiledKernel {
     this.kernel = kernel
   }
 }
+
+showing<CompiledKernel>(
+  ({ kernel, released }) => kernelLine("CompiledKernel", kernel, released ? "released" : "live")
+)(CompiledKernel.prototype)
 
 /**
  * Counters of a {@link KernelCache}.
@@ -168,13 +174,25 @@ export const make = <C extends CompiledKernel>(
     const scope = yield* Effect.scope
     const cache = new Cache(compiler, capacity, options)
     yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
-    return KernelCache.of({
+    return showing(() => cacheLine(cache.stats, options), "KernelCache")(KernelCache.of({
       get: (kernel) => checkedStep("KernelCache.get", () => cache.get(kernel, scope)),
       getUnsafe: (kernel) => cache.lookup(kernel),
       clear: Effect.sync(() => cache.clear()),
       stats: Effect.sync(() => cache.stats)
-    })
+    }))
   })
+
+const cacheLine = (
+  { capacity, evictions, hits, misses, size }: KernelCacheStats,
+  { info, status }: { readonly info: DeviceInfo; readonly status: DeviceStatus }
+): string =>
+  inOneLine("KernelCache", undefined, [
+    `${size} of ${capacity} kernels`,
+    `${hits} hits`,
+    `${misses} misses`,
+    `${evictions} evictions`,
+    deviceState(status, info)
+  ])
 
 class Cache<C extends CompiledKernel> {
   readonly #compiler: KernelCompiler<C>

@@ -10,10 +10,10 @@ import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { isInstance } from "../domain/ArgumentProblem.ts"
-import type { BufferUsage } from "../domain/BufferUsage.ts"
+import * as BufferUsage from "../domain/BufferUsage.ts"
 import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import type { PoolBlock } from "../domain/PoolCore.ts"
-import { line } from "../domain/ShownValue.ts"
+import { inOneLine, showing, state } from "../domain/Showing.ts"
 import { checkedStep } from "./CheckedStep.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
@@ -51,7 +51,7 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   readonly size: number
   /** Bytes of the block, at least `size`. */
   readonly capacity: number
-  readonly usage: BufferUsage
+  readonly usage: BufferUsage.BufferUsage
   readonly label: string | undefined
 
   /** The block while the lease is live; a zero-byte lease has none. @internal */
@@ -75,7 +75,7 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   constructor(
     block: PoolBlock<DeviceBuffer> | undefined,
     size: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     sequence: number
   ) {
@@ -103,13 +103,15 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   [Hash.symbol](): number {
     return Hash.random(this)
   }
-
-  toString(): string {
-    return `PooledBuffer(${
-      this.label === undefined ? "" : `"${line(this.label)}", `
-    }${this.size} of ${this.capacity} bytes${this.ended === undefined ? "" : `, ${this.ended}`})`
-  }
 }
+
+showing<PooledBuffer>(({ capacity, ended, label, list, size, usage }) =>
+  inOneLine("PooledBuffer", label, [
+    `${size} of ${capacity} B`,
+    BufferUsage.format(usage),
+    state(ended, list?.pool.info)
+  ])
+)(PooledBuffer.prototype)
 
 /**
  * The error of using a lease that has ended.

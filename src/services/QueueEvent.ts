@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { inOneLine, showing } from "../domain/Showing.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { checkedStep } from "./CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
@@ -46,6 +47,13 @@ export class QueueEvent {
     this.position = position
   }
 }
+
+showing<QueueEvent>(({ driver, position }) =>
+  inOneLine("QueueEvent", undefined, [
+    `position ${position}`,
+    driver.endedUnsafe() >= position ? "done" : "not known to be done"
+  ])
+)(QueueEvent.prototype)
 
 /**
  * Waits until everything before the event has run, without blocking the event loop. Work that was not submitted yet is.

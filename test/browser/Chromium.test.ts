@@ -69,6 +69,20 @@ describeWith(["chromium"], "the library in Chromium", () => {
         assert.deepStrictEqual((yield* Chromium).complaints, [])
       }))
 
+    it.effect("says on the console what is printed", () =>
+      Effect.gen(function*() {
+        const printed: Array<string> = []
+        yield* inPage(async ({ ordinary }) => {
+          ordinary.on("console", (message) => printed.push(message.text()))
+          await ordinary.evaluate(() => globalThis.effectGpuPoolPage.print())
+        })
+        const line = /PooledBuffer\(64 of 64 B, storage \| copySrc \| copyDst, live on webgpu [^)]*\)/
+        // Minified, so that the name of the lease's class is gone.
+        assert.match(printed[0]!, /^\w+ BufferPool /)
+        assert.match(printed[0]!, line)
+        assert.match(printed.slice(1).join("\n"), line)
+      }))
+
     it.effect("explores schedules", () =>
       Effect.gen(function*() {
         const { kind, trace } = yield* inPage(({ ordinary }) =>

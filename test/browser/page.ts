@@ -7,6 +7,7 @@ import { Conformance, Schedules } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 
 /** Plain data from a first program in the page. */
 export interface Report {
@@ -23,6 +24,8 @@ export interface Page {
   readonly program: () => Promise<Report>
   /** Runs one group of the conformance suite on a device of its own. */
   readonly conformance: (group: string) => Promise<ReadonlyArray<Conformance.Outcome>>
+  /** Prints a lease and its pool as they are, and as a message of Effect's pretty logger. */
+  readonly print: () => Promise<void>
   /** Explores a program with a race, and answers what was found. */
   readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
 }
@@ -67,6 +70,17 @@ const program = Effect.gen(function*() {
   }
 }).pipe(Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(device))))
 
+const printing = BufferPool.BufferPool.use((pool) =>
+  BufferPool.use(
+    64,
+    (lease) => Effect.andThen(Effect.sync(() => console.log(lease, pool, String(lease))), Effect.log(lease))
+  )
+).pipe(
+  Effect.provide(BufferPool.layer()),
+  Effect.provide(device),
+  Effect.provide(Logger.layer([Logger.consolePretty()]))
+)
+
 const racing = Effect.suspend(() => {
   let count = 0
   const increment = Effect.flatMap(Effect.sync(() => count), (seen) =>
@@ -85,6 +99,7 @@ globalThis.effectGpuPoolPage = {
   },
   conformance: (group) =>
     Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group))),
+  print: () => Effect.runPromise(printing),
   schedules: async () => {
     const { kind, trace } = await Effect.runPromise(Effect.flip(Schedules.explore(racing)))
     return { kind, trace }

@@ -92,9 +92,15 @@ describe("a lease", () => {
           [64, "a", "scratch", 4, "rgba"]
         )
         deepStrictEqual([Equal.equals(one, one), Equal.equals(one, other)], [true, false])
-        strictEqual(String(one), `PooledImage("a", 2d 4 x 4 of rgba unorm8)`)
+        strictEqual(
+          String(one),
+          `PooledImage("a", 2d 4 x 4 of rgba unorm8, 64 B, sampled | copySrc | copyDst, live on host process memory)`
+        )
         yield* PooledImage.release(one)
-        strictEqual(String(one), `PooledImage("a", 2d 4 x 4 of rgba unorm8, released)`)
+        strictEqual(
+          String(one),
+          `PooledImage("a", 2d 4 x 4 of rgba unorm8, 64 B, sampled | copySrc | copyDst, released)`
+        )
       })))
 
   it.effect("is taken by every operation of images", () =>

@@ -16,9 +16,9 @@ describe("a lease", () => {
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(5, { label: "x", usage: BufferUsage.storage })
       deepStrictEqual([lease.size, lease.capacity, lease.usage, lease.label], [5, 8, BufferUsage.storage, "x"])
-      strictEqual(String(lease), `PooledBuffer("x", 5 of 8 bytes)`)
+      strictEqual(String(lease), `PooledBuffer("x", 5 of 8 B, storage, live on host process memory)`)
       yield* PooledBuffer.release(lease)
-      strictEqual(String(lease), `PooledBuffer("x", 5 of 8 bytes, released)`)
+      strictEqual(String(lease), `PooledBuffer("x", 5 of 8 B, storage, released)`)
     }).pipe(Effect.scoped, Effect.provide(layer({ host: { granularity: 4 } }))))
 
   it.effect("is a new one each time, so an old one never reaches the next owner's memory", () =>

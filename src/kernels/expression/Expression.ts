@@ -6,7 +6,8 @@
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { inOneLine, showing } from "../../domain/Showing.ts"
+import { line, shown } from "../../domain/ShownValue.ts"
 import type { Expr, Node } from "../Expr.ts"
 import {
   type ExprType,
@@ -38,6 +39,15 @@ class Expression<out T extends ExprType> implements Expr<T>, Pipeable {
     return pipeArguments(this, arguments)
   }
 }
+
+// Not what it is made of, which may be thousands of others.
+showing<Expression<ExprType>>(({ depth, node, problem, type }) =>
+  inOneLine("Expr", undefined, [
+    `${type} ${node._tag === "Apply" ? node.operation : node._tag}`,
+    `depth ${depth}`,
+    problem === undefined ? undefined : `wrong: ${line(problem.message)}`
+  ])
+)(Expression.prototype)
 
 /** A node with its type. @internal */
 export const make = <T extends ExprType>(type: T, node: Node, problem?: GpuError, depth = 1): Expr<T> =>

@@ -25,10 +25,11 @@ import {
   isGpuError,
   make as makeError
 } from "../../domain/GpuError.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type * as BufferLike from "../../services/BufferLike.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
+import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Turns, type TurnsShape } from "../../services/Turns.ts"
@@ -207,7 +208,7 @@ const make = Effect.fnUntraced(function*(
     capacity: settings.kernelCacheCapacity
   })
   const driver = new HostQueue(device, settings.rangeItems)
-  const context = DeviceContext.of(device)
+  const context = showingDevice(DeviceContext.of(device))
   const queue = CommandQueue.fromDriver({ driver, device: context, cache })
   return Context.make(DeviceContext, context).pipe(
     Context.add(KernelCache.KernelCache, cache),
@@ -232,11 +233,15 @@ const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, 
 }
 
 const handles = (device: HostDevice): Host["Service"] =>
-  Host.of({
+  showing(
+    () =>
+      inOneLine("Host", undefined, [deviceState(device.status, device.info), `${device.memory.usedBytes} B in use`]),
+    "Host"
+  )(Host.of({
     bytes: (buffer) => HostView.bytes(device, buffer),
     usedBytes: Effect.sync(() => device.memory.usedBytes),
     faults: device.faults
-  })
+  }))
 
 const deviceName = "process memory"
 const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]

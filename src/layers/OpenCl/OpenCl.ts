@@ -16,11 +16,12 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
+import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Sealed } from "../../services/Sealed.ts"
@@ -287,7 +288,7 @@ const make = Effect.fnUntraced(function*(
   })
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
-  const context = DeviceContext.of(device)
+  const context = showingDevice(DeviceContext.of(device))
   const commands = CommandQueue.fromDriver({ driver: queue, device: context, cache })
   const imageDriver = new OpenClImages(device, queue)
   const images = Images.fromDriver({ driver: imageDriver, device: context, queue: commands })
@@ -301,7 +302,7 @@ const make = Effect.fnUntraced(function*(
 })
 
 const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl["Service"] =>
-  OpenCl.of({
+  showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({
     api: device.api,
     platform: device.platform,
     device: device.device,
@@ -326,7 +327,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl
       if (problem !== undefined) return Exit.fail(problem)
       return queue.record({ call, bytes: memory?.byteLength ?? 0, label: () => label, memory }, enqueue)
     }
-  })
+  }))
 
 /** Memory that is none would be gone while the driver still uses what the program meant. */
 const commandProblem = (label: unknown, memory: unknown): GpuError | undefined => {

@@ -12,12 +12,13 @@ import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
+import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as Images from "../../services/images/Images.ts"
@@ -205,7 +206,7 @@ const make = Effect.fnUntraced(function*(
   })
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
-  const device = new WebGpuDevice(opened)
+  const device = showingDevice(new WebGpuDevice(opened))
   const commands = CommandQueue.fromDriver({ driver: WebGpuQueue.driver(queue), device, cache })
   const imageDriver = new WebGpuImages(opened, queue)
   const images = Images.fromDriver({ driver: imageDriver, device, queue: commands })
@@ -218,10 +219,10 @@ const make = Effect.fnUntraced(function*(
 })
 
 const service = (
-  { adapter, device, gpu, info }: OpenDevice.OpenDevice,
+  { adapter, device, gpu, info, status }: OpenDevice.OpenDevice,
   opened: Opened
 ): WebGpu["Service"] =>
-  WebGpu.of({
+  showing(() => inOneLine("WebGpu", undefined, [deviceState(status, info)]), "WebGpu")(WebGpu.of({
     sealed: new Sealed(opened),
     gpu,
     adapter,
@@ -241,7 +242,7 @@ const service = (
       const problem = ImageLike.problem("WebGpu.texture", image, info)
       return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
     }
-  })
+  }))
 
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for, and that of

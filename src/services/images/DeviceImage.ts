@@ -6,9 +6,10 @@
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
-import type { ImageShape } from "../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import type { Attachments } from "../memory/Attachments.ts"
 
 /**
@@ -31,9 +32,9 @@ import type { Attachments } from "../memory/Attachments.ts"
 export abstract class DeviceImage implements Equal.Equal {
   /** The open device that made it, compared by identity. */
   readonly owner: DeviceInfo
-  readonly shape: ImageShape
-  readonly format: ImageFormat
-  readonly usage: ImageUsage
+  readonly shape: ImageShape.ImageShape
+  readonly format: ImageFormat.ImageFormat
+  readonly usage: ImageUsage.ImageUsage
   /** What errors call it. */
   label: string | undefined
   /** Set by the backend when it gives the memory back. */
@@ -46,9 +47,9 @@ export abstract class DeviceImage implements Equal.Equal {
 
   constructor(
     owner: DeviceInfo,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
     label: string | undefined
   ) {
     this.owner = owner
@@ -71,3 +72,12 @@ export abstract class DeviceImage implements Equal.Equal {
     return Hash.random(this.identity)
   }
 }
+
+showing<DeviceImage>(({ destroyed, format, label, owner, shape, usage }) =>
+  inOneLine("DeviceImage", label, [
+    `${ImageShape.format(shape)} of ${ImageFormat.format(format)}`,
+    `${ImageFormat.imageBytes(format, shape)} B`,
+    ImageUsage.format(usage),
+    state(destroyed ? "released" : undefined, owner)
+  ])
+)(DeviceImage.prototype)

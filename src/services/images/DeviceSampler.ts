@@ -7,6 +7,7 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { Resolved } from "../../domain/images/SamplerOptions.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
 
 /**
  * A sampler as the driver gave it: around a GPUSampler, a cl_sampler, or the options alone. Programs get it from
@@ -48,3 +49,12 @@ export abstract class DeviceSampler implements Equal.Equal {
     return Hash.random(this.identity)
   }
 }
+
+showing<DeviceSampler>(({ destroyed, options, owner }) =>
+  inOneLine("DeviceSampler", undefined, [
+    options.filter,
+    options.addressing,
+    options.normalizedCoordinates ? "coordinates from 0 to 1" : "coordinates in elements",
+    state(destroyed ? "released" : undefined, owner)
+  ])
+)(DeviceSampler.prototype)

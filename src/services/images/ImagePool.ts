@@ -20,7 +20,8 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Label from "../../domain/Label.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
-import type { PoolStats } from "../../domain/PoolStats.ts"
+import * as PoolStats from "../../domain/PoolStats.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue } from "../CommandQueue.ts"
@@ -93,7 +94,7 @@ export interface Pool {
     options?: ImageOptions
   ) => Effect.Effect<A, E | GpuError, R>
   /** The counters now. */
-  readonly stats: Effect.Effect<PoolStats>
+  readonly stats: Effect.Effect<PoolStats.PoolStats>
   /** The largest live leases, largest first. */
   readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
   /** The limit, in bytes; `Infinity` without one. */
@@ -174,7 +175,7 @@ export const make = (
 const serviceOf = (memory: ImageMemory, device: DeviceInfo): Pool => {
   const { core, leases } = memory
   const requests = new ImageRequests(memory)
-  return ImagePool.of({
+  return showing(() => poolLine(memory, device), "ImagePool")(ImagePool.of({
     allocate: (shape, format, options) => requests.allocate(shape, format, options),
     use: (shape, format, f, options) => requests.use(shape, format, f, options),
     stats: Effect.sync(() => core.stats()),
@@ -192,8 +193,15 @@ const serviceOf = (memory: ImageMemory, device: DeviceInfo): Pool => {
       return memory.freeHeld
     }),
     resumeHolding: Effect.sync(() => memory.resumeHolding())
-  })
+  }))
 }
+
+const poolLine = ({ core, device: { status }, leases, settings }: ImageMemory, device: DeviceInfo): string =>
+  inOneLine("ImagePool", settings.label, [
+    PoolStats.format(core.stats()),
+    core.maxBytes === Infinity ? "no byte limit" : `maxBytes ${core.maxBytes} B`,
+    leases.closed ? "closed" : deviceState(status, device)
+  ])
 
 /** Programs without types can pass anything: what is no number asks for none. */
 const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
@@ -313,7 +321,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats, never, ImagePool> = ImagePool.use((pool) => pool.stats)
+export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = ImagePool.use((pool) => pool.stats)
 
 /**
  * Gives all held images back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,

@@ -24,6 +24,7 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageShape, RegionOptions } from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
@@ -248,7 +249,11 @@ export const fromDriver = (options: {
   readonly driver: ImageDriver
   readonly device: DeviceContext["Service"]
   readonly queue: CommandQueue["Service"]
-}): Images["Service"] => Images.of(new CheckedImages(options))
+}): Images["Service"] =>
+  showing(
+    () => inOneLine("Images", undefined, [deviceState(options.device.status, options.device.info)]),
+    "Images"
+  )(Images.of(new CheckedImages(options)))
 
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails

@@ -15,9 +15,9 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import * as Format from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Shape from "../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
-import { line } from "../../domain/ShownValue.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { ImageList } from "./pooling/ImageList.ts"
@@ -46,7 +46,7 @@ export class PooledImage implements Equal.Equal {
   readonly shape: ImageShape
   readonly format: ImageFormat
   /** What was asked for; a pool that clears adds `copyDst` to its images. */
-  readonly usage: ImageUsage
+  readonly usage: ImageUsage.ImageUsage
   /** Bytes of the elements, packed; the driver may take more. */
   readonly size: number
   readonly label: string | undefined
@@ -63,7 +63,7 @@ export class PooledImage implements Equal.Equal {
   /** @internal */
   constructor(
     block: PoolBlock<DeviceImage, string>,
-    usage: ImageUsage,
+    usage: ImageUsage.ImageUsage,
     label: string | undefined,
     sequence: number
   ) {
@@ -83,13 +83,16 @@ export class PooledImage implements Equal.Equal {
   [Hash.symbol](): number {
     return Hash.random(this)
   }
-
-  toString(): string {
-    const label = this.label === undefined ? "" : `"${line(this.label)}", `
-    const ended = this.ended === undefined ? "" : `, ${this.ended}`
-    return `PooledImage(${label}${Shape.format(this.shape)} of ${Format.format(this.format)}${ended})`
-  }
 }
+
+showing<PooledImage>(({ ended, format, label, list, shape, size, usage }) =>
+  inOneLine("PooledImage", label, [
+    `${Shape.format(shape)} of ${Format.format(format)}`,
+    `${size} B`,
+    ImageUsage.format(usage),
+    state(ended, list?.pool.info)
+  ])
+)(PooledImage.prototype)
 
 /**
  * The error of using a lease that has ended.

@@ -5,6 +5,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import { invalidRequest } from "../../domain/GpuError.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { StridedShape } from "../../domain/StridedShape.ts"
 import type { ScopedMapping } from "./ScopedMapping.ts"
@@ -110,5 +111,13 @@ export class MappedArray<A extends Elements> {
     return indices.reduce((at, index, axis) => at + index * this.strides[axis]!, 0)
   }
 }
+
+// Not its elements: they are the device's memory, and gone once the mapping has ended.
+showing<MappedArray<Elements>>(({ data, dtype, mapping, shape }) =>
+  inOneLine("MappedArray", mapping.label, [
+    `${dtype ?? data.constructor.name} [${shape.join(", ")}]`,
+    mapping.ended === undefined ? "mapped" : state(mapping.ended, undefined)
+  ])
+)(MappedArray.prototype)
 
 const isIndex = (index: number, length: number): boolean => Number.isInteger(index) && index >= 0 && index < length

@@ -64,6 +64,16 @@ export class ScopedMapping implements Attachments.Attachment {
     }
   }
 
+  /** What errors call the memory that is mapped. */
+  get label(): string | undefined {
+    return this.#part.label
+  }
+
+  /** How it ended, `undefined` while it has not. */
+  get ended(): BufferReleased["why"] | undefined {
+    return this.#ended
+  }
+
   /** Why the mapping cannot be used, or `undefined` while it can. */
   problem(operation: string): GpuError | undefined {
     const why = this.#ended

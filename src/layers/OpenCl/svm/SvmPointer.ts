@@ -5,6 +5,7 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
+import { inOneLine, showing } from "../../../domain/Showing.ts"
 
 /**
  * Where a lease or device buffer lies in shared virtual memory: the same address on host and device. Two of them are
@@ -45,8 +46,8 @@ export class SvmPointer implements Equal.Equal {
   [Hash.symbol](): number {
     return Hash.string(this.address.toString(36))
   }
-
-  toString(): string {
-    return `SvmPointer(0x${this.address.toString(16)}, ${this.size} bytes)`
-  }
 }
+
+showing<SvmPointer>(
+  ({ address, size }) => inOneLine("SvmPointer", undefined, [`0x${address.toString(16)}`, `${size} B`])
+)(SvmPointer.prototype)

@@ -1,0 +1,46 @@
+/**
+ * The line by which kernels of all makers are shown, and what was compiled of them.
+ *
+ * @internal
+ */
+import type { GpuError } from "./GpuError.ts"
+import type { KernelArgument } from "./KernelArgument.ts"
+import { inOneLine, showing } from "./Showing.ts"
+import { line } from "./ShownValue.ts"
+
+interface Named {
+  readonly name: string
+  readonly args: ReadonlyArray<KernelArgument>
+  /** What is wrong with the definition, if anything. */
+  readonly problem: GpuError | undefined
+}
+
+const argumentText = (argument: KernelArgument): string => {
+  const name = line(argument.name)
+  switch (argument._tag) {
+    case "VectorArg":
+      return `${argument.access} ${argument.dtype} ${name}[]`
+    case "ScalarArg":
+      return `${argument.dtype} ${name}`
+    case "ImageArg":
+      return `${argument.access} image ${name}`
+    case "SamplerArg":
+      return `sampler ${name}`
+  }
+}
+
+/** @internal */
+export const kernelLine = (kind: string, { args, name, problem }: Named, state?: string | undefined): string =>
+  inOneLine(kind, name, [
+    ...args.map(argumentText),
+    problem === undefined ? undefined : `wrong: ${line(problem.message)}`,
+    state
+  ])
+
+/**
+ * Shows kernels that are plain data. A kernel that a program copied by spreading is shown as the data that it is.
+ *
+ * @internal
+ */
+export const showingKernel = <K extends Named>(kind: string): <B extends K>(kernel: B) => B =>
+  showing<K>((kernel) => kernelLine(kind, kernel))

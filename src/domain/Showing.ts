@@ -1,0 +1,83 @@
+/**
+ * How what a program holds is shown, wherever it is: by `console.log` and `util.inspect` at any depth, by Effect's
+ * loggers, by `JSON.stringify` and `String`, and in a browser's console. It is one line that says what the thing is and
+ * how it stands, never a driver's handle or an element of its memory.
+ *
+ * @internal
+ */
+import { NodeInspectSymbol } from "effect/Inspectable"
+import { type DeviceInfo, format } from "./DeviceInfo.ts"
+import type { BufferReleased, GpuError } from "./GpuError.ts"
+import { line, thrownText } from "./ShownValue.ts"
+
+/**
+ * The line of a thing: its kind, its label if it has one, and what there is to say of it.
+ *
+ * @internal
+ */
+export const inOneLine = (kind: string, label: string | undefined, parts: ReadonlyArray<string | undefined>): string =>
+  `${kind}(${
+    [label === undefined ? undefined : `"${line(label)}"`, ...parts].filter((part) => part !== undefined).join(", ")
+  })`
+
+const endings: Readonly<Record<BufferReleased["why"], string>> = {
+  released: "released",
+  scopeClosed: "released: its scope closed",
+  poolClosed: "released: its pool closed",
+  parentReleased: "released: what it is a part of ended"
+}
+
+/**
+ * Whether a thing can still be used, and where it is, as far as that is known.
+ *
+ * @internal
+ */
+export const state = (ended: BufferReleased["why"] | undefined, device: DeviceInfo | undefined): string =>
+  ended !== undefined ? endings[ended] : device === undefined ? "live" : `live on ${format(device)}`
+
+/**
+ * Whether a device is still there, by its name.
+ *
+ * @internal
+ */
+export const deviceState = (status: { readonly error: GpuError | undefined }, device: DeviceInfo): string =>
+  `${status.error === undefined ? "alive on" : "lost on"} ${format(device)}`
+
+/**
+ * Gives objects a line by which they are shown: the instances of a class, through its prototype, or one object. What is
+ * defined is no enumerable member, so that a copy by spreading, and a comparison of members, are what they were.
+ *
+ * A service, which has no class of its own, is called by `kind` in a browser's console, which shows no line by itself.
+ *
+ * @internal
+ */
+export const showing = <A extends object>(
+  text: (self: A) => string,
+  kind?: string | undefined
+): <B extends A>(target: B) => B => {
+  const descriptors: PropertyDescriptorMap & ThisType<object> = {
+    toString: hidden(function(this: A) {
+      // A prototype is no instance, and has none of its fields.
+      try {
+        return text(this)
+      } catch (thrown) {
+        return `an object that cannot be read: ${thrownText(thrown)}`
+      }
+    }),
+    toJSON: hidden(asText),
+    [NodeInspectSymbol]: hidden(asText)
+  }
+  if (kind !== undefined) descriptors[Symbol.toStringTag] = hidden(kind)
+  return (target) => Object.defineProperties(target, descriptors)
+}
+
+const hidden = (value: unknown): PropertyDescriptor => ({
+  value,
+  writable: true,
+  configurable: true,
+  enumerable: false
+})
+
+function asText(this: object): string {
+  return String(this)
+}
