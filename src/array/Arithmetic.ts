@@ -134,7 +134,14 @@ export type SameType = <A extends DType>(
  * @category arithmetic
  * @since 0.1.0
  */
-export const add: Arithmetic = binary(plain("add"), Signature.common)
+export const add: {
+  /** The sum. Integers wrap around. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(plain("add"), Signature.common)
 
 /**
  * The difference. Integers wrap around.
@@ -160,7 +167,14 @@ export const add: Arithmetic = binary(plain("add"), Signature.common)
  * @category arithmetic
  * @since 0.1.0
  */
-export const subtract: Arithmetic = binary(plain("subtract"), Signature.common)
+export const subtract: {
+  /** The difference. Integers wrap around. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(plain("subtract"), Signature.common)
 
 /**
  * The product. Integers wrap around.
@@ -186,7 +200,14 @@ export const subtract: Arithmetic = binary(plain("subtract"), Signature.common)
  * @category arithmetic
  * @since 0.1.0
  */
-export const multiply: Arithmetic = binary(plain("multiply"), Signature.common)
+export const multiply: {
+  /** The product. Integers wrap around. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(plain("multiply"), Signature.common)
 
 /**
  * The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0.
@@ -212,7 +233,14 @@ export const multiply: Arithmetic = binary(plain("multiply"), Signature.common)
  * @category arithmetic
  * @since 0.1.0
  */
-export const divide: Division = binary(plain("divide"), Signature.commonReal)
+export const divide: {
+  /** The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+} & Division = binary(plain("divide"), Signature.commonReal)
 
 /**
  * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
@@ -239,7 +267,17 @@ export const divide: Division = binary(plain("divide"), Signature.commonReal)
  * @category arithmetic
  * @since 0.1.0
  */
-export const floorDivide: Arithmetic = binary(
+export const floorDivide: {
+  /**
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
+   * that of floats is infinite or NaN there.
+   */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(
   { name: "floorDivide", build: ([a, b]) => floorDivideOf(a!, b!), weight: 3 },
   Signature.common
 )
@@ -270,7 +308,18 @@ export const floorDivide: Arithmetic = binary(
  * @category arithmetic
  * @since 0.1.0
  */
-export const remainder: Arithmetic = binary(
+export const remainder: {
+  /**
+   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+   * that of floats is NaN there. The error of floats is that of rounding the dividend, so that beyond a quotient of 2^24
+   * (f32) nothing is left that means anything.
+   */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(
   { name: "remainder", build: ([a, b]) => remainderOf(a!, b!), weight: 3 },
   Signature.common
 )
@@ -301,7 +350,18 @@ export const remainder: Arithmetic = binary(
  * @category arithmetic
  * @since 0.1.0
  */
-export const power: Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
+export const power: {
+  /**
+   * The power, in the common type. Of floats, a negative base gives NaN unless the exponent is a whole number, and
+   * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal without
+   * its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
+   */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
   if (that === 2 && self instanceof DeviceArray) return square(self)
   if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
   return typeof that === "number" && that < 0 && self instanceof DeviceArray && self.dtype === "i32"
@@ -446,7 +506,14 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  * @category arithmetic
  * @since 0.1.0
  */
-export const minimum: Arithmetic = binary(plain("min", "minimum"), Signature.common)
+export const minimum: {
+  /** The lesser of two; NaN where either is NaN. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(plain("min", "minimum"), Signature.common)
 
 /**
  * The greater of two; NaN where either is NaN.
@@ -472,7 +539,14 @@ export const minimum: Arithmetic = binary(plain("min", "minimum"), Signature.com
  * @category arithmetic
  * @since 0.1.0
  */
-export const maximum: Arithmetic = binary(plain("max", "maximum"), Signature.common)
+export const maximum: {
+  /** The greater of two; NaN where either is NaN. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Arithmetic = binary(plain("max", "maximum"), Signature.common)
 
 const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
   const { build, name } = plain(operation)

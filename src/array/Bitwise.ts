@@ -115,7 +115,14 @@ export type BitwiseUnary = <A extends IntegerType>(
  * @category bits
  * @since 0.1.0
  */
-export const bitAnd: Bitwise = binary(plain("bitAnd"), Signature.commonInteger)
+export const bitAnd: {
+  /** The bits that both have. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Bitwise = binary(plain("bitAnd"), Signature.commonInteger)
 
 /**
  * The bits that at least one has.
@@ -141,7 +148,14 @@ export const bitAnd: Bitwise = binary(plain("bitAnd"), Signature.commonInteger)
  * @category bits
  * @since 0.1.0
  */
-export const bitOr: Bitwise = binary(plain("bitOr"), Signature.commonInteger)
+export const bitOr: {
+  /** The bits that at least one has. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Bitwise = binary(plain("bitOr"), Signature.commonInteger)
 
 /**
  * The bits that exactly one has.
@@ -167,7 +181,14 @@ export const bitOr: Bitwise = binary(plain("bitOr"), Signature.commonInteger)
  * @category bits
  * @since 0.1.0
  */
-export const bitXor: Bitwise = binary(plain("bitXor"), Signature.commonInteger)
+export const bitXor: {
+  /** The bits that exactly one has. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Bitwise = binary(plain("bitXor"), Signature.commonInteger)
 
 /**
  * Every bit turned around. For masks of 0 and 1 use `logicalNot`.
@@ -219,7 +240,12 @@ export const bitNot: BitwiseUnary = unary(plain("bitNot"), Signature.integer)
  * @category bits
  * @since 0.1.0
  */
-export const shiftLeft: Shift = binary(plain("shiftLeft"), Signature.shift)
+export const shiftLeft: {
+  /** The bits moved to higher places; those beyond the highest are lost. */
+  (
+    places: DeviceArray<IntegerType> | number
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+} & Shift = binary(plain("shiftLeft"), Signature.shift)
 
 /**
  * The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above.
@@ -245,7 +271,12 @@ export const shiftLeft: Shift = binary(plain("shiftLeft"), Signature.shift)
  * @category bits
  * @since 0.1.0
  */
-export const shiftRight: Shift = binary(plain("shiftRight"), Signature.shift)
+export const shiftRight: {
+  /** The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above. */
+  (
+    places: DeviceArray<IntegerType> | number
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+} & Shift = binary(plain("shiftRight"), Signature.shift)
 
 /**
  * How many bits are 1.

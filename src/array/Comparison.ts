@@ -62,7 +62,12 @@ const comparison = (ordering: Ordering): Comparison =>
  * @category comparisons
  * @since 0.1.0
  */
-export const equal: Comparison = comparison("equal")
+export const equal: {
+  /** Whether the numbers are equal; NaN is equal to nothing. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("equal")
 
 /**
  * Whether the numbers differ; NaN differs from everything, itself included.
@@ -88,7 +93,12 @@ export const equal: Comparison = comparison("equal")
  * @category comparisons
  * @since 0.1.0
  */
-export const notEqual: Comparison = comparison("notEqual")
+export const notEqual: {
+  /** Whether the numbers differ; NaN differs from everything, itself included. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("notEqual")
 
 /**
  * Whether the first is the lesser; false where either is NaN.
@@ -114,7 +124,12 @@ export const notEqual: Comparison = comparison("notEqual")
  * @category comparisons
  * @since 0.1.0
  */
-export const less: Comparison = comparison("less")
+export const less: {
+  /** Whether the first is the lesser; false where either is NaN. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("less")
 
 /**
  * Whether the first is the lesser or equal; false where either is NaN.
@@ -140,7 +155,12 @@ export const less: Comparison = comparison("less")
  * @category comparisons
  * @since 0.1.0
  */
-export const lessEqual: Comparison = comparison("lessEqual")
+export const lessEqual: {
+  /** Whether the first is the lesser or equal; false where either is NaN. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("lessEqual")
 
 /**
  * Whether the first is the greater; false where either is NaN.
@@ -166,7 +186,12 @@ export const lessEqual: Comparison = comparison("lessEqual")
  * @category comparisons
  * @since 0.1.0
  */
-export const greater: Comparison = comparison("greater")
+export const greater: {
+  /** Whether the first is the greater; false where either is NaN. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("greater")
 
 /**
  * Whether the first is the greater or equal; false where either is NaN.
@@ -192,4 +217,9 @@ export const greater: Comparison = comparison("greater")
  * @category comparisons
  * @since 0.1.0
  */
-export const greaterEqual: Comparison = comparison("greaterEqual")
+export const greaterEqual: {
+  /** Whether the first is the greater or equal; false where either is NaN. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = comparison("greaterEqual")

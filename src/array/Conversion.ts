@@ -52,6 +52,12 @@ const castOperation: ArrayOperation = {
  * @since 0.1.0
  */
 export const cast: {
+  /**
+   * The numbers in another type, in memory of their own even where it is the same type. Floats go to integers without
+   * their fraction, to the nearest number that the type holds, NaN to 0; integers go to floats rounded to the nearest,
+   * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, told before anything is
+   * allocated.
+   */
   <D extends DType>(dtype: D): (self: DeviceArray) => Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
   <D extends DType>(self: DeviceArray, dtype: D): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
 } = dual(

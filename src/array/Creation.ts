@@ -284,7 +284,10 @@ const filledLike = <D extends DType.DType>(
  * @category constructors
  * @since 0.1.0
  */
-export const zerosLike: Like = dual(
+export const zerosLike: {
+  /** An array of zeros with the shape and, unless another is named, the element type of an array. */
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
+} & Like = dual(
   isDataFirst(2),
   <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Created<T> =>
     filledLike("DeviceArray.zerosLike", self, 0, options)
@@ -304,7 +307,10 @@ export const zerosLike: Like = dual(
  * @category constructors
  * @since 0.1.0
  */
-export const onesLike: Like = dual(
+export const onesLike: {
+  /** An array of ones with the shape and, unless another is named, the element type of an array. */
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
+} & Like = dual(
   isDataFirst(2),
   <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Created<T> =>
     filledLike("DeviceArray.onesLike", self, 1, options)
@@ -325,6 +331,7 @@ export const onesLike: Like = dual(
  * @since 0.1.0
  */
 export const fullLike: {
+  /** An array of one value with the shape and, unless another is named, the element type of an array. */
   (value: number): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
   <T extends DType.DType>(value: number, options: { readonly dtype: T }): (self: DeviceArray) => Created<T>
   <D extends DType.DType, T extends DType.DType = D>(
@@ -389,7 +396,14 @@ export interface Arange {
  * @category constructors
  * @since 0.1.0
  */
-export const arange: Arange = (
+export const arange: {
+  /**
+   * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there are
+   * `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that may let
+   * the last one reach `stop`: {@link linspace} counts exactly.
+   */
+  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Created<D>
+} & Arange = (
   ...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>
 ): Created<never> => {
   const operation = "DeviceArray.arange"

@@ -62,7 +62,12 @@ const test = (name: string, of: (x: Expr.Expr<DType>) => Expr.Expr<"bool">): Tes
  * @category logic
  * @since 0.1.0
  */
-export const logicalAnd: Comparison = logic("logicalAnd", Expr.and)
+export const logicalAnd: {
+  /** Whether both are true, that is: not 0. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = logic("logicalAnd", Expr.and)
 
 /**
  * Whether at least one is true, that is: not 0.
@@ -79,7 +84,12 @@ export const logicalAnd: Comparison = logic("logicalAnd", Expr.and)
  * @category logic
  * @since 0.1.0
  */
-export const logicalOr: Comparison = logic("logicalOr", Expr.or)
+export const logicalOr: {
+  /** Whether at least one is true, that is: not 0. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = logic("logicalOr", Expr.or)
 
 /**
  * Whether exactly one is true, that is: not 0.
@@ -97,7 +107,12 @@ export const logicalOr: Comparison = logic("logicalOr", Expr.or)
  * @category logic
  * @since 0.1.0
  */
-export const logicalXor: Comparison = logic(
+export const logicalXor: {
+  /** Whether exactly one is true, that is: not 0. */
+  (
+    that: DeviceArray | number
+  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+} & Comparison = logic(
   "logicalXor",
   (a, b) => Expr.or(Expr.and(a, Expr.not(b)), Expr.and(Expr.not(a), b))
 )

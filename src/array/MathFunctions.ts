@@ -335,7 +335,14 @@ export const atan: RealFunction = real("atan")
  * @category math
  * @since 0.1.0
  */
-export const atan2: Division = binary(plain("atan2"), Signature.commonReal)
+export const atan2: {
+  /** The angle between the x axis and the point (x, y), in radians, between -π and π. `y` comes first. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+} & Division = binary(plain("atan2"), Signature.commonReal)
 
 /**
  * The length of the vector (x, y), without overflow on the way.
@@ -362,7 +369,14 @@ export const atan2: Division = binary(plain("atan2"), Signature.commonReal)
  * @category math
  * @since 0.1.0
  */
-export const hypot: Division = binary(
+export const hypot: {
+  /** The length of the vector (x, y), without overflow on the way. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+} & Division = binary(
   { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!), weight: 3 },
   Signature.commonReal
 )

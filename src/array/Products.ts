@@ -90,7 +90,19 @@ export interface Product {
  * @category products
  * @since 0.1.0
  */
-export const matmul: Product = dual(
+export const matmul: {
+  /**
+   * The matrix product, by NumPy's rules. A vector on the left is a row and one on the right a column, and the result does
+   * not have that axis. Axes before the last two are a batch of matrices, and broadcast: `[8, 2, 3]` times `[3, 4]` is
+   * `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1, and for
+   * arrays of no axes.
+   */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Product = dual(
   2,
   (self: DeviceArray, that: DeviceArray): Result => multiply("DeviceArray.matmul", self, that)
 )
@@ -155,7 +167,18 @@ const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
  * @category products
  * @since 0.1.0
  */
-export const dot: Product = dual(2, (self: DeviceArray, that: DeviceArray): Result => {
+export const dot: {
+  /**
+   * The dot product of two vectors, an array of no axes: the sum of their products, reduced as `DeviceArray.sum` does it,
+   * without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes are
+   * InvalidRequest: `matmul` takes the leading ones as a batch.
+   */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+} & Product = dual(2, (self: DeviceArray, that: DeviceArray): Result => {
   const operation = "DeviceArray.dot"
   const problem = arrayProblem(operation, self) ?? arrayProblem(operation, that)
   if (problem !== undefined) return problem

@@ -244,7 +244,10 @@ const meanOf: Finish = (totals, self, axis) =>
  * @category reductions
  * @since 0.1.0
  */
-export const sum: SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
+export const sum: {
+  /** The sum of the elements, 0 of none. Integers wrap; halves are summed in f32 and rounded once. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
 
 /**
  * The product of the elements, 1 of none. Integers wrap.
@@ -261,7 +264,10 @@ export const sum: SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
  * @category reductions
  * @since 0.1.0
  */
-export const prod: SameTypeReduction = reduction("prod", Rules.product, false, narrow)
+export const prod: {
+  /** The product of the elements, 1 of none. Integers wrap. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("prod", Rules.product, false, narrow)
 
 /**
  * The smallest element, NaN if there is one. InvalidRequest where there is none.
@@ -278,7 +284,10 @@ export const prod: SameTypeReduction = reduction("prod", Rules.product, false, n
  * @category reductions
  * @since 0.1.0
  */
-export const min: SameTypeReduction = reduction("min", Rules.min, true)
+export const min: {
+  /** The smallest element, NaN if there is one. InvalidRequest where there is none. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("min", Rules.min, true)
 
 /**
  * The largest element, NaN if there is one. InvalidRequest where there is none.
@@ -297,7 +306,10 @@ export const min: SameTypeReduction = reduction("min", Rules.min, true)
  * @category reductions
  * @since 0.1.0
  */
-export const max: SameTypeReduction = reduction("max", Rules.max, true)
+export const max: {
+  /** The largest element, NaN if there is one. InvalidRequest where there is none. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("max", Rules.max, true)
 
 /**
  * The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32.
@@ -316,7 +328,10 @@ export const max: SameTypeReduction = reduction("max", Rules.max, true)
  * @category reductions
  * @since 0.1.0
  */
-export const mean: FloatReduction = reduction("mean", Rules.total, false, meanOf)
+export const mean: {
+  /** The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+} & FloatReduction = reduction("mean", Rules.total, false, meanOf)
 
 /**
  * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
@@ -341,7 +356,13 @@ export const mean: FloatReduction = reduction("mean", Rules.total, false, meanOf
  * @category reductions
  * @since 0.1.0
  */
-export const argmin: IndexReduction = reduction("argmin", Rules.argmin, true)
+export const argmin: {
+  /**
+   * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
+   * order, or along the axis. InvalidRequest where there is none.
+   */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("argmin", Rules.argmin, true)
 
 /**
  * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
@@ -359,7 +380,13 @@ export const argmin: IndexReduction = reduction("argmin", Rules.argmin, true)
  * @category reductions
  * @since 0.1.0
  */
-export const argmax: IndexReduction = reduction("argmax", Rules.argmax, true)
+export const argmax: {
+  /**
+   * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
+   * order, or along the axis. InvalidRequest where there is none.
+   */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("argmax", Rules.argmax, true)
 
 /**
  * Whether any element is true, that is: not 0. As u32, 0 of none.
@@ -377,7 +404,10 @@ export const argmax: IndexReduction = reduction("argmax", Rules.argmax, true)
  * @category reductions
  * @since 0.1.0
  */
-export const any: IndexReduction = reduction("any", Rules.any, false)
+export const any: {
+  /** Whether any element is true, that is: not 0. As u32, 0 of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("any", Rules.any, false)
 
 /**
  * Whether all elements are true, that is: not 0. As u32, 1 of none.
@@ -396,4 +426,7 @@ export const any: IndexReduction = reduction("any", Rules.any, false)
  * @category reductions
  * @since 0.1.0
  */
-export const all: IndexReduction = reduction("all", Rules.all, false)
+export const all: {
+  /** Whether all elements are true, that is: not 0. As u32, 1 of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("all", Rules.all, false)

@@ -112,7 +112,14 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  * @category scopes
  * @since 0.1.0
  */
-export const scoped: Region = dual(
+export const scoped: {
+  /**
+   * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
+   * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
+   * and records of them.
+   */
+  (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
+} & Region = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     admitted(BufferPool.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))), options)
@@ -159,7 +166,14 @@ export const scoped: Region = dual(
  * @category scopes
  * @since 0.1.0
  */
-export const lazy: Region = dual(
+export const lazy: {
+  /**
+   * Runs an expression as {@link scoped} does, but elementwise operations in it only record what is to be computed: a
+   * chain of them becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers
+   * are those of the eager form.
+   */
+  (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
+} & Region = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     Effect.withFiber((fiber): Scoped<A, E, R> =>

@@ -80,6 +80,10 @@ const clipOperation: ArrayOperation = {
  * @since 0.1.0
  */
 export const clip: {
+  /**
+   * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and meet
+   * in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+   */
   <L extends DeviceArray | number, H extends DeviceArray | number>(
     low: L,
     high: H
@@ -144,6 +148,10 @@ const whereOperation: ArrayOperation = {
  * @since 0.1.0
  */
 export const where: {
+  /**
+   * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast; `x`
+   * and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+   */
   <X extends DeviceArray | number, Y extends DeviceArray | number>(
     x: X,
     y: Y

@@ -103,6 +103,11 @@ const operation = "DeviceArray.take"
  * @since 0.1.0
  */
 export const take: {
+  /**
+   * The elements at the positions that `indices` hold. The result has the shape of the indices in the place of the axis:
+   * of a `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
+   * end.
+   */
   (
     indices: Indices,
     options?: TakeOptions

@@ -124,7 +124,14 @@ type FromHostOptions = NumbersOptions<DType.DType>
  * @category transfer
  * @since 0.1.0
  */
-export const fromHost: FromHost = (
+export const fromHost: {
+  /**
+   * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays, nested
+   * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
+   * is copied before the effect completes.
+   */
+  (data: Float32Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"f32">, GpuError, ArrayServices>
+} & FromHost = (
   data: ArrayBufferView | NestedNumbers,
   options?: FromHostOptions
 ): Effect.Effect<DeviceArray<never>, GpuError, ArrayServices> =>

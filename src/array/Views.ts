@@ -56,6 +56,11 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Vi
  * @since 0.1.0
  */
 export const reshape: {
+  /**
+   * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It is a
+   * view where strides can express it, which they always can for an array in one piece; else the elements are copied, as
+   * NumPy does.
+   */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, asked: ReadonlyArray<number>): View<D> => {
@@ -99,6 +104,7 @@ export const reshape: {
  * @since 0.1.0
  */
 export const transpose: {
+  /** The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order. */
   (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): View<D> => {
@@ -151,6 +157,11 @@ export const transpose: {
  * @since 0.1.0
  */
 export const slice: {
+  /**
+   * A part of the array: for each axis from the first on, a position, by which the axis goes, or a range. Axes without one
+   * are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step goes
+   * backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
+   */
   (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(
@@ -238,6 +249,7 @@ const sliced = (
  * @since 0.1.0
  */
 export const expandDims: {
+  /** The same elements with axes of length 1 more, at the places that the axes of the result have. */
   (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(
@@ -287,6 +299,7 @@ export const expandDims: {
  * @since 0.1.0
  */
 export const squeeze: {
+  /** The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest. */
   (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(
@@ -339,6 +352,10 @@ export const squeeze: {
  * @since 0.1.0
  */
 export const broadcastTo: {
+  /**
+   * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape to
+   * which it does not broadcast is InvalidRequest.
+   */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D> => {
@@ -384,6 +401,7 @@ export const broadcastTo: {
  * @since 0.1.0
  */
 export const flip: {
+  /** The elements in reverse order along the axes named, or along all. */
   (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
   <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): View<D>
 } = dual(isDataFirst(2), <D extends DType>(

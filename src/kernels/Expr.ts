@@ -360,6 +360,11 @@ export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
  * @since 0.1.0
  */
 export const at: {
+  /**
+   * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
+   * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+   * already.
+   */
   (index: Operand<"u32">): <T extends DType>(element: Expr<T>) => Expr<T>
   <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T>
 } = dual(2, <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T> => {
@@ -400,6 +405,11 @@ export const at: {
  * @since 0.1.0
  */
 export const cast: {
+  /**
+   * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+   * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1; a
+   * number is true unless it is 0 (so NaN is true).
+   */
   <T extends ExprType>(type: T): (self: Expr) => Expr<T>
   <T extends ExprType>(self: Expr, type: T): Expr<T>
 } = dual(
@@ -424,6 +434,7 @@ export const cast: {
  * @since 0.1.0
  */
 export const select: {
+  /** One of two values: `yes` where the condition is true, else `no`. Both are computed. */
   <T extends DType>(yes: Expr<T>, no: Operand<NoInfer<T>>): (condition: Expr<"bool">) => Expr<T>
   <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
   <T extends DType>(condition: Expr<"bool">, yes: Expr<T>, no: Operand<NoInfer<T>>): Expr<T>
@@ -448,7 +459,10 @@ export const select: {
  * @category arithmetic
  * @since 0.1.0
  */
-export const add = binary<DType>("add")
+export const add: {
+  /** The sum. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("add")
 
 /**
  * The difference. Integers wrap around.
@@ -464,7 +478,10 @@ export const add = binary<DType>("add")
  * @category arithmetic
  * @since 0.1.0
  */
-export const subtract = binary<DType>("subtract")
+export const subtract: {
+  /** The difference. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("subtract")
 
 /**
  * The product. Integers wrap around.
@@ -480,7 +497,10 @@ export const subtract = binary<DType>("subtract")
  * @category arithmetic
  * @since 0.1.0
  */
-export const multiply = binary<DType>("multiply")
+export const multiply: {
+  /** The product. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("multiply")
 
 /**
  * The quotient. That of integers loses its fraction, is 0 where the divisor is 0, and wraps around for the least i32
@@ -497,7 +517,13 @@ export const multiply = binary<DType>("multiply")
  * @category arithmetic
  * @since 0.1.0
  */
-export const divide = binary<DType>("divide")
+export const divide: {
+  /**
+   * The quotient. That of integers loses its fraction, is 0 where the divisor is 0, and wraps around for the least i32
+   * by -1. That of floats follows IEEE 754: infinite or NaN where the divisor is 0.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("divide")
 
 /**
  * What division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0. That of
@@ -514,7 +540,13 @@ export const divide = binary<DType>("divide")
  * @category arithmetic
  * @since 0.1.0
  */
-export const remainder = binary<DType>("remainder")
+export const remainder: {
+  /**
+   * What division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0. That of
+   * floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("remainder")
 
 /**
  * The number with the other sign. Integers wrap around: the least i32 stays as it is.
@@ -578,7 +610,10 @@ export const sign = unary<DType>("sign")
  * @category arithmetic
  * @since 0.1.0
  */
-export const min = binary<DType>("min")
+export const min: {
+  /** The lesser number; NaN where either is NaN. Of zeros with different signs it may give either. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("min")
 
 /**
  * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -594,7 +629,10 @@ export const min = binary<DType>("min")
  * @category arithmetic
  * @since 0.1.0
  */
-export const max = binary<DType>("max")
+export const max: {
+  /** The greater number; NaN where either is NaN. Of zeros with different signs it may give either. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("max")
 
 /**
  * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
@@ -611,7 +649,13 @@ export const max = binary<DType>("max")
  * @category arithmetic
  * @since 0.1.0
  */
-export const clamp = ternary<DType>("clamp")
+export const clamp: {
+  /**
+   * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
+   * NaN in any operand gives NaN.
+   */
+  (second: number, third: number): <T extends DType>(self: Expr<T>) => Expr<T>
+} & Ternary<DType> = ternary("clamp")
 
 /**
  * The bits that both have.
@@ -627,7 +671,10 @@ export const clamp = ternary<DType>("clamp")
  * @category bits
  * @since 0.1.0
  */
-export const bitAnd = binary<IntegerType>("bitAnd")
+export const bitAnd: {
+  /** The bits that both have. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = binary("bitAnd")
 
 /**
  * The bits that either has.
@@ -643,7 +690,10 @@ export const bitAnd = binary<IntegerType>("bitAnd")
  * @category bits
  * @since 0.1.0
  */
-export const bitOr = binary<IntegerType>("bitOr")
+export const bitOr: {
+  /** The bits that either has. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = binary("bitOr")
 
 /**
  * The bits that one of the two has.
@@ -659,7 +709,10 @@ export const bitOr = binary<IntegerType>("bitOr")
  * @category bits
  * @since 0.1.0
  */
-export const bitXor = binary<IntegerType>("bitXor")
+export const bitXor: {
+  /** The bits that one of the two has. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = binary("bitXor")
 
 /**
  * The bits that it does not have.
@@ -723,7 +776,10 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
  * @category bits
  * @since 0.1.0
  */
-export const shiftLeft = shift("shiftLeft")
+export const shiftLeft: {
+  /** The bits moved up, zeros coming in. The number of places counts modulo 32. */
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+} & Shift = shift("shiftLeft")
 
 /**
  * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
@@ -739,7 +795,10 @@ export const shiftLeft = shift("shiftLeft")
  * @category bits
  * @since 0.1.0
  */
-export const shiftRight = shift("shiftRight")
+export const shiftRight: {
+  /** The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32. */
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+} & Shift = shift("shiftRight")
 
 /**
  * Whether the numbers are equal. NaN is equal to nothing.
@@ -755,7 +814,10 @@ export const shiftRight = shift("shiftRight")
  * @category comparisons
  * @since 0.1.0
  */
-export const equal = comparison("equal")
+export const equal: {
+  /** Whether the numbers are equal. NaN is equal to nothing. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("equal")
 
 /**
  * Whether the numbers differ. NaN differs from everything, itself included.
@@ -771,7 +833,10 @@ export const equal = comparison("equal")
  * @category comparisons
  * @since 0.1.0
  */
-export const notEqual = comparison("notEqual")
+export const notEqual: {
+  /** Whether the numbers differ. NaN differs from everything, itself included. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("notEqual")
 
 /**
  * Whether the first number is the lesser; false where either is NaN.
@@ -787,7 +852,10 @@ export const notEqual = comparison("notEqual")
  * @category comparisons
  * @since 0.1.0
  */
-export const less = comparison("less")
+export const less: {
+  /** Whether the first number is the lesser; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("less")
 
 /**
  * Whether the first number is the lesser or equal; false where either is NaN.
@@ -803,7 +871,10 @@ export const less = comparison("less")
  * @category comparisons
  * @since 0.1.0
  */
-export const lessEqual = comparison("lessEqual")
+export const lessEqual: {
+  /** Whether the first number is the lesser or equal; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("lessEqual")
 
 /**
  * Whether the first number is the greater; false where either is NaN.
@@ -819,7 +890,10 @@ export const lessEqual = comparison("lessEqual")
  * @category comparisons
  * @since 0.1.0
  */
-export const greater = comparison("greater")
+export const greater: {
+  /** Whether the first number is the greater; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("greater")
 
 /**
  * Whether the first number is the greater or equal; false where either is NaN.
@@ -835,7 +909,10 @@ export const greater = comparison("greater")
  * @category comparisons
  * @since 0.1.0
  */
-export const greaterEqual = comparison("greaterEqual")
+export const greaterEqual: {
+  /** Whether the first number is the greater or equal; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = comparison("greaterEqual")
 
 /**
  * Whether a float is no number. It looks at the bits, so compilers that assume that there is no NaN do not spoil it.
@@ -883,7 +960,10 @@ export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => ap
  * @category logic
  * @since 0.1.0
  */
-export const and = logic("and")
+export const and: {
+  /** Whether both are true. */
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+} & Logic = logic("and")
 
 /**
  * Whether one of them is true, or both.
@@ -899,7 +979,10 @@ export const and = logic("and")
  * @category logic
  * @since 0.1.0
  */
-export const or = logic("or")
+export const or: {
+  /** Whether one of them is true, or both. */
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+} & Logic = logic("or")
 
 /**
  * Whether it is false.
@@ -1028,7 +1111,13 @@ export const log2 = unary<FloatType>("log2")
  * @category powers
  * @since 0.1.0
  */
-export const pow = binary<FloatType>("pow")
+export const pow: {
+  /**
+   * The first number to the power of the second. A negative number has one for whole exponents only, else NaN; anything
+   * to the power of 0 is 1, and 1 to any power.
+   */
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = binary("pow")
 
 /**
  * The sine of an angle in radians. Far from 0 it loses accuracy on devices.
@@ -1141,7 +1230,13 @@ export const atan = unary<FloatType>("atan")
  * @category trigonometry
  * @since 0.1.0
  */
-export const atan2 = binary<FloatType>("atan2")
+export const atan2: {
+  /**
+   * The angle in radians, from -π to π, of the point whose y is the first operand and whose x is the second, signs of
+   * zeros included.
+   */
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = binary("atan2")
 
 /**
  * Radians as degrees.
@@ -1365,7 +1460,10 @@ export const fract = unary<FloatType>("fract")
  * @category combinations
  * @since 0.1.0
  */
-export const mix = ternary<FloatType>("mix")
+export const mix: {
+  /** A number between two, at a ratio from 0 to 1: `a * (1 - ratio) + b * ratio`, every step rounded. */
+  (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
+} & Ternary<FloatType> = ternary("mix")
 
 /**
  * A product and a sum: `a * b + c`, rounded once or twice as the device likes.
@@ -1381,4 +1479,7 @@ export const mix = ternary<FloatType>("mix")
  * @category combinations
  * @since 0.1.0
  */
-export const fma = ternary<FloatType>("fma")
+export const fma: {
+  /** A product and a sum: `a * b + c`, rounded once or twice as the device likes. */
+  (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
+} & Ternary<FloatType> = ternary("fma")

@@ -845,6 +845,10 @@ export const budget = (
  * @since 0.1.0
  */
 export const withBudget: {
+  /**
+   * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+   * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+   */
   (
     limit: MemoryLimit.Input,
     options?: BudgetOptions
@@ -916,6 +920,11 @@ export const withBudget: {
  * @since 0.1.0
  */
 export const reserve: {
+  /**
+   * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
+   * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
+   * effect ends. Leases that outlive it stay as they are.
+   */
   (
     bytes: MemoryLimit.Input,
     options?: ReserveOptions

@@ -642,6 +642,11 @@ export const withEvent = <A, E, R>(
  * @since 0.1.0
  */
 export const after: {
+  /**
+   * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
+   * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
+   * the effect.
+   */
   (
     events: Iterable<QueueEvent.QueueEvent>
   ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | CommandQueue>

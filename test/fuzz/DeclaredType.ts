@@ -305,6 +305,7 @@ const ofExpression = (expression: Ast.Expression | null, module: SourceModule): 
 export const callsOf = (type: DeclaredType): ReadonlyArray<Signature> => {
   if (type.tag === "function") return [type.signature]
   if (type.tag === "record") return type.calls
+  if (type.tag === "intersection") return type.members.flatMap((member) => callsOf(resolve(member)))
   if (type.tag !== "declared") return []
   const { bound, declaration, module } = type
   if (declaration.type === "TSInterfaceDeclaration") return recordOf(declaration.body.body, module, bound).calls

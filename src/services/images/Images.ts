@@ -366,6 +366,10 @@ export const write = (
  * @since 0.1.0
  */
 export const read: {
+  /**
+   * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
+   * format, or of the one that is named.
+   */
   (source: ImageLike.ImageLike, options?: RegionOptions): Effect.Effect<ImageArray, GpuError, Images>
   <A extends ArrayBufferView>(
     source: ImageLike.ImageLike,

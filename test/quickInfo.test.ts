@@ -1,0 +1,172 @@
+/** Over every public name, and over every call of one, an editor shows its documentation. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual } from "@effect/vitest/utils"
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { afterAll } from "vitest"
+import { Editor } from "./support/quickInfo.ts"
+
+const root = join(import.meta.dirname, "..")
+mkdirSync(join(root, "test-results"), { recursive: true })
+const scratch = mkdtempSync(join(root, "test-results/quick-info-"))
+afterAll(() => rmSync(scratch, { recursive: true }))
+
+/** The package as it is installed, as far as an editor reads it. */
+const installed = (): Editor => {
+  const home = join(scratch, "node_modules/effect-gpu-pool")
+  mkdirSync(home, { recursive: true })
+  cpSync(join(root, "package.json"), join(home, "package.json"))
+  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc")
+  const emit = ["--emitDeclarationOnly", "--declarationMap", "false", "--sourceMap", "false"]
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", join(home, "dist"), ...emit],
+    { encoding: "utf8" }
+  )
+  assert.strictEqual(status, 0, stdout)
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports: object }
+  const entries = Object.keys(exports).filter((entry) => entry !== "./package.json")
+  writeFileSync(
+    join(scratch, "entries.ts"),
+    entries.map((entry, index) => `export * as e${index} from "effect-gpu-pool${entry.slice(1)}"`).join("\n")
+  )
+  return new Editor(scratch)
+}
+
+/** A call for each number of arguments, of which anything is known. */
+const callsOf = (path: string, arities: ReadonlyArray<number>): ReadonlyArray<string> =>
+  [...new Set(arities)].map((count) => `void ${path}(${Array.from({ length: count }, () => "any").join(", ")})`)
+
+const imports = `import * as entries from "./entries.ts"\ndeclare const any: any`
+
+const statement = (path: string, code: string) => ({ code, at: `entries.${path}` })
+
+/** Names over which an editor shows nothing, or over whose calls it shows something else than over the name. */
+const undocumented = (editor: Editor): ReadonlyArray<string> => {
+  const exports = editor.exports()
+  const names = exports.flatMap(({ isType, isValue, path }) => [
+    ...isValue ? [statement(path, `void entries.${path}`)] : [],
+    ...isType ? [statement(path, `type T = entries.${path}`)] : []
+  ])
+  const calls = exports.flatMap(({ arities, path }) =>
+    callsOf(`entries.${path}`, arities).map((code) => statement(path, code))
+  )
+  const shown = editor.hover(imports, [...names, ...calls])
+  const docs = new Map(names.map(({ code }, index) => [code, shown[index]!]))
+  return [...names, ...calls].filter(({ at, code }, index) =>
+    shown[index] === "" || (!docs.has(code) && !docs.get(`void ${at}`)!.includes(shown[index]!))
+  ).map(({ code }) => code)
+}
+
+const nameIn = (code: string): string => /(?:DeviceArray|Expr)\.\w+/.exec(code)![0]
+
+describe("what an editor shows", () => {
+  const editor = installed()
+
+  it("sees every entry point", () => {
+    const exports = editor.exports()
+    assert.isAbove(exports.length, 600)
+    for (
+      const name of [
+        "BufferPool.layer",
+        "DeviceArray.sum",
+        "Svm.map",
+        "Host.layer",
+        "Arbitraries.sizes",
+        "Devices.list"
+      ]
+    ) {
+      assert(exports.some(({ path }) => path.endsWith(`.${name}`)), name)
+    }
+  })
+
+  it("is the documentation, over every export and every call of one", () => {
+    deepStrictEqual(undocumented(editor), [])
+  })
+
+  it("is the same for calls data-first and data-last", () => {
+    const given = `import { DeviceArray, Expr } from "effect-gpu-pool"
+import { pipe } from "effect"
+declare const x: DeviceArray.DeviceArray<"f32">
+declare const e: Expr.Expr<"f32">`
+    const first = [
+      "DeviceArray.sum(x)",
+      "DeviceArray.add(x, 1)",
+      "DeviceArray.add(x, x)",
+      "DeviceArray.reshape(x, [1])"
+    ]
+    const last = [
+      "DeviceArray.sum({ axis: 0 })",
+      "DeviceArray.add(1)",
+      "DeviceArray.add(x)",
+      "DeviceArray.reshape([1])"
+    ]
+    const others = [
+      "DeviceArray.matmul(x, x)",
+      "pipe(x, DeviceArray.matmul(x))",
+      "DeviceArray.fromHost(Float32Array.of(1))",
+      "DeviceArray.fromHost([1, 2], { dtype: \"i32\" })",
+      "Expr.add(e, 1)",
+      "pipe(e, Expr.add(1))",
+      "pipe(e, Expr.clamp(0, 1))"
+    ]
+    const codes = [...first, ...last.map((call) => `pipe(x, ${call})`), ...others]
+    const shown = editor.hover(given, codes.map((code) => ({ code: `void ${code}`, at: nameIn(code) })))
+    const beginnings: Readonly<Record<string, string>> = {
+      "DeviceArray.sum": "The sum of the elements, 0 of none.",
+      "DeviceArray.add": "The sum. Integers wrap around.",
+      "DeviceArray.reshape": "The elements in another shape",
+      "DeviceArray.matmul": "The matrix product",
+      "DeviceArray.fromHost": "An array of a program's data",
+      "Expr.add": "The sum. Integers wrap around.",
+      "Expr.clamp": "The number moved between two limits"
+    }
+    codes.forEach((code, index) =>
+      assert(shown[index]!.startsWith(beginnings[nameIn(code)]!), `${code}: ${shown[index]}`)
+    )
+  })
+})
+
+describe("the check", () => {
+  it("tells names and calls without documentation, or with that of another name", () => {
+    const folder = join(scratch, "planted")
+    mkdirSync(folder)
+    writeFileSync(join(folder, "entries.ts"), `export * as e0 from "./planted.js"`)
+    writeFileSync(
+      join(folder, "planted.d.ts"),
+      `
+/** Well. */
+export declare const good: {
+  /** Well. */
+  (a: number): string
+  (a: number, b: number): string
+}
+/** One signature needs none of its own. */
+export declare const single: (a: number) => string
+export declare const bare: (a: number) => string
+/** Lost where it is called. */
+export declare const lost: { (a: number): string; (a: number, b: number): string }
+/** Mine. */
+export declare const foreign: {
+  /** Another's. */
+  (a: number): string
+  (a: number, b: number): string
+}
+/** An interface. */
+export interface Told {}
+export interface Untold {}
+`
+    )
+    deepStrictEqual(undocumented(new Editor(folder)), [
+      "void entries.e0.bare",
+      "type T = entries.e0.Untold",
+      "void entries.e0.bare(any)",
+      "void entries.e0.lost(any)",
+      "void entries.e0.lost(any, any)",
+      "void entries.e0.foreign(any)",
+      "void entries.e0.foreign(any, any)"
+    ])
+  })
+})
