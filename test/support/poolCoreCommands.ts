@@ -4,8 +4,8 @@
 import { assert } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { PoolBlock, PoolCore } from "../../src/domain/PoolCore.ts"
-import type { PoolStats } from "../../src/domain/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import { agree, bigIntegers } from "../../src/testing/properties/ExpectData.ts"
 import { largest, type Model, type ModelBlock } from "./poolCoreModel.ts"
 
 export type Core = PoolCore<number, string>
@@ -30,21 +30,30 @@ interface Pending {
   readonly exactSize: boolean
 }
 
+const deficits = (of: (bytes: number) => bigint) =>
+  Object.fromEntries([1, 1000, largest].map((bytes) => [`deficit(${bytes})`, of(bytes)]))
+
 const compare = (model: Model, real: Real): void => {
   const { core } = real
   const stats = core.stats()
   const expected = model.stats()
-  for (const [name, value] of Object.entries(expected)) {
-    assert.strictEqual(BigInt(stats[name as keyof PoolStats]), value, name)
-  }
-  assert.strictEqual(BigInt(core.largestHeld), model.largest()?.capacity ?? 0n, "largestHeld")
-  assert.strictEqual(core.holding, model.holding, "holding")
-  assert.strictEqual(BigInt(core.releases), model.releases, "releases")
-  assert.strictEqual(core.maxBytes, model.limit, "maxBytes")
-  assert.strictEqual(core.maxHeldBytes, model.maxHeld, "maxHeldBytes")
-  for (const bytes of [1, 1000, largest]) {
-    assert.strictEqual(BigInt(core.deficit(bytes)), model.deficit(bytes), `deficit(${bytes})`)
-  }
+  agree({
+    ...expected,
+    largestHeld: model.largest()?.capacity ?? 0n,
+    holding: model.holding,
+    releases: model.releases,
+    maxBytes: model.limit,
+    maxHeldBytes: model.maxHeld,
+    ...deficits((bytes) => model.deficit(bytes))
+  }, {
+    ...bigIntegers(stats, Object.keys(expected)),
+    largestHeld: BigInt(core.largestHeld),
+    holding: core.holding,
+    releases: BigInt(core.releases),
+    maxBytes: core.maxBytes,
+    maxHeldBytes: core.maxHeldBytes,
+    ...deficits((bytes) => BigInt(core.deficit(bytes)))
+  })
   const total = core.managedBytes + core.reservedBytes
   assert.isTrue(total <= core.maxBytes || total <= real.total, "grows above the limit")
   real.total = total

@@ -15,6 +15,7 @@ import * as fc from "fast-check"
 import { type GpuError, isGpuError } from "../../src/domain/GpuError.ts"
 import type * as BufferPool from "../../src/services/BufferPool.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import { agree, bigIntegers, byName } from "../../src/testing/properties/ExpectData.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
 import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
 import type { Failure, ModelLease, ModelRequest, Patience, Refusal, WaitingModel } from "./waitingModel.ts"
@@ -80,17 +81,17 @@ const largest = (sizes: ReadonlyArray<bigint>) => [...sizes].sort((a, b) => Numb
 
 const agrees = Effect.fnUntraced(function*(model: WaitingModel, real: WaitingReal) {
   yield* settle(real)
-  deepStrictEqual(
-    real.requests.map(({ fiber, lease }, i) => seen(model.requests[i]!.size, lease, refusalOf(fiber.pollUnsafe()))),
-    model.requests.map(({ lease, refusal, size }) => seen(size, lease, refusal))
+  agree(
+    byName("request", model.requests.map(({ lease, refusal, size }) => seen(size, lease, refusal))),
+    byName(
+      "request",
+      real.requests.map(({ fiber, lease }, i) => seen(model.requests[i]!.size, lease, refusalOf(fiber.pollUnsafe())))
+    )
   )
   for (const [i, place] of model.places.entries()) {
     const stats = yield* real.places[i]!.stats
     const expected = place === model.pool ? model.stats : model.statsOf(place)
-    deepStrictEqual(
-      Object.fromEntries(Object.keys(expected).map((name) => [name, BigInt(stats[name as keyof typeof stats])])),
-      { ...expected }
-    )
+    agree(expected, bigIntegers(stats, Object.keys(expected)))
     if (place === model.pool) isConsistent(stats, real.driverObjects)
     deepStrictEqual(
       (yield* real.places[i]!.holders()).map(({ size }) => BigInt(size)),

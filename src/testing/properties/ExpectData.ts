@@ -3,13 +3,58 @@
  *
  * @internal
  */
+import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import { fail } from "../Expect.ts"
+import { fail, Mismatch } from "../Expect.ts"
 
 export { fail } from "../Expect.ts"
 
 const show = (value: unknown): string =>
-  JSON.stringify(value, (_, part: unknown) => typeof part === "bigint" ? `${part}n` : part) ?? String(value)
+  typeof value === "bigint"
+    ? String(value)
+    : JSON.stringify(value, (_, part: unknown) => typeof part === "bigint" ? `${part}n` : part) ?? String(value)
+
+type Members = Readonly<Record<string, unknown>>
+
+/**
+ * A pool has what its model has, member by member; says which differ, and no others.
+ *
+ * @internal
+ */
+export const agree = (model: Members, pool: Members): void => {
+  const different = Object.keys({ ...model, ...pool }).filter((name) => !Equal.equals(model[name], pool[name]))
+  if (different.length === 0) return
+  fail(different.map((name) => `${name}: model ${show(model[name])}, pool ${show(pool[name])}`).join("; "))
+}
+
+/** Counters with the names that a model has, as it counts. @internal */
+export const bigIntegers = (counters: object, names: Iterable<string>): Readonly<Record<string, bigint>> =>
+  Object.fromEntries(Array.from(names, (name) => [name, BigInt(Reflect.get(counters, name) as number)]))
+
+/** Values of a list by their place, to be members. @internal */
+export const byName = (name: string, values: ReadonlyArray<unknown>): Members =>
+  Object.fromEntries(values.map((value, index) => [`${name} ${index}`, value]))
+
+const mostCommands = 10
+
+/**
+ * Says of a mismatch which commands led to it, the last one last; of a long run the last few.
+ *
+ * @internal
+ */
+export const after = <A, E, R>(
+  commands: ReadonlyArray<string>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.catchDefect(effect, (defect) => {
+    if (!(defect instanceof Mismatch)) return Effect.die(defect)
+    const count = commands.length
+    const last = [...count > mostCommands ? ["..."] : [], ...commands.slice(-mostCommands)].join(", ")
+    const message = `${defect.message} (after ${count} command${count === 1 ? "" : "s"}${
+      count === 0 ? "" : `: ${last}`
+    })`
+    return Effect.die(new Mismatch({ message }))
+  })
 
 /** The same data in every part. @internal */
 export const sameData = (what: string, actual: unknown, expected: unknown): void => {

@@ -18,7 +18,7 @@ import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { Device } from "../ConformanceTest.ts"
-import { sameData } from "./ExpectData.ts"
+import { after, agree } from "./ExpectData.ts"
 import * as PoolCommands from "./PoolCommands.ts"
 import { type ModelPolicy, ModelScope, PoolModel } from "./PoolModel.ts"
 
@@ -236,18 +236,22 @@ const open = Effect.fnUntraced(function*<E>(
     scopes: model.scopes.map(() => Scope.makeUnsafe()),
     leases: [],
     pending: [],
+    commands: [],
     host: host._tag === "None" || !given.own
       ? undefined
       : { faults: host.value.faults, usedBytes: host.value.usedBytes }
   }
-  const close = Effect.gen(function*() {
-    yield* Fiber.interruptAll(real.pending.map(({ fiber }) => fiber))
-    yield* closePool
-    for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)
-    const { activeBytes, managedBlocks, reservedBytes } = yield* real.pool.stats
-    sameData("what a closed pool has", [managedBlocks, activeBytes, reservedBytes], [0, 0, 0])
-    yield* Scope.close(deviceScope, Exit.void)
-    sameData("driver objects after the close", driverObjects.live, 0)
-  })
+  const close = after(
+    real.commands,
+    Effect.gen(function*() {
+      yield* Fiber.interruptAll(real.pending.map(({ fiber }) => fiber))
+      yield* closePool
+      for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)
+      const { activeBytes, managedBlocks, reservedBytes } = yield* real.pool.stats
+      agree({ managedBlocks: 0, activeBytes: 0, reservedBytes: 0 }, { managedBlocks, activeBytes, reservedBytes })
+      yield* Scope.close(deviceScope, Exit.void)
+      agree({ "driver objects": 0 }, { "driver objects": driverObjects.live })
+    })
+  )
   return { model, real, close }
 })

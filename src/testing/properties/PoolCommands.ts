@@ -17,7 +17,7 @@ import type { Faults } from "../../layers/Host/Faults.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import * as LeaseHolder from "../../services/LeaseHolder.ts"
 import * as PooledBuffer from "../../services/PooledBuffer.ts"
-import { fail, sameData } from "./ExpectData.ts"
+import { after, agree, bigIntegers, byName, fail, sameData } from "./ExpectData.ts"
 import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
 
 // Two usages whose sizes rarely make blocks of one size: requests that might are left out of a run.
@@ -53,6 +53,8 @@ export interface RealPool {
   readonly scopes: Array<Scope.Closeable>
   readonly leases: Array<PooledBuffer.PooledBuffer>
   readonly pending: Array<{ readonly model: Pending; readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError> }>
+  /** What was done so far, for the messages of mismatches. */
+  readonly commands: Array<string>
   /** What only a host device has. */
   readonly host: HostHandles | undefined
 }
@@ -91,7 +93,13 @@ const failureOf = (error: GpuError): Failure => {
 
 const failsAs = (exit: Exit.Exit<unknown, GpuError>, expected: Failure | undefined): void => {
   const actual = Effect.runSync(Effect.match(exit, { onFailure: failureOf, onSuccess: () => undefined }))
-  sameData("the failure", actual, expected)
+  agree(membersOf(expected), membersOf(actual))
+}
+
+const membersOf = (failure: Failure | undefined): Readonly<Record<string, unknown>> => {
+  if (failure === undefined) return { failure: "none" }
+  const { tag: is } = failure
+  return { failure: is, ..."evidence" in failure ? failure.evidence : "why" in failure ? { why: failure.why } : {} }
 }
 
 const leaseIs = (exit: Exit.Exit<PooledBuffer.PooledBuffer, GpuError>, expected: Outcome, real: RealPool): void => {
@@ -103,18 +111,25 @@ const leaseIs = (exit: Exit.Exit<PooledBuffer.PooledBuffer, GpuError>, expected:
 
 const agrees = Effect.fnUntraced(function*(model: PoolModel, real: RealPool) {
   const stats = yield* real.pool.stats
-  const bytes = Object.fromEntries(Object.entries(stats).map(([name, value]) => [name, BigInt(value)]))
-  sameData("the counters", bytes, { ...model.stats })
+  agree(model.stats, bigIntegers(stats, Object.keys(stats)))
   isConsistent(stats, real)
   if (real.host !== undefined) {
     const { faults, usedBytes } = real.host
-    sameData("the driver's calls", [faults.allocations, faults.frees], [model.allocations.count, model.frees.count])
-    sameData("bytes of the device in use", BigInt(yield* usedBytes), model.used)
+    agree(
+      { "calls to allocate": model.allocations.count, "calls to free": model.frees.count, "bytes in use": model.used },
+      {
+        "calls to allocate": faults.allocations,
+        "calls to free": faults.frees,
+        "bytes in use": BigInt(yield* usedBytes)
+      }
+    )
   }
-  sameData(
-    "the leases",
-    real.leases.map((lease) => [lease.ended, lease.block === undefined ? 0n : BigInt(lease.capacity)]),
-    model.leases.map((lease) => [lease.ended, lease.block?.capacity ?? 0n])
+  agree(
+    byName("lease", model.leases.map(({ block, ended }) => [block?.capacity ?? 0n, ended ?? "live"])),
+    byName(
+      "lease",
+      real.leases.map(({ block, capacity, ended }) => [block === undefined ? 0n : BigInt(capacity), ended ?? "live"])
+    )
   )
 })
 
@@ -147,7 +162,10 @@ const command = (
 ): Command => ({
   check,
   toString: () => name,
-  run: (model, real) => real.run(Effect.andThen(run(model, real), agrees(model, real)))
+  run: (model, real) => {
+    real.commands.push(name)
+    return real.run(after(real.commands, Effect.andThen(Effect.suspend(() => run(model, real)), agrees(model, real))))
+  }
 })
 
 /** A command that needs a host device. */
