@@ -56,7 +56,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     part: "src/cli",
     inside: ["src/domain", "src/devices", "src/cli"],
-    packages: ["effect", "node", "@effect/platform-node", "cli-table3"]
+    packages: ["effect", "node", "cli-table3"]
   },
   { part: "src/index.ts", inside: [...services, "src/kernels", "src/array"], packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
@@ -163,6 +163,7 @@ describe("the check itself", () => {
     ["src/devices/A.ts", `import koffi from "koffi"`],
     ["src/devices/A.ts", `import * as Report from "../cli/DeviceReport.ts"`],
     ["src/cli/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
+    ["src/cli/A.ts", `import * as NodeServices from "@effect/platform-node/NodeServices"`],
     ["src/utils/A.ts", ``]
   ]
 

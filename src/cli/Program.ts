@@ -3,9 +3,10 @@
  *
  * @internal
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as CliConfig from "effect/cli/CliConfig"
 import * as Command from "effect/cli/Command"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import { createRequire } from "node:module"
@@ -20,18 +21,33 @@ const command = Command.make("effect-gpu-pool").pipe(
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }
 
 /**
- * Runs the command with these arguments and ends the process: drivers keep threads that would keep it alive. What is
- * printed reaches a pipe first.
+ * Nothing, so that the command needs no package for a platform. `effect/cli` asks for files, processes and a terminal on
+ * behalf of parameters that name files and of questions: no parameter here does, and `--wizard`, which asks, is left out.
+ */
+const platform = Context.empty() as Context.Context<never> as Context.Context<Command.Environment>
+
+const builtIns = GlobalFlag.BuiltIns.filter((flag) => flag !== GlobalFlag.Wizard)
+
+/** Drivers keep threads that would keep the process alive, so it is ended. What is printed reaches a pipe first. */
+const end = (code: number): void => {
+  process.stderr.write("", () => process.stdout.write("", () => process.exit(code)))
+}
+
+const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
+  const interrupt = () => fiber.interruptUnsafe(fiber.id)
+  process.on("SIGINT", interrupt)
+  process.on("SIGTERM", interrupt)
+  fiber.addObserver((exit) => teardown(exit, end))
+})
+
+/**
+ * Runs the command with these arguments and ends the process.
  *
  * @internal
  */
 export const run = (args: ReadonlyArray<string>): void =>
   Command.runWith(command, { version })(args).pipe(
-    Effect.provide(NodeServices.layer),
-    NodeRuntime.runMain({
-      teardown: (exit) =>
-        Runtime.defaultTeardown(exit, (code) => {
-          process.stderr.write("", () => process.stdout.write("", () => process.exit(code)))
-        })
-    })
+    Effect.provide(CliConfig.layer({ builtIns })),
+    Effect.provideContext(platform),
+    runMain()
   )

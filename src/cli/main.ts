@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The command `effect-gpu-pool`. Its own packages are optional peers, so this says what to install when one is missing.
+ * The command `effect-gpu-pool`. `effect` is a peer, which not every package manager installs: this says so.
  *
  * @internal
  */

@@ -115,4 +115,21 @@ describe("effect-gpu-pool devices", () => {
     const version = await run(["--version"])
     assert.match(version.stdout, /\d+\.\d+\.\d+/)
   })
+
+  // They need no terminal, files or processes, of which the command has none: it runs on `effect` alone.
+  it.concurrent.each([
+    [["--help"], 0, /--completions[^]*devices .*List the devices/],
+    [[], 0, /devices .*List the devices/],
+    [["--completions", "bash"], 0, /complete .*effect-gpu-pool/],
+    [["--completions", "tcsh"], 1, /tcsh/],
+    [["devices", "--select", "host", "--log-level", "none"], 0, /process memory/],
+    [["devices", "--select"], 1, /--select/],
+    [["device"], 1, /device/],
+    [["--wizard"], 1, /--wizard/]
+  ])("answers %s with the exit code %s", async (args, expected, message) => {
+    const { code, stderr, stdout } = await run(args)
+    assert.match(stdout + stderr, message)
+    assert.notMatch(stdout + stderr, /Service not found|\n +at /)
+    strictEqual(code, expected)
+  })
 })

@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { whyNotLoaded } from "../../domain/OptionalPackage.ts"
 import * as CompilerStack from "./CompilerStack.ts"
 import { libraryProblem } from "./GivenOptions.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -337,7 +338,7 @@ export const load = (options?: {
   Effect.suspend(() => {
     const { koffi = importKoffi, library } = options ?? {}
     return libraryProblem(library) ?? Effect.flatMap(
-      Effect.tryPromise({ try: koffi, catch: (cause) => unavailable("npm koffi", reasonOf(cause)) }),
+      Effect.tryPromise({ try: koffi, catch: (cause) => unavailable("npm koffi", whyNotLoaded("koffi", cause)) }),
       (koffi) =>
         Effect.suspend(() => loadWith(koffi, library === undefined ? libraryNames(process.platform) : [library]))
     )

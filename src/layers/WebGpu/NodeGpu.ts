@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
+import { whyNotLoaded } from "../../domain/OptionalPackage.ts"
 
 interface DawnModule {
   readonly create: (flags: Array<string>) => WebGpuHandle.Gpu
@@ -65,17 +66,10 @@ export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandl
 const importDawn = (): Promise<DawnModule> =>
   import(/* @vite-ignore */ /* webpackIgnore: true */ packageName) as Promise<DawnModule>
 
-const unavailable = (cause: unknown): GpuError => {
-  const code = (cause as { readonly code?: unknown } | null)?.code
-  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND"
-  return makeError(
+const unavailable = (cause: unknown): GpuError =>
+  makeError(
     new DeviceUnavailable({
-      tried: [{
-        backend: "webgpu",
-        device: "npm webgpu",
-        why: missing ? "the package is not installed" : cause instanceof Error ? cause.message : String(cause)
-      }],
-      hint: missing ? `Install it: npm install webgpu. ${nodeHint}` : nodeHint
+      tried: [{ backend: "webgpu", device: "npm webgpu", why: whyNotLoaded("webgpu", cause) }],
+      hint: nodeHint
     })
   )
-}

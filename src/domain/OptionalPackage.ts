@@ -1,0 +1,26 @@
+/**
+ * Packages that a program need not have: they are loaded by the backend that needs them.
+ *
+ * @internal
+ */
+import { messageOf } from "./ShownValue.ts"
+
+/**
+ * Whether loading a package failed because it is not installed, and not because a part of it is missing or broken. The
+ * codes of errors do not tell the two apart, their messages do: the second form is Deno's.
+ *
+ * @internal
+ */
+export const isMissing = (name: string, cause: unknown): boolean => {
+  const message = messageOf(cause)
+  return /Cannot find (?:package|module)|not a dependency/.test(message) &&
+    [`'${name}'`, `"${name}"`].some((text) => message.includes(text))
+}
+
+/**
+ * Why a package did not load, and what to do where it is not there.
+ *
+ * @internal
+ */
+export const whyNotLoaded = (name: string, cause: unknown): string =>
+  isMissing(name, cause) ? `the package is not installed: npm install ${name}` : messageOf(cause)
