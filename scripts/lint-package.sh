@@ -31,7 +31,6 @@ entries=$(node -p '
 for entry in $entries; do
   node --input-type=module -e "await import('$entry')"
 done
-node node_modules/effect-gpu-pool/dist/cli/main.js devices --select host >/dev/null
 echo "package: an installed copy loads"
 
 for entry in $entries; do
@@ -39,3 +38,4 @@ for entry in $entries; do
 done >entries.ts
 cp "$root"/scripts/consumer/*.ts .
 node "$root/scripts/consumers.ts" .
+node "$root/scripts/package/main.ts" "$tarball"
