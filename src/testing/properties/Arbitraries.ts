@@ -12,6 +12,41 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type * as DeviceSelector from "../../domain/selection/DeviceSelector.ts"
 import { backends } from "../../domain/selection/ListedDevice.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
+import { type Arbitrary, dual } from "./DualArbitrary.ts"
+
+export type { Arbitrary } from "./DualArbitrary.ts"
+
+/**
+ * An arbitrary of fast-check's for both engines: for `fc.property`, and for `it.effect.prop` of `@effect/vitest`. All
+ * that this module offers is one; what is made of it by methods of fast-check is not, until it is given here.
+ *
+ * **Details**
+ *
+ * Effect draws a seed and fast-check the value, which fast-check also makes smaller when a property fails: so both engines
+ * try the same kinds of values. The replay token of a failure says Effect's seed and the path to the smallest value.
+ *
+ * **Example** (Two sizes at once, in either engine)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import * as Arbitrary from "effect/Arbitrary"
+ * import { SizePolicy } from "effect-gpu-pool"
+ * import { Arbitraries } from "effect-gpu-pool/testing/properties"
+ * import * as fc from "fast-check"
+ *
+ * const pairs = Arbitraries.fromFastCheck(fc.tuple(Arbitraries.sizes(), Arbitraries.sizes()))
+ * const { blockSize } = SizePolicy.defaultPolicy
+ * const growsWith = ([a, b]: readonly [number, number]) => a <= b ? blockSize(a) <= blockSize(b) : blockSize(a) >= blockSize(b)
+ *
+ * fc.assert(fc.property(pairs, growsWith))
+ * const { _tag } = await Effect.runPromise(Arbitrary.checkEffect(pairs, growsWith))
+ * _tag // => "Passed"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromFastCheck: <A>(arbitrary: fc.Arbitrary<A>) => Arbitrary<A> = dual
 
 /** Objects as programs write them: deep equality looks at prototypes. */
 const plain = { noNullPrototype: true } as const
@@ -38,13 +73,15 @@ export const sizes = (options?: {
   readonly max?: number | undefined
   /** Whether 0 is among them. */
   readonly zero?: boolean | undefined
-}): fc.Arbitrary<number> => {
+}): Arbitrary<number> => {
   const max = options?.max ?? 2 ** 30
   const powers = fc.integer({ min: 0, max: Math.floor(Math.log2(max)) })
   const positive = powers.chain((power) => fc.integer({ min: 2 ** power, max: Math.min(max, 2 ** (power + 1) - 1) }))
-  return options?.zero === true
-    ? fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 15, arbitrary: positive })
-    : positive
+  return dual(
+    options?.zero === true
+      ? fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 15, arbitrary: positive })
+      : positive
+  )
 }
 
 /**
@@ -63,9 +100,10 @@ export const sizes = (options?: {
  * @category buffers
  * @since 0.1.0
  */
-export const usages: fc.Arbitrary<BufferUsage.BufferUsage> = fc
-  .subarray([BufferUsage.copySrc, BufferUsage.copyDst])
-  .map((flags) => flags.reduce((usage, flag) => usage | flag, BufferUsage.storage))
+export const usages: Arbitrary<BufferUsage.BufferUsage> = dual(
+  fc.subarray([BufferUsage.copySrc, BufferUsage.copyDst])
+    .map((flags) => flags.reduce((usage, flag) => usage | flag, BufferUsage.storage))
+)
 
 /**
  * What a program may ask a pool for.
@@ -103,8 +141,8 @@ export interface Request {
  * @category buffers
  * @since 0.1.0
  */
-export const requests = (options?: Parameters<typeof sizes>[0]): fc.Arbitrary<Request> =>
-  fc.record({ size: sizes(options), usage: usages }, plain)
+export const requests = (options?: Parameters<typeof sizes>[0]): Arbitrary<Request> =>
+  dual(fc.record({ size: sizes(options), usage: usages }, plain))
 
 /**
  * A step of a trace: the buffer in a slot gives way to a new one, or to none.
@@ -158,14 +196,14 @@ export const traces = (
     readonly slots?: number | undefined
     readonly maxSteps?: number | undefined
   }
-): fc.Arbitrary<Trace> =>
-  fc.array(
+): Arbitrary<Trace> =>
+  dual(fc.array(
     fc.record({
       slot: fc.nat((options?.slots ?? 8) - 1),
       request: fc.option(requests(options), { nil: undefined, freq: 2 })
     }, plain),
     { maxLength: options?.maxSteps ?? 50, size: "max" }
-  )
+  ))
 
 /**
  * Plays a trace on the ambient pool. The scope of the effect holds the buffers that are left in slots at its end. Fails
@@ -242,9 +280,9 @@ const entries: fc.Arbitrary<DeviceSelector.Entry> = fc.record({
  * @category selections
  * @since 0.1.0
  */
-export const selectors: fc.Arbitrary<DeviceSelector.DeviceSelector> = fc
-  .tuple(entries, fc.array(entries, { maxLength: 3 }))
-  .map(([first, others]) => [first, ...others] as const)
+export const selectors: Arbitrary<DeviceSelector.DeviceSelector> = dual(
+  fc.tuple(entries, fc.array(entries, { maxLength: 3 })).map(([first, others]) => [first, ...others] as const)
+)
 
 /**
  * A selection and one of the many ways to write it.
@@ -307,6 +345,8 @@ const waysOfEntry = ({ backend, devices, platform }: DeviceSelector.Entry): fc.A
  * @category selections
  * @since 0.1.0
  */
-export const writtenSelectors: fc.Arbitrary<WrittenSelector> = selectors.chain((selector) =>
-  fc.tuple(...selector.map(waysOfEntry)).map((entries) => ({ selector, text: entries.join(";") }))
+export const writtenSelectors: Arbitrary<WrittenSelector> = dual(
+  selectors.chain((selector) =>
+    fc.tuple(...selector.map(waysOfEntry)).map((entries) => ({ selector, text: entries.join(";") }))
+  )
 )

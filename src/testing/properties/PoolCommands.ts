@@ -17,6 +17,7 @@ import type { Faults } from "../../layers/Host/Faults.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import * as LeaseHolder from "../../services/LeaseHolder.ts"
 import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import { type Arbitrary, dual } from "./DualArbitrary.ts"
 import { after, agree, bigIntegers, byName, fail, sameData } from "./ExpectData.ts"
 import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
 
@@ -444,7 +445,9 @@ const maybe = fc.option(n, { nil: undefined })
 const requested = (weight: number, make: (n: number, request: Request) => Command) =>
   Array.from({ length: weight }, () => fc.tuple(n, requests).map(([n, request]) => make(n, request)))
 
-type Commands = ReadonlyArray<fc.Arbitrary<Command>>
+type Commands = ReadonlyArray<Arbitrary<Command>>
+
+const dualAll = (commands: ReadonlyArray<fc.Arbitrary<Command>>): Commands => commands.map(dual)
 
 /**
  * What can be done to a pool on any device: requests in scopes and as loans, nested scopes, early ends, moved and kept
@@ -462,7 +465,7 @@ type Commands = ReadonlyArray<fc.Arbitrary<Command>>
  * @category commands
  * @since 0.1.0
  */
-export const portable: Commands = [
+export const portable: Commands = dualAll([
   ...requested(6, allocate),
   ...requested(2, (to, request) => use(request, to)),
   requests.map((request) => use(request, undefined)),
@@ -479,7 +482,7 @@ export const portable: Commands = [
   maybe.map((chance) => rarely(chance ?? 0, freeHeld)),
   n.map((chance) => rarely(chance, stopHolding)),
   n.map((chance) => rarely(chance, closePool))
-]
+])
 
 /**
  * What can be done besides to a pool on the host: requests that wait for the driver and are interrupted, allocations and
@@ -497,7 +500,7 @@ export const portable: Commands = [
  * @category commands
  * @since 0.1.0
  */
-export const onHost: Commands = [
+export const onHost: Commands = dualAll([
   ...requested(2, start),
   requests.map((request) => start(undefined, request)),
   n.map(interrupt),
@@ -507,4 +510,4 @@ export const onHost: Commands = [
   fc.tuple(small, small, fc.constantFrom("OutOfMemory" as const, "DriverError" as const))
     .map((parts) => failAllocations(...parts)),
   fc.tuple(small, small).map((parts) => failFrees(...parts))
-]
+])
