@@ -111,7 +111,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
           strictEqual(Hash.hash(one), Hash.hash(same))
           assert.isFalse(Equal.equals(one, other))
           assert.isTrue(Equal.equals(one, new Svm.SvmPointer(one.address, 8)))
-          strictEqual(String(one), `SvmPointer(0x${one.address.toString(16)}, 64 bytes)`)
+          strictEqual(String(one), `SvmPointer(0x${one.address.toString(16)}, 64 B)`)
           strictEqual(yield* reasonOf(Svm.pointer(yield* BufferPool.allocate(0))), "InvalidRequest")
         })
       ))

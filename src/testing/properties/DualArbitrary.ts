@@ -3,7 +3,7 @@
  * engine of its own, so there is no second copy of fast-check to agree with; but its arbitraries are made of schemas,
  * and know nothing of those of fast-check.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effects from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
