@@ -22,20 +22,6 @@ export const sizeProblem = (operation: string, size: number): GpuError | undefin
   )
 
 /**
- * Why a driver cannot be asked for no bytes at all, or `undefined`.
- *
- * @internal
- */
-export const emptyProblem = (operation: string, size: number): GpuError | undefined =>
-  size > 0
-    ? undefined
-    : invalidRequest(
-      operation,
-      "no device has a buffer of 0 bytes",
-      "Take it from a pool, whose zero-byte leases are legal."
-    )
-
-/**
  * Why no buffer can have this usage, or `undefined`.
  *
  * @internal

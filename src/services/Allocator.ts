@@ -5,7 +5,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as BufferRequest from "../domain/BufferRequest.ts"
@@ -16,6 +16,7 @@ import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
+import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./memory/GivingBack.ts"
 
 /**
@@ -62,8 +63,9 @@ export interface AllocateOptions {
  */
 export class Allocator extends Context.Service<Allocator, {
   /**
-   * A device buffer of `bytes` bytes (at least 1). Fails with OutOfMemory, LimitExceeded, InvalidRequest, DeviceLost or
-   * DriverError. Uninterruptible: the caller owns the buffer and sees to its `freeUnsafe`.
+   * A device buffer of `bytes` bytes; for 0 one that takes no memory, without asking the driver. Fails with OutOfMemory,
+   * LimitExceeded, InvalidRequest, DeviceLost or DriverError. Uninterruptible: the caller owns the buffer and sees to its
+   * `freeUnsafe`.
    */
   readonly allocate: (bytes: number, options?: AllocateOptions) => Effect.Effect<DeviceBuffer, GpuError>
   /**
@@ -90,16 +92,20 @@ const make = (immediate: boolean) =>
     const create = (bytes: number, options: AllocateOptions | undefined) =>
       checkedStep("Allocator.allocate", (operation) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
-        return device.status.error ??
+        const problem = device.status.error ??
           BufferRequest.problem(operation, bytes, usage, label) ??
-          BufferRequest.emptyProblem(operation, bytes) ??
-          BufferRequest.limitProblem(operation, bytes, "maxBufferSize", device.info.limits.maxBufferSize) ??
-          device.createBuffer(bytes, usage, label)
+          BufferRequest.limitProblem(operation, bytes, "maxBufferSize", device.info.limits.maxBufferSize)
+        if (problem !== undefined) return problem
+        return bytes === 0
+          ? Exit.succeed(new EmptyBuffer(device.info, usage, label))
+          : device.createBuffer(bytes, usage, label)
       })
 
     /** Whatever ends the proof before it succeeds gives the buffer back, so a failed residency check leaks nothing. */
     const prove = (buffer: DeviceBuffer) =>
-      Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
+      buffer.size === 0
+        ? Exit.succeed(buffer)
+        : Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
 
     return Allocator.of({
       // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
@@ -170,7 +176,8 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | Comman
 
 /**
  * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is
- * logged.
+ * logged. One of 0 bytes takes no device memory; every command takes it where a buffer without bytes makes sense, and has
+ * nothing to do.
  *
  * **Example** (A buffer that no pool keeps)
  *

@@ -9,6 +9,7 @@ import { format } from "../domain/DeviceInfo.ts"
 import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
+import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 
 /**
@@ -48,7 +49,7 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
  *     if (problem !== undefined) return Exit.fail(problem)
  *     const memory = BufferLike.deviceBuffer(buffer)
  *     return memory === undefined
- *       ? Exit.fail(GpuError.invalidRequest("MyBackend.handle", "the lease has no bytes", "Allocate at least one byte."))
+ *       ? Exit.fail(GpuError.invalidRequest("MyBackend.handle", "the buffer has no bytes", "Allocate at least one byte."))
  *       : Exit.succeed(memory)
  *   })
  * ```
@@ -96,9 +97,9 @@ const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expec
   )
 
 /**
- * The device memory of a buffer that has no {@link problem}; `undefined` for a zero-byte lease, which has none.
+ * The device memory of a buffer that has no {@link problem}; `undefined` for a lease or buffer of no bytes, which has none.
  *
- * **Example** (Whether a lease has memory at all)
+ * **Example** (Whether a buffer has memory at all)
  *
  * ```ts
  * import { BufferLike } from "effect-gpu-pool"
@@ -109,5 +110,7 @@ const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expec
  * @category getters
  * @since 0.1.0
  */
-export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined =>
-  buffer instanceof DeviceBuffer ? buffer : buffer.block?.value
+export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
+  if (!(buffer instanceof DeviceBuffer)) return buffer.block?.value
+  return buffer instanceof EmptyBuffer ? undefined : buffer
+}

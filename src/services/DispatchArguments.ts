@@ -23,6 +23,8 @@ import type { DeviceSampler } from "./images/DeviceSampler.ts"
 import * as ImageArguments from "./images/ImageArguments.ts"
 import type { ImageLike } from "./images/ImageLike.ts"
 import { LeaseHolder } from "./LeaseHolder.ts"
+import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
+import { nullProblem } from "./NullArgument.ts"
 import type { VectorBinding } from "./QueueDriver.ts"
 
 /**
@@ -156,7 +158,7 @@ export const bind = (
       if (isGpuError(held)) return held
       scalars.push(held)
     } else if (argument._tag === "VectorArg") {
-      const bound = bindVector(argument, value, info, usable)
+      const bound = bindVector(argument, value, count, info, usable)
       if (isGpuError(bound)) return bound
       vectors.push(bound)
     }
@@ -248,20 +250,24 @@ const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in val
 const bindVector = (
   argument: VectorArg,
   value: ArgumentValue | undefined,
+  count: number,
   info: DeviceInfo,
   usable: Usable
 ): VectorBinding | GpuError => {
-  if (typeof value !== "object" || value === null) {
+  if (value === null) return nullProblem(operation, argument.name, "buffer")
+  if (typeof value !== "object") {
     return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
   }
   // Whatever else it may be is refused as unusable.
   const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
+  if (buffer === null) return nullProblem(operation, argument.name, "buffer")
   const offset = isOffsetBuffer(value) ? value.offset : 0
   const unusable = usable(operation, buffer, BufferUsage.storage)
   if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusable
-  const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, info)
+  const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
   if (problem !== undefined) return problem
-  const memory = BufferLike.deviceBuffer(buffer) as DeviceBuffer
+  // No driver gets one that is empty: what has no element is bound for no items alone.
+  const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
   return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
 }
 
@@ -301,14 +307,16 @@ const sizeProblem = (
   argument: VectorArg,
   buffer: BufferLike.BufferLike,
   offset: number,
+  count: number,
   info: DeviceInfo
 ): GpuError | undefined => {
   const itemSize = DType.byteSize(argument.dtype)
-  if (buffer.size < itemSize) {
+  // Nothing runs for no items, so nothing is bound: any buffer will do.
+  if (count > 0 && buffer.size < itemSize) {
     return invalidRequest(
       operation,
       `argument "${argument.name}" is a buffer of ${buffer.size} bytes, which holds no ${argument.dtype}`,
-      "Allocate at least one element: an empty buffer cannot be bound."
+      "Allocate at least one element, or dispatch 0 items: what is empty cannot be bound."
     )
   }
   // Bodies get lengths as unsigned 32-bit numbers, which small elements can outgrow before the device's limit.
@@ -331,7 +339,8 @@ const sizeProblem = (
     )
   }
   const elements = Math.floor(buffer.size / itemSize)
-  return Number.isInteger(offset) && offset >= 0 && offset < elements ? undefined : invalidRequest(
+  const last = count === 0 ? elements : elements - 1
+  return Number.isInteger(offset) && offset >= 0 && offset <= last ? undefined : invalidRequest(
     operation,
     `offset ${offset} of argument "${argument.name}" is outside its ${elements} elements`,
     "Pass the index of the first element."

@@ -127,7 +127,7 @@ const vectors: ReadonlyArray<Mistake> = [
     withLease((y) => untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1))
   ],
   [
-    "a zero-byte lease as an argument",
+    "a lease of no bytes as an argument",
     "InvalidRequest",
     withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0)
   ],

@@ -105,8 +105,7 @@ const limits: ReadonlyArray<Mistake> = [
     "LimitExceeded",
     Effect.provide(Effect.flatMap(overMaxBufferSize, (size) => Allocator.allocate(size)), Allocator.layerImmediate)
   ],
-  ["a lease over maxBytes", "LimitExceeded", BufferPool.allocate(4097), { pool: { maxBytes: 4096 } }],
-  ["a device buffer of no bytes", "InvalidRequest", Effect.provide(Allocator.allocate(0), Allocator.layerImmediate)]
+  ["a lease over maxBytes", "LimitExceeded", BufferPool.allocate(4097), { pool: { maxBytes: 4096 } }]
 ]
 
 const buildPool = (options: BufferPool.BufferPoolOptions) => Layer.build(Layer.fresh(BufferPool.layer(options)))

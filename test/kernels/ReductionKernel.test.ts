@@ -311,7 +311,7 @@ describe("a mistake in a run", () => {
         [null, 1, /the arguments are null/],
         [7, 1, /a value of type number/],
         [{ x: 7 }, 1, /argument "x" is 7, no buffer/],
-        [{ x: null }, 1, /argument "x" is null, no buffer/],
+        [{ x: null }, 1, /argument "x" is null, and no kernel takes null for a buffer/],
         [{ x: { size: 8 } }, 4, /a value of type object was given for a buffer/],
         [{ x: array }, 4, /argument "x" is a value that holds leases, no buffer. .* x.lease, or \{ buffer: x.lease/],
         [{ x: { buffer: array, offset: 1 } }, 4, /argument "x" is a value that holds leases/]

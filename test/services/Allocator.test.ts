@@ -54,6 +54,33 @@ describe("Allocator layers", () => {
     }))
 })
 
+describe("0 bytes", () => {
+  it.effect("are asked of no driver, and their buffer goes back to its own allocator alone", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const allocator = yield* Allocator.Allocator
+      const empty = yield* allocator.allocate(0, { label: "nothing" })
+      deepStrictEqual([faults.allocations, yield* Host.usedBytes, yield* buffersOf], [0, 0, 0])
+      const other = Allocator.Allocator.use(({ freeUnsafe }) => freeUnsafe(empty)).pipe(
+        Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))
+      )
+      strictEqual(yield* tagOf(other), "ForeignBuffer")
+      strictEqual((yield* CommandQueue.read(empty, Uint8Array)).length, 0)
+      yield* allocator.freeUnsafe(empty)
+      yield* allocator.freeUnsafe(empty)
+      deepStrictEqual([faults.frees, yield* tagOf(CommandQueue.read(empty, Uint8Array))], [0, "BufferReleased"])
+    }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
+
+  it.effect("are none of a lost device", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const empty = yield* Allocator.allocate(0)
+      faults.lose()
+      strictEqual(yield* tagOf(Allocator.allocate(0)), "DeviceLost")
+      strictEqual(yield* tagOf(CommandQueue.read(empty, Uint8Array)), "DeviceLost")
+    }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
+})
+
 /** The host with a queue whose driver proves, or fails to prove, memory in its own way. */
 const proving = (touch: QueueDriver["touch"]) =>
   Layer.effectContext(Effect.map(Effect.context<HostServices>(), (host) => {
@@ -136,7 +163,7 @@ describe("a buffer without a pool", () => {
       yield* CommandQueue.finish
     }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
 
-  const bad = [[-1, "InvalidRequest"], [0, "InvalidRequest"], [0.5, "InvalidRequest"], [65, "LimitExceeded"]] as const
+  const bad = [[-1, "InvalidRequest"], [0.5, "InvalidRequest"], [65, "LimitExceeded"]] as const
   it.effect.each(bad)(
     "of %d bytes is refused before the driver is asked: %s",
     ([bytes, tag]) =>

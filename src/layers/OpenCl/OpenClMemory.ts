@@ -74,7 +74,7 @@ export interface MemoryInfo {
 
 /**
  * Everything that the driver says of a memory object. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
- * InvalidRequest for a zero-byte lease, which has no memory object.
+ * InvalidRequest for a buffer of no bytes, which has no memory object.
  *
  * **Example** (Seeing where a buffer lies)
  *
@@ -250,7 +250,7 @@ const adoptImageUnsafe = (
  * closes: until then the handle stays good, also when the buffer is freed before. The reference to a lease, or to a region
  * of one, ends with the lease, since its block goes to the next owner. Code that wants to keep the memory for longer retains it itself.
  *
- * Fails with BufferReleased, ForeignBuffer, DeviceLost or DriverError, and with InvalidRequest for a zero-byte lease.
+ * Fails with BufferReleased, ForeignBuffer, DeviceLost or DriverError, and with InvalidRequest for a buffer of no bytes.
  *
  * **Example** (Lending memory to another OpenCL library)
  *
@@ -317,7 +317,7 @@ const handleOf = (operation: string, object: MemoryObject, { info, status }: Ope
   if (problem !== undefined) return problem
   const memory = BufferLike.deviceBuffer(object)
   return memory === undefined
-    ? invalidRequest(operation, "a zero-byte lease has no memory", "Leave it out, or allocate at least one byte.")
+    ? invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")
     : memoryOf(memory)
 }
 

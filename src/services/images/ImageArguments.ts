@@ -17,6 +17,7 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { ImageArg, SamplerArg } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import { nullProblem } from "../NullArgument.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import { DeviceSampler } from "./DeviceSampler.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -73,6 +74,7 @@ export const bind = (
 }
 
 const imageProblem = (argument: ImageArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
+  if (value === null) return nullProblem(operation, argument.name, "image")
   if (!ImageLike.isImageLike(value)) {
     return invalidRequest(
       operation,
@@ -120,6 +122,7 @@ const shapeProblem = (argument: ImageArg, { format, shape }: ImageLike.ImageLike
 }
 
 const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
+  if (value === null) return nullProblem(operation, name, "sampler")
   if (!(value instanceof DeviceSampler)) {
     return invalidRequest(
       operation,

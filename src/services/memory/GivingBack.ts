@@ -10,6 +10,7 @@ import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
 import * as Attachments from "./Attachments.ts"
+import { EmptyBuffer } from "./EmptyBuffer.ts"
 
 /**
  * Ends what stands on the buffer, submits what was recorded with it, and destroys it; all in this step.
@@ -23,6 +24,7 @@ export const giveBackUnsafe = (
   why: BufferReleased["why"] = "released"
 ): Exit.Exit<void, GpuError> => {
   const ended = Attachments.endAll(buffer, why)
+  if (buffer instanceof EmptyBuffer) return Exit.isFailure(ended) ? ended : buffer.giveBackUnsafe(device.info)
   const flushed = driver.flushUnsafe()
   const destroyed = device.destroyBufferUnsafe(buffer)
   if (Exit.isFailure(ended)) return ended

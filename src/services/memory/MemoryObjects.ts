@@ -24,6 +24,7 @@ import * as ImageAccess from "../images/ImageAccess.ts"
 import * as ImageLike from "../images/ImageLike.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import * as Mapping from "../mapping/Mapping.ts"
+import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
 
 /**
@@ -38,6 +39,8 @@ export interface FromHostOptions {
    * the device can reach it.
    */
   readonly mode?: HostMode | undefined
+  /** How many bytes of the data, from its first on; all of them without it. */
+  readonly size?: number | undefined
   /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it; none is needed for what the buffer begins with. */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it. */
@@ -45,7 +48,7 @@ export interface FromHostOptions {
 }
 
 /**
- * A buffer without a pool that begins with the bytes of `data`, until the scope closes.
+ * A buffer without a pool that begins with the bytes of `data`, or with the first `size` of them, until the scope closes.
  *
  * **Details**
  *
@@ -59,9 +62,11 @@ export interface FromHostOptions {
  * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
  * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
  *
- * Fails with InvalidRequest for data without bytes, shared, detached or, in use, resizable; with LimitExceeded above
- * `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its own; and with OutOfMemory,
- * DeviceLost or DriverError.
+ * A copy of no bytes is an empty buffer, as `Allocator.allocate` gives it; memory of no bytes cannot be used.
+ *
+ * Fails with InvalidRequest for a size above the data's, for data that is shared, detached or, in use, resizable or without
+ * bytes; with LimitExceeded above `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its
+ * own; and with OutOfMemory, DeviceLost or DriverError.
  *
  * **Example** (A table that kernels read)
  *
@@ -75,6 +80,20 @@ export interface FromHostOptions {
  *   return [...(yield* CommandQueue.read(table, Float32Array))]
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  * await Effect.runPromise(program) // => [0.25, 0.5, 0.25]
+ * ```
+ *
+ * **Example** (The first half of an array)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const half = yield* MemoryObjects.fromHost(Float32Array.of(1, 2, 3, 4), { size: 8 })
+ *   return [...(yield* CommandQueue.read(half, Float32Array))]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [1, 2]
  * ```
  *
  * @see pyopencl.Buffer, with COPY_HOST_PTR or USE_HOST_PTR
@@ -247,19 +266,30 @@ const create = (
 ): Effect.Effect<DeviceBuffer, GpuError> => {
   const { label, mode = "copy", usage = BufferUsage.defaultUsage } = options
   if (device.status.error !== undefined) return device.status.error
-  const bytes = HostData.bytes(operation, data)
-  if (isGpuError(bytes)) return bytes
-  const problem = modeProblem(operation, mode, bytes) ??
-    BufferRequest.problem(operation, bytes.byteLength, usage, label) ??
-    BufferRequest.emptyProblem(operation, bytes.byteLength) ??
-    BufferRequest.limitProblem(operation, bytes.byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
+  const whole = HostData.bytes(operation, data)
+  if (isGpuError(whole)) return whole
+  const byteLength = options.size ?? whole.byteLength
+  const problem = BufferRequest.problem(operation, byteLength, usage, label) ??
+    sizeProblem(operation, byteLength, whole.byteLength) ??
+    BufferRequest.limitProblem(operation, byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
   if (problem !== undefined) return problem
-  const { byteLength } = bytes
+  const bytes = whole.subarray(0, byteLength)
+  const unusable = modeProblem(operation, mode, bytes)
+  if (unusable !== undefined) return unusable
+  if (byteLength === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
   return Effect.mapError(
     device.createFromHost(bytes, mode, usage, label),
     (error) => changedProblem(operation, bytes, byteLength) ?? error
   )
 }
+
+/** The driver would read past the data's end. */
+const sizeProblem = (operation: string, size: number, available: number): GpuError | undefined =>
+  size <= available ? undefined : invalidRequest(
+    operation,
+    `the size ${size} is more than the data's ${available} bytes`,
+    "Pass at most as many, or allocate a buffer of that size and write the data into it."
+  )
 
 /** What a driver says of data that was transferred or resized under it misleads. */
 const changedProblem = (operation: string, data: Uint8Array<ArrayBuffer>, before: number): GpuError | undefined =>
@@ -275,11 +305,20 @@ const modeProblem = (operation: string, mode: HostMode, data: Uint8Array<ArrayBu
   if (mode !== "use") {
     return invalidRequest(operation, `the mode ${shown(mode)} is none`, `Pass "copy" or "use".`)
   }
-  return HostData.pinProblem(operation, data.buffer) ?? (data.byteOffset % 8 === 0 ? undefined : invalidRequest(
+  const problem = HostData.pinProblem(operation, data.buffer)
+  if (problem !== undefined) return problem
+  if (data.byteLength === 0) {
+    return invalidRequest(
+      operation,
+      "there are no bytes that a buffer could use as its memory",
+      "Pass data of at least one byte, or let it be copied."
+    )
+  }
+  return data.byteOffset % 8 === 0 ? undefined : invalidRequest(
     operation,
     `the data begins at byte ${data.byteOffset} of its ArrayBuffer`,
     "Memory of a device holds elements of 8 bytes too: begin at a multiple of 8, or let it be copied."
-  ))
+  )
 }
 
 const viewOf = <A extends ArrayBufferView>(

@@ -83,7 +83,7 @@ describe("a limiting allocator", () => {
 
   it.effect("counts nothing for a request that is none", () =>
     Effect.gen(function*() {
-      for (const bytes of [-1, 0, 0.5, NaN, Infinity, 2 ** 53, "8" as never, null as never]) {
+      for (const bytes of [-1, 0.5, NaN, Infinity, 2 ** 53, "8" as never, null as never]) {
         strictEqual(yield* tagOf(Allocator.allocate(bytes)), "InvalidRequest", String(bytes))
       }
       yield* isEmpty(1000)

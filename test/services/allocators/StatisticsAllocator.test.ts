@@ -58,7 +58,7 @@ describe("a statistics allocator", () => {
         faults.failAllocations({ error })
         strictEqual(yield* tagOf(Effect.scoped(Allocator.allocate(100))), error)
       }
-      for (const bytes of [-1, NaN, 0, 0.5, 2 ** 53]) {
+      for (const bytes of [-1, NaN, 0.5, 2 ** 53]) {
         strictEqual(yield* tagOf(Effect.scoped(Allocator.allocate(bytes))), "InvalidRequest")
       }
       yield* counts(zero, zero)

@@ -67,7 +67,7 @@ describe("a tracking allocator", () => {
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       const allocator = yield* Allocator.Allocator
-      strictEqual(yield* tagOf(allocator.allocate(0)), "InvalidRequest")
+      strictEqual(yield* tagOf(allocator.allocate(0.5)), "InvalidRequest")
       strictEqual(yield* tagOf(allocator.allocate(1000)), "OutOfMemory")
       deepStrictEqual(yield* labels, [])
       const buffer = yield* allocator.allocate(64, { label: "stuck" })

@@ -54,7 +54,7 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  * Where a lease or device buffer lies, on host and device alike, for `clSetKernelArgSVMPointer` and other OpenCL code. A
  * region's address is its own.
  *
- * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a zero-byte lease, which is nowhere;
+ * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a buffer of no bytes, which is nowhere;
  * with Unsupported, BufferReleased, ForeignBuffer or DeviceLost.
  *
  * **Gotchas**
@@ -85,6 +85,6 @@ export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target
     return target === undefined
-      ? invalidRequest(operation, "a zero-byte lease has no memory", "Leave it out, or allocate at least one byte.")
+      ? invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")
       : Effect.succeed(new SvmPointer(target.address, buffer.size))
   })

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { membersOf } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
@@ -14,7 +15,9 @@ import { type AllocateOptions, Allocator } from "../../../services/Allocator.ts"
 import * as BufferPool from "../../../services/BufferPool.ts"
 import { checkedStep } from "../../../services/CheckedStep.ts"
 import { CommandQueue } from "../../../services/CommandQueue.ts"
+import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
+import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { opened } from "../UseOpened.ts"
@@ -139,15 +142,22 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   })
 })
 
-const allocate = (svm: SvmMemory, kind: SvmKind, bytes: number, options: AllocateOptions | undefined) => {
+const allocate = (
+  svm: SvmMemory,
+  kind: SvmKind,
+  bytes: number,
+  options: AllocateOptions | undefined
+): Exit.Exit<DeviceBuffer, GpuError> | GpuError => {
   const operation = "Allocator.allocate"
   const usage = options?.usage ?? BufferUsage.defaultUsage
   const { info, status } = svm.device
-  return status.error ??
+  const problem = status.error ??
     BufferRequest.problem(operation, bytes, usage, options?.label) ??
-    BufferRequest.emptyProblem(operation, bytes) ??
-    BufferRequest.limitProblem(operation, bytes, "maxBufferSize", info.limits.maxBufferSize) ??
-    svm.createUnsafe(bytes, usage, options?.label, kind)
+    BufferRequest.limitProblem(operation, bytes, "maxBufferSize", info.limits.maxBufferSize)
+  if (problem !== undefined) return problem
+  return bytes === 0
+    ? Exit.succeed(new EmptyBuffer(info, usage, options?.label))
+    : svm.createUnsafe(bytes, usage, options?.label, kind)
 }
 
 /** Programs without types can pass anything. */
