@@ -94,14 +94,6 @@ export const empty = <D extends DType.DType = "f32">(
 /** The operation that a constant is recorded as. */
 const constant: ArrayOperation = { name: "full", build: ([value]) => value! }
 
-/** The value's bytes, repeated to four, as the queue fills them; `undefined` where four do not make a period. */
-const patternOf = (dtype: DType.DType, value: number): number | undefined => {
-  const buffer = new ArrayBuffer(8)
-  DType.view(dtype, buffer, 0, 8 / DType.byteSize(dtype)).fill(value)
-  const [low, high] = new Uint32Array(buffer)
-  return low === high ? low : undefined
-}
-
 /** An array of one value: recorded inside `DeviceArray.lazy`, as it does not depend on the position. */
 const filled = <D extends DType.DType>(
   operation: string,
@@ -116,12 +108,11 @@ const filled = <D extends DType.DType>(
   const copied = Shape.copy(shape)
   return Effect.flatMap(CommandQueue, (queue) =>
     typeProblem(operation, queue.info, dtype, "the elements") ??
-      Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) => {
-        const pattern = fiber.getRef(Recording) ? undefined : patternOf(dtype, value)
-        return pattern === undefined
+      Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) =>
+        fiber.getRef(Recording)
           ? apply(constant, [value], [dtype], dtype, copied)
-          : FreshArray.make(operation, dtype, copied, (lease, { fill }) => fill(lease, pattern))
-      }))
+          : FreshArray.make(operation, dtype, copied, (lease, { fill }) => fill(lease, DType.element(dtype, value)))
+      ))
 }
 
 const valueProblem = (operation: string, value: number, dtype: DType.DType): GpuError | undefined =>

@@ -109,6 +109,9 @@ export const matmul: {
 
 type Result = Effect.Effect<DeviceArray, GpuError, ArrayServices>
 
+/** A byte, which fills buffers of any size: elements of 2 bytes may be odd in number. */
+const zero = Uint8Array.of(0)
+
 const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Result => {
   const product = arrayProblem(operation, self) ?? arrayProblem(operation, that) ??
     MatrixProduct.make(operation, self, that)
@@ -118,7 +121,7 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Resu
   return Effect.andThen(
     evaluateAll([self, that]),
     FreshArray.make(operation, dtype, shape, (y, queue) => {
-      if (depth === 0) return queue.fill(y, 0)
+      if (depth === 0) return queue.fill(y, zero)
       const { args, count, kernel } = ProductKernel.bind(product, queue.info.backend)
       return queue.dispatch(kernel, { ...args, a: self.lease!, b: that.lease!, y }, count)
     })

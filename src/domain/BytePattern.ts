@@ -1,13 +1,14 @@
 /**
- * What a fill of a buffer repeats: 1, 2, 4, 8 or 16 bytes.
+ * What a fill of a buffer repeats: 1, 2, 4, 8, 16, 32, 64 or 128 bytes, the sizes of OpenCL C's scalars and vectors.
  *
+ * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueFillBuffer
  * @internal
  */
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as HostData from "./HostData.ts"
 import { shown } from "./ShownValue.ts"
 
-const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16])
+const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32, 64, 128])
 
 /**
  * A pattern, copied from what the program gave.
@@ -15,9 +16,9 @@ const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16])
  * @internal
  */
 export interface BytePattern {
-  /** How many bytes were given: a fill begins at a multiple of them. */
+  /** How many bytes were given: a fill begins at a multiple of them, and has a multiple of them. */
   readonly size: number
-  /** One, two or four of 32 bits, the lowest byte first; shorter patterns are repeated into one. */
+  /** Up to 32 of 32 bits, the lowest byte first; shorter patterns are repeated into one. */
   readonly words: ReadonlyArray<number>
 }
 
@@ -30,38 +31,60 @@ export const make = (operation: string, pattern: number | HostData.HostData): By
   if (typeof pattern === "number") return isWord(pattern) ? { size: 4, words: [pattern] } : noWord(operation, pattern)
   const bytes = HostData.bytes(operation, pattern)
   if (isGpuError(bytes)) return bytes
-  const size = bytes.byteLength
-  return sizes.has(size) ? { size, words: wordsOf(bytes) } : invalidRequest(
-    operation,
-    `the pattern has ${size} bytes`,
-    `Pass one of ${[...sizes].join(", ")} bytes, as Float32Array.of(1).`
-  )
+  return sizeProblem(operation, bytes) ?? { size: bytes.byteLength, words: wordsOf(bytes) }
 }
 
 /**
- * What is wrong with a fill that begins at `offset`, or `undefined`.
+ * Why bytes are no pattern, or `undefined`.
  *
  * @internal
  */
-export const offsetProblem = (operation: string, { size }: BytePattern, offset: number): GpuError | undefined =>
-  offset % size === 0 ? undefined : invalidRequest(
+export const sizeProblem = (operation: string, { byteLength }: Uint8Array): GpuError | undefined =>
+  sizes.has(byteLength) ? undefined : invalidRequest(
     operation,
-    `offset ${offset} is no multiple of the pattern's ${size} bytes`,
-    "Start at a whole number of patterns."
+    `the pattern has ${byteLength} bytes`,
+    `Pass one of ${[...sizes].join(", ")} bytes, as Float32Array.of(1).`
   )
+
+/**
+ * What is wrong with a fill of `bytes` bytes that begins at `offset`, or `undefined`: both are whole numbers of patterns.
+ *
+ * @internal
+ */
+export const partProblem = (
+  operation: string,
+  { size }: Pick<BytePattern, "size">,
+  offset: number,
+  bytes: number
+): GpuError | undefined => {
+  if (offset % size !== 0) {
+    return invalidRequest(
+      operation,
+      `offset ${offset} is no multiple of the pattern's ${size} bytes`,
+      "Start at a whole number of patterns."
+    )
+  }
+  return bytes % size === 0 ? undefined : invalidRequest(
+    operation,
+    `the ${bytes} bytes to fill are no multiple of the pattern's ${size}`,
+    "Fill a whole number of patterns: one of a single byte, as Uint8Array.of(0), fits every size."
+  )
+}
 
 /**
  * Sets `target` to the words of a pattern, over and over, the last one cut.
  *
  * @internal
  */
-export const repeat = (target: Uint32Array<ArrayBuffer>, words: ArrayLike<number>): void => {
-  if (words.length === 1) {
-    target.fill(words[0]!)
+export const repeat = (target: Uint8Array<ArrayBuffer>, words: ArrayLike<number>): void => {
+  const pattern = new Uint8Array(Uint32Array.from(words).buffer)
+  const [first] = pattern
+  if (pattern.every((byte) => byte === first)) {
+    target.fill(first!)
     return
   }
-  for (let at = 0; at < Math.min(words.length, target.length); at++) target[at] = words[at]!
-  for (let done = words.length; done < target.length; done *= 2) target.copyWithin(done, 0, done)
+  target.set(pattern.subarray(0, target.length))
+  for (let done = pattern.length; done < target.length; done *= 2) target.copyWithin(done, 0, done)
 }
 
 const isWord = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 0xffffffff

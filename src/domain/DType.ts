@@ -181,3 +181,11 @@ export const view = <D extends DType>(
       `${buffer.byteLength} bytes. Start at a multiple of the element's bytes, and end within the buffer.`
   )
 }
+
+/**
+ * One element, whose bytes a fill repeats.
+ *
+ * @internal
+ */
+export const element = <D extends DType>(dtype: D, value: number): TypedArrayOf[D] =>
+  view(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]

@@ -153,7 +153,7 @@ export class CheckedQueue implements Service {
       if (problem !== undefined) return problem
       const repeated = BytePattern.make(operation, pattern)
       if (isGpuError(repeated)) return repeated
-      const misplaced = BytePattern.offsetProblem(operation, repeated, offset)
+      const misplaced = BytePattern.partProblem(operation, repeated, offset, bytes)
       if (misplaced !== undefined) return misplaced
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes === 0) return Exit.void

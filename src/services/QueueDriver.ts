@@ -88,8 +88,8 @@ export interface DriverMapping {
 export type ReadAnswer = (bytes: Effect.Effect<ArrayBuffer, GpuError>) => void
 
 /**
- * The backend's side of a command queue. Offsets and lengths are bytes, multiples of 4 except for an access that ends
- * at the lease's size: the bytes up to the next multiple of 4 then belong to the lease too, if its block has them.
+ * The backend's side of a command queue. Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an
+ * access that ends at the lease's size: the bytes up to the next multiple then belong to the lease too, if its block has them.
  *
  * @category models
  * @since 0.1.0
@@ -108,14 +108,17 @@ export interface QueueDriver {
     targetOffset: number,
     bytes: number
   ) => Exit.Exit<void, GpuError>
-  /** Repeats the little-endian 4-byte `pattern`, the last one cut at `bytes`. */
+  /**
+   * Repeats the little-endian 4-byte `pattern`. Where `offset` or `bytes` is no multiple of 4 it repeats 1 or 2 bytes itself, of
+   * which both are multiples.
+   */
   readonly fillUnsafe: (
     target: DeviceBuffer,
     offset: number,
     bytes: number,
     pattern: number
   ) => Exit.Exit<void, GpuError>
-  /** As `fillUnsafe`, with two or four such patterns in turn, of which `offset` is a whole number. */
+  /** As `fillUnsafe`, with 2, 4, 8, 16 or 32 such patterns in turn, of which `offset` and `bytes` are whole numbers. */
   readonly fillWideUnsafe: (
     target: DeviceBuffer,
     offset: number,

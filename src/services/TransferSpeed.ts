@@ -123,7 +123,7 @@ export const measure = (
     }
     const queue = yield* CommandQueue
     const [one, other] = yield* Effect.replicateEffect(BufferPool.allocate(bytes, { label: "transfer speed" }), 2)
-    yield* queue.fill(one!, 0)
+    yield* queue.fill(one!, Uint8Array.of(0))
     const transfer = transferOf(queue, direction, one!, other!)
     yield* Effect.replicateEffect(transfer, warmUps, { discard: true })
     for (let runs = 1;; runs = Math.min(2 * runs, maxRuns)) {

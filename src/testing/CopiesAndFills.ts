@@ -13,7 +13,7 @@ import { Random } from "./Random.ts"
 
 const test = inGroup("copies and fills")
 
-/** What a fill leaves: the pattern's bytes, the lowest first, cut at the end. @internal */
+/** What a fill leaves: the pattern's bytes, the lowest first, over and over. @internal */
 export const fillBytes = (
   memory: Uint8Array,
   pattern: number | Uint8Array,
@@ -27,7 +27,7 @@ export const fillBytes = (
 }
 
 /** How many bytes a pattern can have. @internal */
-export const patternSizes = [1, 2, 4, 8, 16] as const
+export const patternSizes = [1, 2, 4, 8, 16, 32, 64, 128] as const
 
 const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
   const lease = yield* BufferPool.allocate(data.length)
@@ -86,7 +86,7 @@ const patterns = [0, 0xffffffff, 0x01020304, 0x80000000, 0x000000ff, 0xdeadbeef]
 const wholeFills = Effect.forEach(
   patterns,
   (pattern) =>
-    Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 63, 4097], (size) =>
+    Effect.forEach([4, 8, 12, 64, 4100], (size) =>
       Effect.scoped(Effect.gen(function*() {
         const lease = yield* BufferPool.allocate(size)
         yield* CommandQueue.fill(lease, pattern)
@@ -98,14 +98,32 @@ const wholeFills = Effect.forEach(
   { discard: true }
 )
 
+/** Any size is a whole number of bytes, and any even one of pairs of them. */
+const fillsOfAnySize = Effect.forEach(
+  [[7], [1, 2]],
+  (bytes) =>
+    Effect.forEach(
+      [1, 2, 3, 5, 6, 7, 9, 63, 4097, 4098].filter((size) => size % bytes.length === 0),
+      (size) =>
+        Effect.scoped(Effect.gen(function*() {
+          const lease = yield* BufferPool.allocate(size)
+          yield* CommandQueue.fill(lease, Uint8Array.from(bytes))
+          const expected = Uint8Array.from({ length: size }, (_, at) => bytes[at % bytes.length]!)
+          Expect.numbers(`${size} bytes of ${bytes.join(", ")}`, yield* CommandQueue.read(lease, Uint8Array), expected)
+        })),
+      { discard: true }
+    ),
+  { discard: true }
+)
+
 const partialFills = Effect.gen(function*() {
   const size = 23
   const background = new Random(2).bytes(size)
   const lease = yield* BufferPool.allocate(size)
-  for (const pattern of [0, 0x01020304]) {
+  for (const pattern of [0, 0x01020304, Uint8Array.of(5)]) {
     for (let offset = 0; offset < size; offset += 4) {
       for (const length of [0, 4, 12, size - offset]) {
-        if (offset + length > size) continue
+        if (offset + length > size || (typeof pattern === "number" && length % 4 !== 0)) continue
         yield* CommandQueue.write(lease, background)
         yield* CommandQueue.fill(lease, pattern, { offset, size: length })
         const expected = background.slice()
@@ -120,12 +138,14 @@ const widePatterns = Effect.forEach(patternSizes, (width) =>
   Effect.scoped(Effect.gen(function*() {
     const random = new Random(width)
     const pattern = random.bytes(width)
-    for (const size of [1, 3, 4, 7, 8, 15, 16, 17, 31, 63, 4097]) {
+    const step = Math.max(4, width)
+    for (const size of [step, 3 * step, 7 * step + 3, 4096 + step]) {
       const background = random.bytes(size)
       const lease = yield* BufferPool.allocate(size)
-      const step = Math.max(4, width)
       for (const offset of [0, step, 3 * step].filter((offset) => offset < size)) {
-        for (const length of [4, 20, 36, size - offset].filter((length) => offset + length <= size)) {
+        const rest = size - offset
+        for (const length of [step, 2 * step, 5 * step, rest - rest % width]) {
+          if (length > rest || (length % 4 !== 0 && length !== rest)) continue
           yield* CommandQueue.write(lease, background)
           yield* CommandQueue.fill(lease, pattern, { offset, size: length })
           const expected = background.slice()
@@ -137,25 +157,37 @@ const widePatterns = Effect.forEach(patternSizes, (width) =>
     }
   })), { discard: true })
 
+/** Parts of wide patterns may be the same, and the patterns not. */
+const likePatterns = Effect.gen(function*() {
+  const lease = yield* BufferPool.allocate(256)
+  const narrow = Uint32Array.of(1, 2, 3, 4)
+  const wide = Uint32Array.from({ length: 32 }, (_, at) => at === 31 ? 99 : narrow[at % 4]!)
+  for (const pattern of [narrow, wide, narrow, Uint32Array.of(1, 2, 3, 4, 1, 2, 3, 4), Uint32Array.of(1, 2)]) {
+    yield* CommandQueue.fill(lease, pattern)
+    const expected = Uint32Array.from({ length: 64 }, (_, at) => pattern[at % pattern.length]!)
+    Expect.numbers(`${pattern.length} words`, yield* CommandQueue.read(lease, Uint32Array), expected)
+  }
+})
+
 /** Views that begin anywhere in their memory, and change once the fill is recorded. */
 const kindsOfPattern = Effect.gen(function*() {
   const memory = Uint8Array.from({ length: 32 }, (_, at) => at + 1)
-  const lease = yield* BufferPool.allocate(40)
+  const lease = yield* BufferPool.allocate(48)
   const kinds = [memory.slice(0, 16).buffer, new DataView(memory.buffer, 3, 8), memory.subarray(5, 7)]
   for (const kind of kinds) {
     const bytes = ArrayBuffer.isView(kind)
       ? new Uint8Array(kind.buffer, kind.byteOffset, kind.byteLength)
       : new Uint8Array(kind)
-    const expected = new Uint8Array(40)
+    const expected = new Uint8Array(48)
     fillBytes(expected, bytes.slice())
     yield* CommandQueue.fill(lease, kind)
     bytes.fill(0xee)
     Expect.numbers(`${bytes.length} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
   }
   yield* CommandQueue.fill(lease, Float64Array.of(-1.5))
-  Expect.numbers("doubles", yield* CommandQueue.read(lease, Float64Array), new Float64Array(5).fill(-1.5))
+  Expect.numbers("doubles", yield* CommandQueue.read(lease, Float64Array), new Float64Array(6).fill(-1.5))
   yield* CommandQueue.fill(lease, new Float32Array(4))
-  Expect.numbers("zeros", yield* CommandQueue.read(lease, Float32Array), new Float32Array(10))
+  Expect.numbers("zeros", yield* CommandQueue.read(lease, Float32Array), new Float32Array(12))
 })
 
 const patternsInOneRecording = Effect.gen(function*() {
@@ -166,30 +198,35 @@ const patternsInOneRecording = Effect.gen(function*() {
   yield* CommandQueue.fill(first, 0x33333333, { offset: 40, size: 20 })
   yield* CommandQueue.fill(second, 0, { offset: 4000 })
   yield* CommandQueue.fill(second, 0x11111111, { offset: 0, size: 8 })
-  yield* CommandQueue.fill(second, Uint32Array.of(1, 2), { offset: 16, size: 20 })
-  yield* CommandQueue.fill(first, Uint32Array.of(1, 2, 3, 4), { offset: 80 })
+  yield* CommandQueue.fill(second, Uint32Array.of(1, 2), { offset: 16, size: 24 })
+  yield* CommandQueue.fill(first, Uint32Array.of(1, 2, 3, 4), { offset: 80, size: 16 })
   const firstBytes = new Uint8Array(100).fill(0x11)
   firstBytes.fill(0x33, 40, 60)
   const secondBytes = new Uint8Array(5000).fill(0x22)
   secondBytes.fill(0, 4000)
   secondBytes.fill(0x11, 0, 8)
-  secondBytes.set(new Uint8Array(Uint32Array.of(1, 2, 1, 2, 1).buffer), 16)
-  firstBytes.set(new Uint8Array(Uint32Array.of(1, 2, 3, 4, 1).buffer), 80)
+  secondBytes.set(new Uint8Array(Uint32Array.of(1, 2, 1, 2, 1, 2).buffer), 16)
+  firstBytes.set(new Uint8Array(Uint32Array.of(1, 2, 3, 4).buffer), 80)
   Expect.numbers("the first buffer", yield* CommandQueue.read(first, Uint8Array), firstBytes)
   Expect.numbers("the second buffer", yield* CommandQueue.read(second, Uint8Array), secondBytes)
 })
 
 const largeFill = Effect.gen(function*() {
-  const size = (yield* scaled(3 * 2 ** 20, 2 ** 14)) + 7
+  const whole = yield* scaled(3 * 2 ** 20, 2 ** 14)
+  const size = whole - whole % 128 + 7
   const lease = yield* BufferPool.allocate(size)
-  yield* CommandQueue.fill(lease, 0xa1b2c3d4)
-  yield* CommandQueue.fill(lease, 0x0a0b0c0d, { offset: 4096, size: size - 4096 })
-  const wide = new Random(16).bytes(16)
-  yield* CommandQueue.fill(lease, wide, { offset: 8192 })
+  const random = new Random(16)
+  const parts = [
+    [Uint8Array.of(0xa1), 0, size],
+    [0x0a0b0c0d, 4096, size - 4096 - 7],
+    [random.bytes(16), 8192, size - 8192 - 7],
+    [random.bytes(128), 12_288, size - 12_288 - 7]
+  ] as const
   const expected = new Uint8Array(size)
-  fillBytes(expected, 0xa1b2c3d4)
-  fillBytes(expected, 0x0a0b0c0d, 4096)
-  fillBytes(expected, wide, 8192)
+  for (const [pattern, offset, length] of parts) {
+    yield* CommandQueue.fill(lease, pattern, { offset, size: length })
+    fillBytes(expected, pattern, offset, length)
+  }
   Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
 })
 
@@ -221,9 +258,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a copy moves exactly its part", partialCopies),
   test("a copy to the ends of both buffers has any length", copiesToTheEnd),
   test("copies of copies run in order", copyChain),
-  test("a fill repeats its pattern, lowest byte first, and cuts the last one", wholeFills),
+  test("a fill repeats its pattern, lowest byte first", wholeFills),
+  test("a fill with one or two bytes fits every size that they fit", fillsOfAnySize),
   test("a fill of a part leaves the rest", partialFills),
-  test("a fill repeats patterns of 1, 2, 4, 8 and 16 bytes", widePatterns),
+  test("a fill repeats patterns of 1 to 128 bytes", widePatterns),
+  test("patterns that begin alike are not taken for each other", likePatterns),
   test("a fill takes its pattern from any kind of host data, and copies it", kindsOfPattern),
   test("fills with several patterns keep apart and in order", patternsInOneRecording),
   test("a large fill repeats its pattern to the end", largeFill, { heavy: true }),

@@ -256,7 +256,7 @@ const neighbouringHalves = Effect.gen(function*() {
     Effect.forEach([1, 64], (workgroupSize) =>
       Effect.forEach([1, 2, 3], (step) =>
         Effect.gen(function*() {
-          yield* CommandQueue.fill(y, 0x7bff7bff)
+          yield* CommandQueue.fill(y, Uint16Array.of(0x7bff))
           yield* CommandQueue.dispatch(Kernels.countHalves(workgroupSize), { y, step }, count)
           const expected = Uint16Array.from(
             { length: count },

@@ -68,7 +68,8 @@ const change = (random: Random, { buffer, origin, size }: Part, model: Uint8Arra
     model.set(data, origin + offset)
     return CommandQueue.write(buffer, data, { offset })
   }
-  const pattern = random.integer(0, 0xffffffff)
+  // A word where the part has whole ones, a byte where it ends within one.
+  const pattern = length % 4 === 0 ? random.integer(0, 0xffffffff) : random.bytes(1)
   fillBytes(model, pattern, origin + offset, length)
   return CommandQueue.fill(buffer, pattern, { offset, size: length })
 }
@@ -335,13 +336,38 @@ const fromData = Effect.forEach([1, 3, 4, 23, 4096], (size) =>
     Expect.numbers("the data at that time", yield* CommandQueue.read(buffer, Uint8Array), expected)
   })), { discard: true })
 
+/** As PyOpenCL's `Buffer(size=, hostbuf=)`: the first bytes, and no more of them than there are. */
+const fromPartOfData = Effect.gen(function*() {
+  const { backend } = (yield* DeviceContext).info
+  const memory = new Uint8Array(80)
+  const data = memory.subarray(8, 72)
+  const trial = Effect.fnUntraced(function*(mode: "copy" | "use", size: number) {
+    data.forEach((_, at) => data[at] = 3 * at)
+    const buffer = yield* MemoryObjects.fromHost(data, { mode, size })
+    Expect.equal("bytes", buffer.size, size)
+    Expect.numbers(`the first ${size}`, yield* CommandQueue.read(buffer, Uint8Array), data.slice(0, size))
+    if (mode === "copy") return
+    yield* CommandQueue.fill(buffer, Uint8Array.of(255))
+    const seen = yield* MemoryObjects.hostArray(buffer, Uint8Array)
+    Expect.numbers("the data in use", seen, new Uint8Array(size).fill(255))
+    const rest = data.slice(size)
+    Expect.numbers("what is not in use", rest, Uint8Array.from(rest, (_, at) => 3 * (at + size)))
+  }, Effect.scoped)
+  for (const mode of backend === "webgpu" ? ["copy"] as const : ["copy", "use"] as const) {
+    for (const size of [1, 3, 4, 40, 63, 64]) yield* trial(mode, size)
+  }
+})
+
 const badData = Effect.gen(function*() {
   const { backend, limits } = (yield* DeviceContext).info
   const data = new Uint8Array(64)
   const detached = new Uint8Array(8)
   structuredClone(detached.buffer, { transfer: [detached.buffer] })
   const bad: ReadonlyArray<readonly [string, ArrayBufferView, MemoryObjects.FromHostOptions?]> = [
-    ["no bytes", new Uint8Array(0)],
+    ["more bytes than there are", data, { size: 65 }],
+    ["a part of a byte", data, { size: 1.5 }],
+    ["less than nothing", data, { size: -1 }],
+    ["more bytes than there are, in use", data, { size: 72, mode: "use" }],
     ["detached", detached],
     ["shared", new Uint8Array(new SharedArrayBuffer(8))],
     ["no usage", data, { usage: 0 }],
@@ -390,6 +416,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a lease that moves keeps its regions", moves),
   test("a region keeps the memory of a freed buffer, until the last one is gone", outlivesItsParent),
   test("a buffer begins with the program's data, of any length", fromData),
+  test("a buffer begins with a part of the program's data", fromPartOfData),
   test("data that is transferred while it is copied fails typed, or is there as a whole", changedData),
   test("data that can be no memory is refused", badData, { counting: true })
 ]

@@ -28,7 +28,7 @@ const stay = Effect.fnUntraced(function*(
   const block = blockOf(lease)
   const found = yield* CommandQueue.read(block, Uint8Array)
   Expect.numbers(`what ${tenant} finds in its ${lease.size} bytes`, found, new Uint8Array(lease.capacity))
-  yield* CommandQueue.fill(block, 0xdeadbeef)
+  yield* CommandQueue.fill(block, Uint8Array.of(0xde))
 })
 
 const expectReuse = (what: string, block: BufferLike.BufferLike, lease: PooledBuffer.PooledBuffer) =>

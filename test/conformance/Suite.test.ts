@@ -146,6 +146,13 @@ const faults: ReadonlyArray<
     })
   ],
   [
+    "repeats no more than 16 bytes of a pattern",
+    "copies and fills",
+    ({ fillWideUnsafe }) => ({
+      fillWideUnsafe: (target, offset, bytes, patterns) => fillWideUnsafe(target, offset, bytes, patterns.slice(0, 4))
+    })
+  ],
+  [
     "leaves the end of a block as it was when it clears it",
     "tenants",
     ({ fillUnsafe }) => ({

@@ -5,16 +5,19 @@ import * as BytePattern from "../../src/domain/BytePattern.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 
 const bytesOf = (words: ReadonlyArray<number>, length: number): ReadonlyArray<number> => {
-  const target = new Uint32Array(length)
+  // Wherever it begins: commands at any byte have targets at any.
+  const target = new Uint8Array(new ArrayBuffer(length + 3), 3)
   BytePattern.repeat(target, words)
-  return [...new Uint8Array(target.buffer)]
+  return [...target]
 }
 
 describe("BytePattern", () => {
   it("repeats the bytes that it was made of, wherever they lie", () => {
-    const pattern = fc.constantFrom(1, 2, 4, 8, 16).chain((size) => fc.uint8Array({ minLength: size, maxLength: size }))
+    const pattern = fc.constantFrom(1, 2, 4, 8, 16, 32, 64, 128).chain((size) =>
+      fc.uint8Array({ minLength: size, maxLength: size })
+    )
     fc.assert(
-      fc.property(pattern, fc.nat(7), fc.nat(70), (bytes, start, length) => {
+      fc.property(pattern, fc.nat(7), fc.nat(700), (bytes, start, length) => {
         const memory = new Uint8Array(start + bytes.length)
         memory.set(bytes, start)
         const made = BytePattern.make("test", memory.subarray(start))
@@ -22,10 +25,24 @@ describe("BytePattern", () => {
         strictEqual(made.size, bytes.length)
         deepStrictEqual(
           bytesOf(made.words, length),
-          Array.from({ length: 4 * length }, (_, at) => bytes[at % bytes.length]!)
+          Array.from({ length }, (_, at) => bytes[at % bytes.length]!)
         )
       })
     )
+  })
+
+  it("is filled from a whole number of patterns on, a whole number of times", () => {
+    const count = fc.nat(300)
+    fc.assert(fc.property(fc.constantFrom(1, 2, 4, 8, 16, 32, 64, 128), count, count, (size, offset, bytes) => {
+      const problem = BytePattern.partProblem("test", { size }, offset, bytes)
+      strictEqual(problem === undefined, offset % size === 0 && bytes % size === 0)
+    }))
+  })
+
+  it("has no other size", () => {
+    for (const size of [0, 3, 5, 12, 24, 48, 127, 129, 256]) {
+      assert(isGpuError(BytePattern.make("test", new Uint8Array(size))))
+    }
   })
 
   it("has one word where a longer one would say the same", () => {

@@ -161,7 +161,7 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       const x = yield* BufferPool.allocate(big)
       const y = yield* BufferPool.allocate(15)
       yield* CommandQueue.fill(x, 0xffffffff)
-      yield* CommandQueue.fill(y, 0x01020304)
+      yield* CommandQueue.fill(y, Uint8Array.of(4))
       yield* CommandQueue.fill(x, 0x0a0b0c0d, { offset: 8, size: big - 16 })
       yield* CommandQueue.fill(y, 0, { offset: 4, size: 4 })
       const words = yield* CommandQueue.read(x, Uint32Array)
@@ -170,20 +170,20 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       deepStrictEqual(Array.from(words.subarray(-2)), [0xffffffff, 0xffffffff])
       deepStrictEqual(Array.from(yield* CommandQueue.read(y, Uint8Array)), [
         4,
-        3,
-        2,
-        1,
+        4,
+        4,
+        4,
         0,
         0,
         0,
         0,
         4,
-        3,
-        2,
-        1,
         4,
-        3,
-        2
+        4,
+        4,
+        4,
+        4,
+        4
       ])
     })))
 

@@ -241,12 +241,5 @@ export const fillNeutral = (
 ): Effect.Effect<void, GpuError> =>
   Effect.forEach(leases, (lease, index) => {
     const { dtype, neutral } = state[index]!
-    const bytes = DType.byteSize(dtype)
-    // Eight bytes are two patterns, so long elements go as data.
-    if (bytes > 4) {
-      return queue.write(lease, DType.view(dtype, new ArrayBuffer(lease.size), 0, lease.size / bytes).fill(neutral))
-    }
-    const pattern = new ArrayBuffer(4)
-    DType.view(dtype, pattern, 0, 4 / bytes).fill(neutral)
-    return queue.fill(lease, new Uint32Array(pattern)[0]!)
+    return queue.fill(lease, DType.element(dtype, neutral))
   }, { discard: true })

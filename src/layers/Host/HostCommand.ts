@@ -23,7 +23,7 @@ export interface HostCommand {
   readonly pieces: () => Generator<number, void>
 }
 
-/** Copies and fills go on in pieces of this many bytes, about a millisecond each. A multiple of 16. */
+/** Copies and fills go on in pieces of this many bytes, about a millisecond each. Whole patterns of any size. */
 export const chunkBytes = 4 * 1024 * 1024
 
 const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
@@ -220,13 +220,9 @@ export class FillCommand implements HostCommand {
   *pieces(): Generator<number, void> {
     const { base, memory } = this.buffers[0]
     const offset = base + this.#offset
-    const tail = this.#bytes % 4
-    const whole = this.#bytes - tail
-    yield* eachChunk(whole, (start, end) => {
-      BytePattern.repeat(new Uint32Array(memory, offset + start, (end - start) / 4), this.#patterns)
+    yield* eachChunk(this.#bytes, (start, end) => {
+      BytePattern.repeat(new Uint8Array(memory, offset + start, end - start), this.#patterns)
     })
-    const last = Uint32Array.of(this.#patterns[whole / 4 % this.#patterns.length]!)
-    new Uint8Array(memory, offset + whole, tail).set(new Uint8Array(last.buffer, 0, tail))
   }
 }
 

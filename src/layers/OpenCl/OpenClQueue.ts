@@ -42,10 +42,10 @@ const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 
-/** A pattern of one, two or four words. */
+/** A pattern of 1 to 32 words. */
 type Words = Uint32Array<ArrayBuffer>
 
-/** How much of a pattern is laid out in host memory where the device cannot fill by itself. A multiple of 16. */
+/** How much of a pattern is laid out in host memory where the device cannot fill by itself. Whole patterns of any size. */
 const patternBytes = 1024 * 1024
 
 /** A command before it is enqueued. */
@@ -436,17 +436,8 @@ export class OpenClQueue implements QueueDriver {
     )
   }
 
-  /** OpenCL fills whole patterns only: what is left of the last one is written. */
   #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
-    const tail = bytes % words.byteLength
-    const whole = bytes - tail
-    const filled = whole === 0 ? Exit.void : this.#fillWhole(target, offset, whole, words)
-    if (tail === 0 || Exit.isFailure(filled)) return filled
-    return this.#write(target, offset + whole, patternMemory(words.byteLength, words), tail, CommandLabel.fill)
-  }
-
-  #fillWhole(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     const name = target.label
     return this.record(
       { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
@@ -455,7 +446,7 @@ export class OpenClQueue implements QueueDriver {
           queue,
           memoryOf(target),
           words,
-          words.byteLength,
+          patternSize(words, offset, bytes),
           offset,
           bytes,
           0,
@@ -467,7 +458,8 @@ export class OpenClQueue implements QueueDriver {
 
   /** OpenCL 1.1 cannot fill: the pattern is written, piece by piece from the same memory. */
   #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
-    const memory = patternMemory(Math.min(Math.ceil(bytes / 4) * 4, patternBytes), words)
+    const memory = new ArrayBuffer(Math.min(bytes, patternBytes))
+    BytePattern.repeat(new Uint8Array(memory), words)
     for (let done = 0; done < bytes; done += memory.byteLength) {
       const exit = this.#write(
         target,
@@ -547,9 +539,13 @@ const setSize = (words: Uint32Array, size: number): void => {
   words[1] = size / 0x1_0000_0000
 }
 
-/** The pattern over and over; `bytes` is a multiple of 4. */
-const patternMemory = (bytes: number, words: Words): ArrayBuffer => {
-  const memory = new ArrayBuffer(bytes)
-  BytePattern.repeat(new Uint32Array(memory), words)
-  return memory
-}
+/**
+ * How much of a pattern OpenCL is to repeat: it fills whole patterns only, from a multiple of them on. One that was given with
+ * fewer bytes than a word is in there more than once.
+ */
+const patternSize = (words: Words, offset: number, bytes: number): number =>
+  words.length > 1 || (offset % 4 === 0 && bytes % 4 === 0)
+    ? words.byteLength
+    : offset % 2 === 0 && bytes % 2 === 0
+    ? 2
+    : 1

@@ -1,5 +1,5 @@
 /**
- * A buffer full of one pattern of 16 bytes, from which fills copy. WebGPU itself only fills with zero; copies need neither a
+ * A buffer full of one pattern, from which fills copy. WebGPU itself only fills with zero; copies need neither a
  * storage usage on the target, as a kernel would, nor host memory of the fill's size.
  *
  * @internal
@@ -9,6 +9,7 @@ import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { usageBits } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
+// Whole patterns of any size, as all sizes of the buffer are.
 const smallest = 4 * 1024
 const largest = 1024 * 1024
 
@@ -17,17 +18,17 @@ const largest = 1024 * 1024
  *
  * @internal
  */
-export type Words = readonly [number, number, number, number]
+export type Words = ReadonlyArray<number>
 
 const isSame = (one: Words, other: Words): boolean =>
-  one[0] === other[0] && one[1] === other[1] && one[2] === other[2] && one[3] === other[3]
+  one.length === other.length && one.every((word, at) => word === other[at])
 
 /** @internal */
 export class FillPattern {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
   #buffer: WebGpuHandle.Buffer | undefined
-  #words: Words = [0, 0, 0, 0]
+  #words: Words = [0]
   /** Bytes from the start of the buffer that hold the pattern. */
   #filled = 0
 
@@ -87,8 +88,8 @@ export class FillPattern {
 
 const wanted = (bytes: number, least: number): number => Math.min(bytes, Math.max(least, largest))
 
-const repeated = (words: Words, bytes: number): Uint32Array<ArrayBuffer> => {
-  const data = new Uint32Array(bytes / 4)
+const repeated = (words: Words, bytes: number): Uint8Array<ArrayBuffer> => {
+  const data = new Uint8Array(bytes)
   BytePattern.repeat(data, words)
   return data
 }

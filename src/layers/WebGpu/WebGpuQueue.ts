@@ -177,9 +177,8 @@ export class WebGpuQueue {
     patterns: ReadonlyArray<number>
   ): Exit.Exit<void, GpuError> {
     const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
-    const [first = 0, second = first, third = first, fourth = second] = patterns
-    if (patterns.length === 1 && first === 0) return this.record({ ...fill, pattern: undefined })
-    const source = this.pattern([first, second, third, fourth], bytes)
+    if (patterns.length === 1 && patterns[0] === 0) return this.record({ ...fill, pattern: undefined })
+    const source = this.pattern(patterns, bytes)
     if (Exit.isFailure(source)) return Exit.asVoid(source)
     return source.value === undefined ? Exit.void : this.record({ ...fill, pattern: source.value })
   }

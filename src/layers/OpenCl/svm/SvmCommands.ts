@@ -7,6 +7,7 @@ import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { listOf } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BytePattern from "../../../domain/BytePattern.ts"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as HostData from "../../../domain/HostData.ts"
@@ -60,9 +61,6 @@ export interface MigrateOptions {
   readonly contentUndefined?: boolean | undefined
 }
 
-/** What clEnqueueSVMMemFill takes: the sizes of OpenCL C's scalars and vectors. */
-const patternSizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32, 64, 128])
-
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_NON_BLOCKING = 0
@@ -105,13 +103,8 @@ const fillOn = (
   if (isGpuError(target)) return target
   const bytes = HostData.bytes(operation, pattern)
   if (isGpuError(bytes)) return bytes
-  if (!patternSizes.has(bytes.byteLength)) {
-    return invalidRequest(
-      operation,
-      `the pattern has ${bytes.byteLength} bytes`,
-      `Pass one of ${[...patternSizes].join(", ")} bytes, as Float32Array.of(1).`
-    )
-  }
+  const noPattern = BytePattern.sizeProblem(operation, bytes)
+  if (noPattern !== undefined) return noPattern
   const offset = options.offset ?? 0
   const size = options.size ?? buffer.size - offset
   const problem = rangeProblem(operation, buffer.size, offset, size, bytes.byteLength)
