@@ -22,6 +22,11 @@ import { webGpuBackend } from "./WebGpuBackend.ts"
 export interface OpenOptions {
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
+  /**
+   * Whether commands on buffers begin and end at any byte, as `DeviceInfo.limits.copyAlignment` then says. WebGPU answers
+   * Unsupported.
+   */
+  readonly byteGranular?: boolean | undefined
 }
 
 /** @internal */

@@ -19,5 +19,5 @@ export const hostBackend: DeviceBackend = {
     memoryBytes: undefined,
     unusable: undefined
   }]),
-  open: (_, { kernelCacheCapacity }) => Host.layer({ kernelCacheCapacity })
+  open: (_, { byteGranular, kernelCacheCapacity }) => Host.layer({ byteGranular, kernelCacheCapacity })
 }

@@ -13,10 +13,15 @@ import { sameDevice } from "./SameDevice.ts"
 export const openClBackend: DeviceBackend = {
   name: "opencl",
   list: Effect.map(Effect.suspend(() => OpenCl.devices), (platforms) => platforms.flatMap(listedOf)),
-  open: (device, { kernelCacheCapacity }) =>
+  open: (device, { byteGranular, kernelCacheCapacity }) =>
     sameDevice(
       device,
-      OpenCl.layer({ platform: device.platform?.index, device: device.device?.index, kernelCacheCapacity })
+      OpenCl.layer({
+        platform: device.platform?.index,
+        device: device.device?.index,
+        byteGranular,
+        kernelCacheCapacity
+      })
     )
 }
 

@@ -38,8 +38,8 @@ export const webGpuBackend: DeviceBackend = {
         return listed.length === 0 ? [noAdapter(answers)] : listed
       }
     )),
-  open: (device, { kernelCacheCapacity }) =>
-    sameDevice(device, WebGpu.layer({ ...requestOf.get(device), kernelCacheCapacity }))
+  open: (device, { byteGranular, kernelCacheCapacity }) =>
+    sameDevice(device, WebGpu.layer({ ...requestOf.get(device), byteGranular, kernelCacheCapacity }))
 }
 
 interface Answer {

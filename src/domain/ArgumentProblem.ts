@@ -85,6 +85,16 @@ export const functionProblem = (operation: string, name: string, value: unknown)
 const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
 
 /**
+ * Why an option that is left out, `true` or `false` is none of these, or `undefined`.
+ *
+ * @internal
+ */
+export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
+  value === undefined || typeof value === "boolean"
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
+
+/**
  * Why nothing is told by these options, or `undefined`: they are left out, or an object.
  *
  * @internal

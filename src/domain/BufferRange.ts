@@ -1,5 +1,6 @@
 /**
- * The portable rules for a part of a buffer, the same on every backend. They are WebGPU's, the strictest.
+ * The rules for a part of a buffer, the same on every backend. They are WebGPU's, the strictest, unless a device was opened
+ * with others: `DeviceLimits.copyAlignment` is what offsets and lengths are multiples of.
  *
  * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
  * @internal
@@ -7,11 +8,18 @@
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
+/**
+ * What offsets and lengths are multiples of where a program runs on every device.
+ *
+ * @internal
+ */
+export const portableAlignment = 4
+
 const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 /**
  * What is wrong with an access that starts at `offset` in a buffer of `size` requested bytes, or `undefined`. An offset
- * is a multiple of 4, and at most `size`. `name` is what the caller passed it as.
+ * is a multiple of `alignment`, and at most `size`. `name` is what the caller passed it as.
  *
  * @internal
  */
@@ -19,6 +27,7 @@ export const offsetProblem = (
   operation: string,
   size: number,
   offset: number,
+  alignment: number,
   name: string = "offset"
 ): GpuError | undefined => {
   if (!isByteCount(offset)) {
@@ -35,15 +44,22 @@ export const offsetProblem = (
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
-  return offset % 4 === 0 ? undefined : invalidRequest(
+  return offset % alignment === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${offset} is no multiple of 4`,
-    "Every device can only start at multiples of 4 bytes."
+    `${name} ${offset} is no multiple of ${alignment}`,
+    `Start at a multiple of ${alignment} bytes, ${everyDevice}.`
   )
 }
 
 /**
- * What is wrong with an access of `bytes` bytes from a good `offset` on, or `undefined`. A length is a multiple of 4,
+ * What a hint for other alignments says.
+ *
+ * @internal
+ */
+export const everyDevice = "as every device can; OpenCL and the host can do otherwise, opened with byteGranular"
+
+/**
+ * What is wrong with an access of `bytes` bytes from a good `offset` on, or `undefined`. A length is a multiple of `alignment`,
  * except that an access may end at the buffer's `size`. `name` is what the caller passed it as.
  *
  * @internal
@@ -53,6 +69,7 @@ export const lengthProblem = (
   size: number,
   offset: number,
   bytes: number,
+  alignment: number,
   name: string = "size"
 ): GpuError | undefined => {
   if (!isByteCount(bytes)) {
@@ -69,10 +86,10 @@ export const lengthProblem = (
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
-  return bytes % 4 === 0 || offset + bytes === size ? undefined : invalidRequest(
+  return bytes % alignment === 0 || offset + bytes === size ? undefined : invalidRequest(
     operation,
-    `the length ${bytes} is no multiple of 4 and does not end at the buffer's size ${size}`,
-    "Use a multiple of 4 bytes, or go to the end of the buffer."
+    `the length ${bytes} is no multiple of ${alignment} and does not end at the buffer's size ${size}`,
+    `Go to the end of the buffer, or use a multiple of ${alignment} bytes, ${everyDevice}.`
   )
 }
 
@@ -81,5 +98,11 @@ export const lengthProblem = (
  *
  * @internal
  */
-export const problem = (operation: string, size: number, offset: number, bytes: number): GpuError | undefined =>
-  offsetProblem(operation, size, offset) ?? lengthProblem(operation, size, offset, bytes)
+export const problem = (
+  operation: string,
+  size: number,
+  offset: number,
+  bytes: number,
+  alignment: number
+): GpuError | undefined =>
+  offsetProblem(operation, size, offset, alignment) ?? lengthProblem(operation, size, offset, bytes, alignment)

@@ -178,6 +178,58 @@ export const kernelWriteOnly = 256
  * @since 0.1.0
  */
 export const hostMemory = 512
+/**
+ * The program only reads it: CL_MEM_HOST_READ_ONLY. A write, or a mapping that may write, is InvalidRequest on every backend;
+ * kernels, copies and fills put data into it as into any other. OpenCL drivers from version 1.2 on are told so too, and may
+ * choose other memory for it.
+ *
+ * **Example** (A result that only kernels make)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.hostReadOnly
+ * const result = BufferPool.allocate(1024, { usage })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const hostReadOnly = 1024
+/**
+ * The program only writes it: CL_MEM_HOST_WRITE_ONLY. A read, or a mapping that may read, is InvalidRequest on every backend;
+ * kernels and copies take data from it as from any other.
+ *
+ * **Example** (An input that never comes back)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.storage | BufferUsage.copyDst | BufferUsage.hostWriteOnly
+ * const input = BufferPool.allocate(1024, { usage })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const hostWriteOnly = 2048
+/**
+ * The program neither reads nor writes it: CL_MEM_HOST_NO_ACCESS. Reads, writes and mappings are InvalidRequest on every
+ * backend; kernels, copies and fills use it as any other.
+ *
+ * **Example** (Memory between two kernels)
+ *
+ * ```ts
+ * import { BufferPool, BufferUsage } from "effect-gpu-pool"
+ *
+ * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.copyDst | BufferUsage.hostNoAccess
+ * const between = BufferPool.allocate(65536, { usage })
+ * ```
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const hostNoAccess = 4096
 
 /**
  * The usage of an `allocate` that names none: storage, copySrc and copyDst.
@@ -205,7 +257,10 @@ const names: ReadonlyArray<readonly [string, number]> = [
   ["indirect", indirect],
   ["kernelReadOnly", kernelReadOnly],
   ["kernelWriteOnly", kernelWriteOnly],
-  ["hostMemory", hostMemory]
+  ["hostMemory", hostMemory],
+  ["hostReadOnly", hostReadOnly],
+  ["hostWriteOnly", hostWriteOnly],
+  ["hostNoAccess", hostNoAccess]
 ]
 
 const all = names.reduce((flags, [, flag]) => flags | flag, 0)
@@ -227,7 +282,34 @@ const all = names.reduce((flags, [, flag]) => flags | flag, 0)
 export const has = (usage: BufferUsage, flags: BufferUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
-const restrictions = kernelReadOnly | kernelWriteOnly
+/**
+ * What the program itself does with a buffer's bytes: a read, a write, or both, as a mapping may.
+ *
+ * @internal
+ */
+export type HostAccess = "read" | "write" | "readwrite"
+
+const forbidding: { readonly [A in HostAccess]: number } = {
+  read: hostWriteOnly | hostNoAccess,
+  write: hostReadOnly | hostNoAccess,
+  readwrite: hostReadOnly | hostWriteOnly | hostNoAccess
+}
+
+/**
+ * Whether the program may access a buffer of this usage so.
+ *
+ * @internal
+ */
+export const allowsHost = (usage: BufferUsage, access: HostAccess): boolean => (usage & forbidding[access]) === 0
+
+/**
+ * Those of the flags that say what the program itself may do; 0 where it may do all.
+ *
+ * @internal
+ */
+export const hostAccess = (usage: BufferUsage): BufferUsage => usage & forbidding.readwrite
+
+const kernelRestrictions = kernelReadOnly | kernelWriteOnly
 
 /**
  * Whether a buffer of usage `whole` can be used as one of `usage`: it may do less, never more.
@@ -235,8 +317,9 @@ const restrictions = kernelReadOnly | kernelWriteOnly
  * @internal
  */
 export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
-  typeof usage === "number" && typeof whole === "number" && (usage & ~(whole | restrictions)) === 0 &&
-  has(usage, whole & restrictions)
+  typeof usage === "number" && typeof whole === "number" &&
+  (usage & ~(whole | kernelRestrictions | forbidding.readwrite)) === 0 && has(usage, whole & kernelRestrictions) &&
+  (["read", "write"] as const).every((access) => allowsHost(whole, access) || !allowsHost(usage, access))
 
 /**
  * The flags by name, for messages.
@@ -270,5 +353,7 @@ export const problem = (usage: BufferUsage): string | undefined => {
     return `the usage ${format(usage)} allows no operation`
   }
   if (has(usage, kernelReadOnly | kernelWriteOnly)) return "kernelReadOnly and kernelWriteOnly exclude each other"
-  return undefined
+  const host = hostAccess(usage)
+  // More than one flag: a power of two has no bit in common with the number before it.
+  return (host & (host - 1)) === 0 ? undefined : `${format(host).replaceAll(" |", " and")} exclude each other`
 }

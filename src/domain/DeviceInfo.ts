@@ -34,6 +34,14 @@ export interface DeviceLimits {
   readonly granularity: number
   /** A sub-region begins at a multiple of this, itself a multiple of 4 (WebGPU mostly 256, host 4). */
   readonly regionAlignment: number
+  /**
+   * Offsets, lengths and pitches of reads, writes, copies and fills of buffers are multiples of this, except that they may
+   * end at a buffer's size: 4, which every device can, so that programs run on all of them; 1 where the device was opened
+   * with `byteGranular`.
+   */
+  readonly copyAlignment: number
+  /** What `copyAlignment` can be at the least: 1 on OpenCL and the host, where `byteGranular` makes it so; 4 on WebGPU. */
+  readonly leastCopyAlignment: number
   /** Memory of the device, where the backend tells it. */
   readonly memoryBytes: number | undefined
   /** The byte limit of a pool that names none, or `undefined` for no limit. */

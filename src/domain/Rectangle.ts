@@ -4,11 +4,12 @@
  * **Details**
  *
  * The rules are OpenCL's, with the alignment that every device can do: on a device the first byte of a row, the length of
- * a row and the pitches are multiples of 4. Defaults are PyOpenCL's: origin 0, missing rows and slices 1, pitches packed.
+ * a row and the pitches are multiples of 4, or of what its `limits.copyAlignment` says. Defaults are PyOpenCL's: origin 0, missing rows and slices 1, pitches packed.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueCopyBufferRect
  * @since 0.1.0
  */
+import { everyDevice } from "./BufferRange.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
@@ -95,13 +96,13 @@ export const packed = (extent: Extent): Place => {
 }
 
 /** The region in full, or what is wrong with it. A region without bytes is a good one. @internal */
-export const extentOf = (operation: string, region: Region): Extent | GpuError => {
+export const extentOf = (operation: string, region: Region, alignment: number): Extent | GpuError => {
   const given = triple(operation, "region", region, 1)
   if (isGpuError(given)) return given
   if (region[0] === undefined) {
     return invalidRequest(operation, "region names no bytes", "Pass [bytes of a row, rows, slices].")
   }
-  return alignmentProblem(operation, "region's row length", given[0]) ??
+  return alignmentProblem(operation, "region's row length", given[0], alignment) ??
     (Number.isSafeInteger(byteLength(given)) ? given : invalidRequest(
       operation,
       `region [${given.join(", ")}] has more bytes than can be counted`,
@@ -111,7 +112,7 @@ export const extentOf = (operation: string, region: Region): Extent | GpuError =
 
 /**
  * The placement of a region in full, in device memory of `size` requested bytes, or what is wrong with it. `name` is what
- * the caller passed it as.
+ * the caller passed it as; its bytes and pitches are multiples of `alignment`.
  *
  * @internal
  */
@@ -120,13 +121,14 @@ export const inBuffer = (
   name: string,
   placement: Placement | undefined,
   extent: Extent,
-  size: number
+  size: number,
+  alignment: number
 ): Place | GpuError => {
   const place = placeOf(operation, name, placement, extent)
   if (isGpuError(place)) return place
-  return alignmentProblem(operation, `${name}.origin's byte`, place.origin[0]) ??
-    alignmentProblem(operation, `${name}.rowPitch`, place.rowPitch) ??
-    alignmentProblem(operation, `${name}.slicePitch`, place.slicePitch) ??
+  return alignmentProblem(operation, `${name}.origin's byte`, place.origin[0], alignment) ??
+    alignmentProblem(operation, `${name}.rowPitch`, place.rowPitch, alignment) ??
+    alignmentProblem(operation, `${name}.slicePitch`, place.slicePitch, alignment) ??
     boundsProblem(operation, name, place, size, "buffer") ?? place
 }
 
@@ -203,11 +205,16 @@ const boundsProblem = (
     "Make the region smaller, or check its origin and pitches."
   )
 
-const alignmentProblem = (operation: string, name: string, value: number): GpuError | undefined =>
-  value % 4 === 0 ? undefined : invalidRequest(
+const alignmentProblem = (
+  operation: string,
+  name: string,
+  value: number,
+  alignment: number
+): GpuError | undefined =>
+  value % alignment === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${value} is no multiple of 4`,
-    "Every device can only copy rows of multiples of 4 bytes that start at multiples of 4."
+    `${name} ${value} is no multiple of ${alignment}`,
+    `Copy rows of multiples of ${alignment} bytes that start at such, ${everyDevice}.`
   )
 
 /** Programs without types can pass anything. */

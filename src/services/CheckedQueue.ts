@@ -54,7 +54,7 @@ export class CheckedQueue implements Service {
     this.#device = options.device
     this.#cache = options.cache
     this.#copies = PendingCopies.of(options.driver)
-    const rectangles = new RectangleCommands(options.driver, this.#problem)
+    const rectangles = new RectangleCommands(options.driver, this.#problem, this.info.limits)
     this.copyRect = rectangles.copy
     this.writeRect = rectangles.write
     this.readRect = rectangles.read
@@ -70,12 +70,12 @@ export class CheckedQueue implements Service {
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
     return checkedStep("CommandQueue.write", (operation) => {
-      const unusable = this.#problem(operation, target, BufferUsage.copyDst)
+      const unusable = this.#problem(operation, target, BufferUsage.copyDst, "write")
       if (unusable !== undefined) return unusable
       const bytes = HostData.bytes(operation, data)
       if (bytes instanceof GpuError) return bytes
       const offset = options?.offset ?? 0
-      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength)
+      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength, this.#alignment)
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return Exit.void
@@ -91,8 +91,8 @@ export class CheckedQueue implements Service {
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read("CommandQueue.read", (operation) => {
       const offset = options?.offset ?? 0
-      const problem = this.#problem(operation, source, BufferUsage.copySrc) ?? typeProblem(operation, type) ??
-        BufferRange.offsetProblem(operation, source.size, offset)
+      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ?? typeProblem(operation, type) ??
+        BufferRange.offsetProblem(operation, source.size, offset, this.#alignment)
       if (problem !== undefined) return problem
       const bytes = readBytes(operation, source.size - offset, type, options?.length)
       return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
@@ -104,8 +104,8 @@ export class CheckedQueue implements Service {
     const operation = "CommandQueue.readInto"
     const bytes = Reading.read(operation, () => {
       const offset = options?.offset ?? 0
-      const problem = this.#problem(operation, source, BufferUsage.copySrc) ??
-        BufferRange.offsetProblem(operation, source.size, offset)
+      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
+        BufferRange.offsetProblem(operation, source.size, offset, this.#alignment)
       if (problem !== undefined) return problem
       const view = HostData.bytes(operation, target)
       return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
@@ -119,12 +119,12 @@ export class CheckedQueue implements Service {
       const targetOffset = options?.targetOffset ?? 0
       const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
         this.#problem(operation, target, BufferUsage.copyDst) ??
-        BufferRange.offsetProblem(operation, source.size, sourceOffset, "sourceOffset") ??
-        BufferRange.offsetProblem(operation, target.size, targetOffset, "targetOffset")
+        BufferRange.offsetProblem(operation, source.size, sourceOffset, this.#alignment, "sourceOffset") ??
+        BufferRange.offsetProblem(operation, target.size, targetOffset, this.#alignment, "targetOffset")
       if (unusable !== undefined) return unusable
       const bytes = options?.size ?? source.size - sourceOffset
-      const problem = BufferRange.lengthProblem(operation, source.size, sourceOffset, bytes) ??
-        BufferRange.lengthProblem(operation, target.size, targetOffset, bytes)
+      const problem = BufferRange.lengthProblem(operation, source.size, sourceOffset, bytes, this.#alignment) ??
+        BufferRange.lengthProblem(operation, target.size, targetOffset, bytes, this.#alignment)
       if (problem !== undefined) return problem
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
@@ -146,10 +146,10 @@ export class CheckedQueue implements Service {
     checkedStep("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
       const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
-        BufferRange.offsetProblem(operation, target.size, offset)
+        BufferRange.offsetProblem(operation, target.size, offset, this.#alignment)
       if (unusable !== undefined) return unusable
       const bytes = options?.size ?? target.size - offset
-      const problem = BufferRange.lengthProblem(operation, target.size, offset, bytes)
+      const problem = BufferRange.lengthProblem(operation, target.size, offset, bytes, this.#alignment)
       if (problem !== undefined) return problem
       const repeated = BytePattern.make(operation, pattern)
       if (isGpuError(repeated)) return repeated
@@ -178,10 +178,20 @@ export class CheckedQueue implements Service {
 
   readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.driver, this.driver.positionUnsafe()))
 
-  /** Why a buffer cannot be used at all for an operation that needs `usage`. */
-  readonly #problem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
+  /** What offsets and lengths are multiples of. */
+  get #alignment(): number {
+    return this.info.limits.copyAlignment
+  }
+
+  /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
+  readonly #problem = (
+    operation: string,
+    buffer: BufferLike.BufferLike,
+    usage: number,
+    host?: BufferUsage.HostAccess
+  ): GpuError | undefined => {
     const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
-    return problem ?? BufferAccess.problem(operation, buffer, usage)
+    return problem ?? BufferAccess.problem(operation, buffer, usage, host)
   }
 
   /** How to read a source that is usable, from a good offset on. */
@@ -191,7 +201,7 @@ export class CheckedQueue implements Service {
     offset: number,
     bytes: number
   ): Reading.Begin | GpuError | undefined {
-    const problem = BufferRange.lengthProblem(operation, source.size, offset, bytes)
+    const problem = BufferRange.lengthProblem(operation, source.size, offset, bytes, this.#alignment)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0

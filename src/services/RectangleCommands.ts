@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { DeviceLimits } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import * as Rectangle from "../domain/Rectangle.ts"
@@ -20,8 +21,24 @@ import * as Reading from "./Reading.ts"
 
 type Service = CommandQueue["Service"]
 
-/** Why a buffer cannot be used at all for an operation that needs `usage`. */
-type Problem = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
+/** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
+type Problem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess
+) => GpuError | undefined
+
+/** What a command needs of a buffer. */
+interface Need {
+  readonly usage: BufferUsage.BufferUsage
+  readonly host?: BufferUsage.HostAccess
+}
+
+const copiedFrom: Need = { usage: BufferUsage.copySrc }
+const copiedTo: Need = { usage: BufferUsage.copyDst }
+const written: Need = { usage: BufferUsage.copyDst, host: "write" }
+const readFrom: Need = { usage: BufferUsage.copySrc, host: "read" }
 
 /** A region and where it lies in a buffer, checked; no memory where there are no bytes to move. */
 interface Placed {
@@ -35,8 +52,10 @@ export class RectangleCommands {
   readonly #driver: QueueDriver
   readonly #problem: Problem
   readonly #copies: PendingCopies
+  readonly #alignment: number
 
-  constructor(driver: QueueDriver, problem: Problem) {
+  constructor(driver: QueueDriver, problem: Problem, { copyAlignment }: DeviceLimits) {
+    this.#alignment = copyAlignment
     this.#driver = driver
     this.#copies = PendingCopies.of(driver)
     this.#problem = problem
@@ -45,9 +64,9 @@ export class RectangleCommands {
   readonly copy: Service["copyRect"] = (source, target, options) =>
     checkedStep("CommandQueue.copyRect", (operation) => {
       const region = options?.region
-      const from = this.#place(operation, "source", source, BufferUsage.copySrc, region, options?.source)
+      const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
       if (isGpuError(from)) return from
-      const to = this.#place(operation, "target", target, BufferUsage.copyDst, region, options?.target)
+      const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
       if (isGpuError(to)) return to
       if (from.memory === undefined || to.memory === undefined) return Exit.void
       if (from.memory.sharesMemory(to.memory)) {
@@ -72,7 +91,7 @@ export class RectangleCommands {
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
     return checkedStep("CommandQueue.writeRect", (operation) => {
-      const to = this.#place(operation, "buffer", target, BufferUsage.copyDst, options?.region, options?.buffer)
+      const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
       if (isGpuError(to)) return to
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
@@ -94,7 +113,7 @@ export class RectangleCommands {
 
   readonly read: Service["readRect"] = (source, type, options) => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
-      const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
+      const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
       if (isGpuError(from)) return from
       return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
     })
@@ -105,7 +124,7 @@ export class RectangleCommands {
     checkedStep("CommandQueue.readRectInto", (operation) => {
       let extent: Rectangle.Extent
       const rows = Reading.read(operation, () => {
-        const from = this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer)
+        const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
         if (isGpuError(from)) return from
         extent = from.extent
         const to = hostPlace(operation, target, options?.host, extent)
@@ -130,15 +149,15 @@ export class RectangleCommands {
     operation: string,
     name: string,
     buffer: BufferLike.BufferLike,
-    usage: number,
+    { host, usage }: Need,
     region: Rectangle.Region,
     placement: Rectangle.Placement | undefined
   ): Placed | GpuError {
-    const unusable = this.#problem(operation, buffer, usage)
+    const unusable = this.#problem(operation, buffer, usage, host)
     if (unusable !== undefined) return unusable
-    const extent = Rectangle.extentOf(operation, region)
+    const extent = Rectangle.extentOf(operation, region, this.#alignment)
     if (isGpuError(extent)) return extent
-    const place = Rectangle.inBuffer(operation, name, placement, extent, buffer.size)
+    const place = Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment)
     if (isGpuError(place)) return place
     const memory = Rectangle.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
     return { extent, place, memory }

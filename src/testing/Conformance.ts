@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { DriverObjects } from "../domain/DriverObjects.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Alignment from "./Alignment.ts"
 import * as EachArrayOperation from "./arrays/EachArrayOperation.ts"
 import * as EachProduct from "./arrays/EachProduct.ts"
 import * as EachReduction from "./arrays/EachReduction.ts"
@@ -22,12 +23,14 @@ import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTe
 import * as CopiesAndFills from "./CopiesAndFills.ts"
 import * as DecoratedAllocators from "./DecoratedAllocators.ts"
 import * as Dispatches from "./Dispatches.ts"
+import * as EmptyBuffers from "./EmptyBuffers.ts"
 import * as EndedLeases from "./EndedLeases.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Events from "./Events.ts"
 import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
+import * as HostAccess from "./HostAccess.ts"
 import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
@@ -73,6 +76,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Transfers.tests,
   ...CopiesAndFills.tests,
   ...Rectangles.tests,
+  ...Alignment.tests,
+  ...EmptyBuffers.tests,
+  ...HostAccess.tests,
   ...Mappings.tests,
   ...Events.tests,
   ...EndedLeases.tests,

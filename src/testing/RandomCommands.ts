@@ -8,6 +8,7 @@ import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
+import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import { fillBytes, patternSizes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
@@ -35,38 +36,38 @@ const makePair = Effect.fnUntraced(function*(random: Random) {
   return { lease, bytes }
 })
 
-/**
- * A range that the portable rules allow on both sizes; one that ends at a size must end at both unless it is aligned.
- */
-const anyRange = (random: Random, size: number): { readonly offset: number; readonly length: number } => {
-  const offset = 4 * random.integer(0, Math.floor(size / 4))
-  const length = random.integer(0, 1) === 0 ? size - offset : 4 * random.integer(0, Math.floor((size - offset) / 4))
-  return { offset, length }
+/** A part that a device with the alignment `unit` allows. */
+const anyRange = (random: Random, size: number, unit: number): { readonly offset: number; readonly length: number } => {
+  const offset = unit * random.integer(0, Math.floor(size / unit))
+  const units = random.integer(0, Math.floor((size - offset) / unit))
+  return { offset, length: random.integer(0, 1) === 0 ? size - offset : unit * units }
 }
 
-const write = (random: Random, { bytes, lease }: Pair): Step => {
-  const { length, offset } = anyRange(random, bytes.length)
+const write = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length, unit)
   const data = random.bytes(length)
   bytes.set(data, offset)
   return CommandQueue.write(lease, data, { offset })
 }
 
-/** Begins at a multiple of the pattern, wherever the range does. */
-const fill = (random: Random, { bytes, lease }: Pair): Step => {
-  const range = anyRange(random, bytes.length)
+/** Begins at a multiple of the pattern, wherever the range does, and has a whole number of them. */
+const fill = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
+  const range = anyRange(random, bytes.length, unit)
   const wide = random.bytes(random.pick(patternSizes))
   const pattern = random.pick([0, 0xffffffff, random.integer(0, 0xffffffff), wide, wide, wide])
-  const before = typeof pattern === "number" ? 0 : range.offset % pattern.length
-  const [offset, size] = [range.offset - before, range.length + before]
+  const width = typeof pattern === "number" ? 4 : pattern.length
+  const before = range.offset % width
+  const [offset, reached] = [range.offset - before, range.length + before]
+  const size = reached - (reached % width === 0 ? 0 : reached % Math.max(width, unit))
   fillBytes(bytes, pattern, offset, size)
   return CommandQueue.fill(lease, pattern, { offset, size })
 }
 
-const copy = (random: Random, source: Pair, target: Pair): Step => {
-  const least = Math.min(source.bytes.length, target.bytes.length)
-  const size = 4 * random.integer(0, Math.floor(least / 4))
-  const sourceOffset = 4 * random.integer(0, Math.floor((source.bytes.length - size) / 4))
-  const targetOffset = 4 * random.integer(0, Math.floor((target.bytes.length - size) / 4))
+const copy = (random: Random, unit: number, source: Pair, target: Pair): Step => {
+  const units = (bytes: number): number => unit * random.integer(0, Math.floor(bytes / unit))
+  const size = units(Math.min(source.bytes.length, target.bytes.length))
+  const sourceOffset = units(source.bytes.length - size)
+  const targetOffset = units(target.bytes.length - size)
   target.bytes.set(source.bytes.subarray(sourceOffset, sourceOffset + size), targetOffset)
   return CommandQueue.copy(source.lease, target.lease, { sourceOffset, targetOffset, size })
 }
@@ -82,8 +83,8 @@ const dispatch = (random: Random, source: Pair, target: Pair): Step => {
   return CommandQueue.dispatch(Kernels.addTo, { x: source.lease, y: target.lease, a }, count)
 }
 
-const read = (random: Random, { bytes, lease }: Pair): Step => {
-  const { length, offset } = anyRange(random, bytes.length)
+const read = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
+  const { length, offset } = anyRange(random, bytes.length, unit)
   const expected = bytes.slice(offset, offset + length)
   return Effect.map(
     CommandQueue.read(lease, Uint8Array, { offset, length }),
@@ -92,10 +93,10 @@ const read = (random: Random, { bytes, lease }: Pair): Step => {
 }
 
 /** Rows of one into rows of the other, with gaps between them as there is room. */
-const copyRect = (random: Random, source: Pair, target: Pair): Step => {
-  const [rows, bytes] = [random.integer(1, 4), 4 * random.integer(1, 4)]
+const copyRect = (random: Random, unit: number, source: Pair, target: Pair): Step => {
+  const [rows, bytes] = [random.integer(1, 4), unit * random.integer(1, 4)]
   const pitchOf = ({ bytes: { length } }: Pair): number =>
-    rows === 1 ? bytes : 4 * Math.floor((length - bytes) / (rows - 1) / 4)
+    rows === 1 ? bytes : unit * Math.floor((length - bytes) / (rows - 1) / unit)
   const [from, to] = [pitchOf(source), pitchOf(target)]
   if (Math.min(from, to, source.bytes.length, target.bytes.length) < bytes) return Effect.void
   for (let row = 0; row < rows; row++) {
@@ -110,7 +111,7 @@ const copyRect = (random: Random, source: Pair, target: Pair): Step => {
 
 /** Changes some of a mapped range; now and then it ends by itself, before its scope does. */
 const map = (random: Random, { bytes, lease }: Pair): Step => {
-  const { length, offset } = anyRange(random, bytes.length)
+  const { length, offset } = anyRange(random, bytes.length, 4)
   const data = random.bytes(Math.floor(length / 2))
   const early = random.integer(0, 1) === 0
   const expected = bytes.slice(offset, offset + length)
@@ -130,26 +131,26 @@ const replace = (random: Random, pairs: Array<Pair>, at: number): Step =>
     pairs[at] = yield* makePair(random)
   })
 
-const step = (random: Random, pairs: Array<Pair>): Step => {
+const step = (random: Random, unit: number, pairs: Array<Pair>): Step => {
   const at = random.integer(0, pairs.length - 1)
   const pair = pairs[at]!
   const other = pairs[(at + random.integer(1, pairs.length - 1)) % pairs.length]!
   switch (random.integer(0, 11)) {
     case 0:
     case 1:
-      return write(random, pair)
+      return write(random, unit, pair)
     case 2:
-      return fill(random, pair)
+      return fill(random, unit, pair)
     case 3:
     case 4:
-      return copy(random, pair, other)
+      return copy(random, unit, pair, other)
     case 5:
     case 6:
       return dispatch(random, pair, other)
     case 7:
-      return read(random, pair)
+      return read(random, unit, pair)
     case 8:
-      return copyRect(random, pair, other)
+      return copyRect(random, unit, pair, other)
     case 9:
       return map(random, pair)
     case 10:
@@ -162,8 +163,9 @@ const step = (random: Random, pairs: Array<Pair>): Step => {
 const sequence = (steps: number) => (random: Random): Step =>
   Effect.scoped(Effect.gen(function*() {
     const pairs: Array<Pair> = []
+    const unit = yield* copyAlignment
     for (let at = 0; at < 5; at++) pairs.push(yield* makePair(random))
-    for (let at = 0; at < steps; at++) yield* step(random, pairs)
+    for (let at = 0; at < steps; at++) yield* step(random, unit, pairs)
     for (const { bytes, lease } of pairs) {
       Expect.numbers("the end", yield* CommandQueue.read(lease, Uint8Array), bytes)
     }

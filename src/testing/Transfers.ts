@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { Random } from "./Random.ts"
@@ -20,10 +21,10 @@ const sizes = [...Array.from({ length: 20 }, (_, index) => index + 1), 63, 64, 6
 const sequence = (length: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from({ length }, (_, at) => (at * 7 + 3) & 0xff)
 
-/** The pairs of offset and length that the portable rules allow on a buffer of `size` bytes. */
-const accesses = function*(size: number): Generator<readonly [offset: number, length: number]> {
-  for (let offset = 0; offset <= size; offset += 4) {
-    for (let length = 0; offset + length < size; length += 4) yield [offset, length]
+/** The pairs of offset and length that a device with this alignment allows on a buffer of `size` bytes. */
+const accesses = function*(size: number, unit: number): Generator<readonly [offset: number, length: number]> {
+  for (let offset = 0; offset <= size; offset += unit) {
+    for (let length = 0; offset + length < size; length += unit) yield [offset, length]
     yield [offset, size - offset]
   }
 }
@@ -42,7 +43,7 @@ const roundTrips = Effect.forEach(sizes, (size) =>
 const writesAtOffsets = Effect.forEach([4, 9, 14, 23, 32], (size) =>
   Effect.scoped(Effect.gen(function*() {
     const lease = yield* BufferPool.allocate(size)
-    for (const [offset, length] of accesses(size)) {
+    for (const [offset, length] of accesses(size, yield* copyAlignment)) {
       const expected = sequence(size)
       yield* CommandQueue.write(lease, expected)
       const part = new Uint8Array(length).fill(0xee)
@@ -57,7 +58,7 @@ const readsAtOffsets = Effect.forEach([4, 9, 14, 23, 32], (size) =>
     const lease = yield* BufferPool.allocate(size)
     const data = sequence(size)
     yield* CommandQueue.write(lease, data)
-    for (const [offset, length] of accesses(size)) {
+    for (const [offset, length] of accesses(size, yield* copyAlignment)) {
       const what = `${length} of ${size} bytes at ${offset}`
       const expected = data.slice(offset, offset + length)
       Expect.numbers(what, yield* CommandQueue.read(lease, Uint8Array, { offset, length }), expected)

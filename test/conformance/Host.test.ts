@@ -23,3 +23,22 @@ describe("the host conforms with latency", () => {
   const suite = Conformance.tests.filter(({ group }) => group === "ended leases")
   Conformance.register({ describe, it, afterAll }, slow, [...suite, ...Conformance.openings(slow)])
 })
+
+/** What commands on bytes are tested by, wherever they begin. */
+const byteGroups = [
+  "transfers",
+  "copies and fills",
+  "rectangles",
+  "alignment",
+  "random commands",
+  "regions",
+  "mappings"
+]
+const wrongGroups = ["wrong ranges", "wrong rectangles", "wrong data"]
+
+const byteGranular = Host.layer({ byteGranular: true })
+
+describe("the host conforms with commands at any byte", () => {
+  const suite = Conformance.tests.filter(({ group }) => [...byteGroups, ...wrongGroups].includes(group))
+  Conformance.register({ describe, it, afterAll }, byteGranular, suite)
+})

@@ -15,3 +15,11 @@ describeWith(["oclgrind"], "OpenCL conforms on a second platform", () => {
   // a simulator that checks every access of every item is a thousand times slower than a device
   Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.001 })
 })
+
+const byteGranular = OpenCl.layer({ platform: "oclgrind", byteGranular: true, kernelCacheCapacity: 4 })
+const byteGroups = ["transfers", "copies and fills", "rectangles", "alignment", "random commands", "regions"]
+
+describeWith(["oclgrind"], "OpenCL conforms on a second platform with commands at any byte", () => {
+  const suite = Conformance.tests.filter(({ group }) => byteGroups.includes(group))
+  Conformance.register({ describe, it, afterAll }, byteGranular, suite, { workScale: 0.001 })
+})

@@ -9,3 +9,11 @@ const layer = OpenCl.layer({ kernelCacheCapacity: 4 })
 describeWith(["opencl"], "OpenCL conforms", () => {
   Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
 })
+
+const byteGranular = OpenCl.layer({ byteGranular: true, kernelCacheCapacity: 4 })
+const byteGroups = ["transfers", "copies and fills", "rectangles", "alignment", "random commands", "regions"]
+
+describeWith(["opencl"], "OpenCL conforms with commands at any byte", () => {
+  const suite = Conformance.tests.filter(({ group }) => byteGroups.includes(group))
+  Conformance.register({ describe, it, afterAll }, byteGranular, suite)
+})

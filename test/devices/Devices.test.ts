@@ -482,6 +482,17 @@ describe("the device of the user, without opening it", () => {
     }))
 })
 
+const alignmentOf = (selector: string, options: Devices.OpenOptions) =>
+  Effect.map(DeviceContext.info, ({ limits }) => limits.copyAlignment).pipe(
+    Effect.provide(Devices.layer(selector, options))
+  )
+
+const byteGranular = (selector: string) =>
+  Effect.gen(function*() {
+    strictEqual(yield* alignmentOf(selector, {}), 4)
+    strictEqual(yield* alignmentOf(selector, { byteGranular: true }), 1)
+  })
+
 describe("this machine", () => {
   it.live("lists every backend, and each device's own selector selects it", () =>
     Effect.gen(function*() {
@@ -500,7 +511,11 @@ describe("this machine", () => {
 
   it.live("opens the host", () => named("host"))
 
+  it.live("opens the host for commands at any byte", () => byteGranular("host"))
+
   describeWith(["opencl"], "with OpenCL", () => {
+    it.live("opens a device for commands at any byte", () => byteGranular("opencl"))
+
     it.live("opens a device by its indices, and by parts of its names", () =>
       Effect.gen(function*() {
         const [first] = yield* Devices.select("opencl")

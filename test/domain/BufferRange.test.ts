@@ -5,25 +5,25 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 
-const problem = (size: number, offset: number, bytes: number): GpuError | undefined =>
-  BufferRange.offsetProblem("Queue.test", size, offset) ??
-    BufferRange.lengthProblem("Queue.test", size, offset, bytes)
+const problem = (size: number, offset: number, bytes: number, alignment: number = 4): GpuError | undefined =>
+  BufferRange.offsetProblem("Queue.test", size, offset, alignment) ??
+    BufferRange.lengthProblem("Queue.test", size, offset, bytes, alignment)
 
 const messageOf = (size: number, offset: number, bytes: number): string => problem(size, offset, bytes)?.message ?? ""
 
 /** The rules as the design words them, one by one, in BigInt arithmetic. */
-const isAllowed = (size: number, offset: number, bytes: number): boolean => {
+const isAllowed = (size: number, offset: number, bytes: number, alignment: number = 4): boolean => {
   if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(bytes) || offset < 0 || bytes < 0) return false
   const [start, length, end] = [BigInt(offset), BigInt(bytes), BigInt(size)]
   if (start + length > end) return false
-  if (start % 4n !== 0n) return false
-  return length % 4n === 0n || start + length === end
+  if (start % BigInt(alignment) !== 0n) return false
+  return length % BigInt(alignment) === 0n || start + length === end
 }
 
-const agrees = (size: number, offset: number, bytes: number): void => {
-  const error = problem(size, offset, bytes)
+const agrees = (size: number, offset: number, bytes: number, alignment: number = 4): void => {
+  const error = problem(size, offset, bytes, alignment)
   const shown = `size ${size}, offset ${offset}, bytes ${bytes}: ${error?.message}`
-  assert.strictEqual(error === undefined, isAllowed(size, offset, bytes), shown)
+  assert.strictEqual(error === undefined, isAllowed(size, offset, bytes, alignment), shown)
   if (error === undefined) return
   assert.strictEqual(error.reason._tag, "InvalidRequest")
   assert.isFalse(error.isRetryable)
@@ -51,6 +51,7 @@ describe("BufferRange", () => {
       for (let offset = -2; offset <= size + 2; offset++) {
         for (let bytes = -2; bytes <= size + 2; bytes++) {
           agrees(size, offset, bytes)
+          agrees(size, offset, bytes, 1)
           if (isAllowed(size, offset, bytes)) allowed++
         }
       }
@@ -62,14 +63,14 @@ describe("BufferRange", () => {
     fc.assert(
       fc.property(near, ({ bytes, fromEnd, offset, size, toEnd }) => {
         const start = fromEnd ? size + offset : offset
-        agrees(size, start, toEnd ? size - start + bytes : bytes)
+        for (const alignment of [1, 4]) agrees(size, start, toEnd ? size - start + bytes : bytes, alignment)
       }),
       { numRuns: 1000 }
     )
   })
 
   it("agrees with the rules for numbers of every kind", () => {
-    fc.assert(fc.property(fc.maxSafeNat(), anyNumber, anyNumber, agrees))
+    fc.assert(fc.property(fc.maxSafeNat(), anyNumber, anyNumber, fc.constantFrom(1, 4), agrees))
   })
 
   it("allows the whole of every buffer, and nothing at its start", () => {
@@ -98,7 +99,7 @@ describe("BufferRange", () => {
   })
 
   it("calls offset and length what the caller calls them", () => {
-    assert.include(BufferRange.offsetProblem("Queue.test", 64, 2, "sourceOffset")?.message, "sourceOffset 2")
-    assert.include(BufferRange.lengthProblem("Queue.test", 64, 0, -1, "count")?.message, "count -1")
+    assert.include(BufferRange.offsetProblem("Queue.test", 64, 2, 4, "sourceOffset")?.message, "sourceOffset 2")
+    assert.include(BufferRange.lengthProblem("Queue.test", 64, 0, -1, 4, "count")?.message, "count -1")
   })
 })

@@ -12,13 +12,25 @@ const flags: Readonly<Record<string, number>> = {
   indirect: BufferUsage.indirect,
   kernelReadOnly: BufferUsage.kernelReadOnly,
   kernelWriteOnly: BufferUsage.kernelWriteOnly,
-  hostMemory: BufferUsage.hostMemory
+  hostMemory: BufferUsage.hostMemory,
+  hostReadOnly: BufferUsage.hostReadOnly,
+  hostWriteOnly: BufferUsage.hostWriteOnly,
+  hostNoAccess: BufferUsage.hostNoAccess
 }
-const modifiers = ["kernelReadOnly", "kernelWriteOnly", "hostMemory"]
+const hostAccess = ["hostReadOnly", "hostWriteOnly", "hostNoAccess"]
+const modifiers = ["kernelReadOnly", "kernelWriteOnly", "hostMemory", ...hostAccess]
 
 const subset = fc.subarray(Object.keys(flags))
 const join = (names: ReadonlyArray<string>): number => names.reduce((usage, name) => usage | flags[name]!, 0)
 const all = join(Object.keys(flags))
+
+/** What a usage permits, one by one. */
+const permitted = (names: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...names.filter((name) => !modifiers.includes(name) || name === "hostMemory"),
+  ...["kernelReadOnly", "kernelWriteOnly"].filter((name) => !names.includes(name)).map((name) => `not ${name}`),
+  ...names.some((name) => name === "hostWriteOnly" || name === "hostNoAccess") ? [] : ["host reads"],
+  ...names.some((name) => name === "hostReadOnly" || name === "hostNoAccess") ? [] : ["host writes"]
+]
 
 describe("BufferUsage", () => {
   it("has flags of one bit each, all different", () => {
@@ -51,11 +63,50 @@ describe("BufferUsage", () => {
   it("every join of flags is good, unless it has no purpose or contradicts itself", () => {
     fc.assert(fc.property(subset, (names) => {
       const purposeless = names.every((name) => modifiers.includes(name))
-      const contradicts = names.includes("kernelReadOnly") && names.includes("kernelWriteOnly")
+      const contradicts = (names.includes("kernelReadOnly") && names.includes("kernelWriteOnly")) ||
+        names.filter((name) => hostAccess.includes(name)).length > 1
       const problem = BufferUsage.problem(join(names))
       assert.strictEqual(problem === undefined, !purposeless && !contradicts, String(problem))
     }))
     assert.isUndefined(BufferUsage.problem(BufferUsage.defaultUsage))
+  })
+
+  it("names the flags that exclude each other", () => {
+    const { hostNoAccess, hostReadOnly, hostWriteOnly, storage } = BufferUsage
+    assert.strictEqual(
+      BufferUsage.problem(storage | hostReadOnly | hostNoAccess),
+      "hostReadOnly and hostNoAccess exclude each other"
+    )
+    assert.strictEqual(
+      BufferUsage.problem(storage | hostReadOnly | hostWriteOnly | hostNoAccess),
+      "hostReadOnly and hostWriteOnly and hostNoAccess exclude each other"
+    )
+  })
+
+  it("is within another exactly when it permits nothing that the other does not", () => {
+    const good = subset.filter((names) => BufferUsage.problem(join(names)) === undefined)
+    fc.assert(
+      fc.property(good, good, (names, whole) => {
+        const ours = permitted(names)
+        assert.strictEqual(
+          BufferUsage.isWithin(join(names), join(whole)),
+          ours.every((one) => permitted(whole).includes(one))
+        )
+      }),
+      { numRuns: 2000 }
+    )
+    const { defaultUsage, hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
+    assert.isTrue(BufferUsage.isWithin(defaultUsage | hostNoAccess, defaultUsage | hostReadOnly))
+    assert.isFalse(BufferUsage.isWithin(defaultUsage | hostReadOnly, defaultUsage | hostNoAccess))
+    assert.isFalse(BufferUsage.isWithin(defaultUsage | hostWriteOnly, defaultUsage | hostReadOnly))
+  })
+
+  it("lets the program do what no flag forbids", () => {
+    const { allowsHost, hostNoAccess, hostReadOnly, hostWriteOnly, storage } = BufferUsage
+    const allowed = [0, hostReadOnly, hostWriteOnly, hostNoAccess].map((flag) =>
+      (["read", "write", "readwrite"] as const).filter((access) => allowsHost(storage | flag, access))
+    )
+    assert.deepStrictEqual(allowed, [["read", "write", "readwrite"], ["read"], ["write"], []])
   })
 
   const unknown = fc.oneof(

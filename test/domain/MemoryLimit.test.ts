@@ -16,6 +16,8 @@ const device = (memoryBytes: number | undefined): Pick<DeviceInfo, "backend" | "
     maxBindingSize: largest,
     granularity: 4,
     regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 256,
     maxVectorArguments: 8

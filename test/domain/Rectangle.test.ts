@@ -21,7 +21,7 @@ const placeFor = ([bytes, rows]: Rectangle.Extent): fc.Arbitrary<Rectangle.Place
   })
 
 const resolved = (placement: Rectangle.Placement | undefined, extent: Rectangle.Extent): Rectangle.Place => {
-  const place = Rectangle.inBuffer(operation, "buffer", placement, extent, Number.MAX_SAFE_INTEGER)
+  const place = Rectangle.inBuffer(operation, "buffer", placement, extent, Number.MAX_SAFE_INTEGER, 4)
   if (isGpuError(place)) throw place
   return place
 }
@@ -92,8 +92,8 @@ describe("a placement", () => {
   it("needs just the memory up to its end", () => {
     fc.assert(fc.property(twoPlaces, ([extent, one]) => {
       const { end } = resolved(one, extent)
-      assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end)))
-      assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end - 1)))
+      assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end, 4)))
+      assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end - 1, 4)))
       assert.isTrue(isGpuError(Rectangle.inHostMemory(operation, "host", one, extent, end - 1)))
     }))
   })
@@ -106,31 +106,33 @@ describe("a placement", () => {
     strictEqual(resolved({ rowPitch: 12 }, extent).slicePitch, 36)
   })
 
-  it("may be anywhere in host memory, and only at words of a buffer", () => {
+  it("may be anywhere in host memory, and only at words of a buffer unless a device can do bytes", () => {
     const extent: Rectangle.Extent = [4, 2, 1]
     const odd = { origin: [3], rowPitch: 7 } as const
     assert.isFalse(isGpuError(Rectangle.inHostMemory(operation, "host", odd, extent, 14)))
-    assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 100)))
+    assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 100, 4)))
+    assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 14, 1)))
   })
 
   it("may be at the end of what can be counted", () => {
     const far = resolved({ origin: [2 ** 52] }, [4, 1, 1])
     strictEqual(far.end, 2 ** 52 + 4)
     const beyond = { origin: [0, 2 ** 52], rowPitch: 2 ** 40 } as const
-    const message = Rectangle.inBuffer(operation, "buffer", beyond, [4, 2, 1], 2 ** 53 - 1)
+    const message = Rectangle.inBuffer(operation, "buffer", beyond, [4, 2, 1], 2 ** 53 - 1, 4)
     assert.isTrue(isGpuError(message))
   })
 })
 
 describe("a region", () => {
   it("has one row and one slice where nothing is said", () => {
-    deepStrictEqual(Rectangle.extentOf(operation, [8]), [8, 1, 1])
-    deepStrictEqual(Rectangle.extentOf(operation, [8, 2]), [8, 2, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [8], 4), [8, 1, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [8, 2], 4), [8, 2, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [7, 2], 1), [7, 2, 1])
   })
 
   it("says what is wrong with it in the caller's words", () => {
     const messages = [[6], [4, 1.5], [-4], [2 ** 52, 4], [4, 1, 1, 1]].map((region) => {
-      const problem = Rectangle.extentOf(operation, region as unknown as Rectangle.Region)
+      const problem = Rectangle.extentOf(operation, region as unknown as Rectangle.Region, 4)
       return isGpuError(problem) && problem.reason._tag === "InvalidRequest" ? problem.reason.problem : problem
     })
     deepStrictEqual(messages, [

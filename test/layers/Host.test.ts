@@ -51,6 +51,7 @@ describe("Host.layer", () => {
     { maxVectorArguments: NaN },
     { maxWorkgroupSize: -1 },
     { rangeItems: 0 },
+    { byteGranular: 1 as never },
     { kernelCacheCapacity: 0 },
     { latency: -1 },
     { latency: NaN }
@@ -83,6 +84,8 @@ describe("Host.layer", () => {
         maxBindingSize: 1024,
         granularity: 4,
         regionAlignment: 4,
+        copyAlignment: 4,
+        leastCopyAlignment: 1,
         memoryBytes: 4096,
         defaultMaxBytes: 2048,
         maxWorkgroupSize: 256,

@@ -13,6 +13,7 @@ import { describeWith } from "../support/required.ts"
 const fitting: { readonly [option: string]: string } = {
   forceFallbackAdapter: "a boolean",
   hostMemory: "a boolean",
+  byteGranular: "a boolean",
   flags: "an array"
 }
 
@@ -29,7 +30,7 @@ const nothing = () => assert.fail("nothing is enqueued")
 const notObjects = [Symbol("odd"), 7, "gpu", null] as ReadonlyArray<unknown> as ReadonlyArray<never>
 
 describeWith(["webgpu"], "Options of a WebGPU layer", () => {
-  it.effect.each(odd(["powerPreference", "forceFallbackAdapter", "label", "flags"]))(
+  it.effect.each(odd(["powerPreference", "forceFallbackAdapter", "byteGranular", "label", "flags"]))(
     "are refused where $name is $what",
     ({ name, options }) =>
       Effect.gen(function*() {
@@ -39,6 +40,14 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
         assert.include(error.message, name === "flags" ? "flag" : name)
       }).pipe(Effect.scoped)
   )
+
+  it.effect("cannot ask for single bytes, which OpenCL and the host have", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Layer.build(WebGpu.layer({ byteGranular: true })))
+      strictEqual(error.reason._tag, "Unsupported")
+      assert.include(error.message, "OpenCL")
+      yield* Layer.build(WebGpu.layer({ byteGranular: false, flags: ["backend=null"] }))
+    }).pipe(Effect.scoped))
 
   it.effect("are refused where a flag is no text", () =>
     Effect.gen(function*() {
@@ -84,7 +93,7 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
 })
 
 describeWith(["opencl"], "Options of an OpenCL layer", () => {
-  it.effect.each(odd(["platform", "device", "hostMemory", "library"]))(
+  it.effect.each(odd(["platform", "device", "hostMemory", "byteGranular", "library"]))(
     "are refused where $name is $what",
     ({ name, options }) =>
       Effect.gen(function*() {

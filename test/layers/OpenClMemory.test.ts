@@ -14,6 +14,7 @@ import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
+import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { answering, watch } from "../support/watchedOpenCl.ts"
@@ -23,28 +24,31 @@ const CL_DEVICE_VERSION = 0x102f
 const CL_DEVICE_TYPE_CPU = 2
 const CL_DEVICE_TYPE_GPU = 4
 
-const filled = (size: number, offset: number) =>
+/** A pattern of as many bytes as fit a fill of the rest of the buffer. */
+const filled = (size: number, offset: number, pattern: Uint8Array<ArrayBuffer>) =>
   Effect.gen(function*() {
     const x = yield* allocate(size)
-    yield* CommandQueue.fill(x, 0xffffffff)
-    yield* CommandQueue.fill(x, 0x04030201, { offset })
+    yield* CommandQueue.fill(x, Uint8Array.of(255))
+    yield* CommandQueue.fill(x, pattern, { offset })
     deepStrictEqual(
       yield* read(x),
-      Array.from({ length: size }, (_, i) => i < offset ? 255 : (i - offset) % 4 + 1)
+      Array.from({ length: size }, (_, i) => i < offset ? 255 : pattern[(i - offset) % pattern.length]!)
     )
   })
 
-const wide = (size: number) =>
+const wide = (times: number) =>
   Effect.gen(function*() {
-    const x = yield* allocate(size)
-    const pattern = Uint32Array.of(1, 0x02020202, 3, 0xffffffff)
-    for (const words of [4, 2, 1]) {
+    const x = yield* allocate(128 * times)
+    const pattern = Uint32Array.from({ length: 32 }, (_, at) => at % 2 === 0 ? at : 0x02020202 + at)
+    for (const words of [32, 16, 8, 4, 2, 1]) {
       yield* CommandQueue.fill(x, pattern.subarray(0, words))
       const bytes = yield* CommandQueue.read(x, Uint8Array)
       const expected = new Uint8Array(pattern.buffer)
       assert.isTrue(bytes.every((byte, at) => byte === expected[at % (4 * words)]), `${words} words`)
     }
   })
+
+const patternOf = (bytes: number) => Uint8Array.from({ length: bytes }, (_, at) => at + 1)
 
 describeWith(["opencl"], "OpenCL memory", () => {
   it.effect("writes, copies and reads at offsets", () =>
@@ -60,34 +64,50 @@ describeWith(["opencl"], "OpenCL memory", () => {
       })
     ))
 
-  const fills: ReadonlyArray<readonly [size: number, offset: number]> = [[1, 0], [3, 0], [4, 0], [5, 0], [11, 4], [
-    32,
-    8
-  ]]
-
+  const fills: ReadonlyArray<readonly [size: number, offset: number, pattern: number]> = [
+    [1, 0, 1],
+    [3, 0, 1],
+    [4, 0, 4],
+    [5, 0, 1],
+    [6, 0, 2],
+    [11, 4, 1],
+    [14, 4, 2],
+    [32, 8, 8]
+  ]
   it.effect.each(fills)(
-    "fills %i bytes from %i on, the last pattern cut",
-    ([size, offset]) => onDevice(() => filled(size, offset))
+    "fills %i bytes from %i on with a pattern of %i",
+    ([size, offset, bytes]) =>
+      onDevice((watched) =>
+        Effect.gen(function*() {
+          yield* filled(size, offset, patternOf(bytes))
+          // A write would be the host's, which a buffer may not allow.
+          strictEqual(watched.count("clEnqueueFillBuffer"), 2)
+          strictEqual(watched.count("clEnqueueWriteBuffer"), 0)
+        })
+      )
   )
 
-  it.effect.each(fills)("fills %i bytes from %i on with OpenCL 1.1, which has no fill", ([size, offset]) =>
-    onDevice(
-      (watched) =>
-        Effect.gen(function*() {
-          yield* filled(size, offset)
-          strictEqual(watched.count("clEnqueueFillBuffer"), 0)
-          strictEqual(watched.count("clEnqueueMigrateMemObjects"), 0)
-        }),
-      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
-    ))
+  it.effect.each(fills)(
+    "fills %i bytes from %i on with a pattern of %i with OpenCL 1.1, which has no fill",
+    ([size, offset, bytes]) =>
+      onDevice(
+        (watched) =>
+          Effect.gen(function*() {
+            yield* filled(size, offset, patternOf(bytes))
+            strictEqual(watched.count("clEnqueueFillBuffer"), 0)
+            strictEqual(watched.count("clEnqueueMigrateMemObjects"), 0)
+          }),
+        (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
+      )
+  )
 
-  it.effect("fills longer patterns by the device, and writes what is left of the last one", () =>
+  it.effect("fills longer patterns by the device, in one command", () =>
     onDevice((watched) =>
       Effect.gen(function*() {
-        yield* wide(16 + 13)
+        yield* wide(3)
         deepStrictEqual((["clEnqueueFillBuffer", "clEnqueueWriteBuffer"] as const).map((name) => watched.count(name)), [
-          3,
-          3
+          6,
+          0
         ])
       })
     ))
@@ -96,8 +116,8 @@ describeWith(["opencl"], "OpenCL memory", () => {
     onDevice(
       (watched) =>
         Effect.gen(function*() {
-          yield* wide(9)
-          yield* wide(2 * 1024 * 1024 + 13)
+          yield* wide(1)
+          yield* wide(2 * 8 * 1024 + 3)
           strictEqual(watched.count("clEnqueueFillBuffer"), 0)
         }),
       (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
@@ -107,10 +127,10 @@ describeWith(["opencl"], "OpenCL memory", () => {
     onDevice(
       () =>
         Effect.gen(function*() {
-          const x = yield* allocate(2 * 1024 * 1024 + 7)
-          yield* CommandQueue.fill(x, 0x04030201)
+          const x = yield* allocate(2 * 1024 * 1024 + 6)
+          yield* CommandQueue.fill(x, Uint8Array.of(1, 2))
           const bytes = yield* CommandQueue.read(x, Uint8Array)
-          assert.isTrue(bytes.every((byte, i) => byte === i % 4 + 1))
+          assert.isTrue(bytes.every((byte, i) => byte === i % 2 + 1))
         }),
       (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old") })
     ))
@@ -119,6 +139,7 @@ describeWith(["opencl"], "OpenCL memory", () => {
   const CL_MEM_ALLOC_HOST_PTR = 16
   const CL_MEM_USE_HOST_PTR = 8
   const CL_MEM_COPY_HOST_PTR = 32
+  const [CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_NO_ACCESS] = [128, 256, 512]
 
   const created: ReadonlyArray<readonly [usage: number, flags: number]> = [
     [BufferUsage.defaultUsage, CL_MEM_READ_WRITE],
@@ -166,6 +187,57 @@ describeWith(["opencl"], "OpenCL memory", () => {
       )
     }
   )
+
+  const { defaultUsage, hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
+  const hostAccess: ReadonlyArray<readonly [usage: number, flag: number]> = [
+    [hostReadOnly, CL_MEM_HOST_READ_ONLY],
+    [hostWriteOnly, CL_MEM_HOST_WRITE_ONLY],
+    [hostNoAccess, CL_MEM_HOST_NO_ACCESS]
+  ]
+
+  it.effect.each(
+    [
+      ["1.2", 1],
+      ["1.1", 0]
+    ] as const
+  )("tells a driver of OpenCL %s what the host may do, if it can be told", ([version, told]) => {
+    const seen: Array<number> = []
+    return onDevice(
+      () =>
+        Effect.gen(function*() {
+          for (const [usage, flag] of hostAccess) {
+            const buffer = yield* Allocator.allocate(64, { usage: defaultUsage | usage })
+            yield* MemoryObjects.fromHost(new Uint8Array(64), { usage: defaultUsage | usage })
+            yield* MemoryObjects.fromHost(new Uint8Array(64), { mode: "use", usage: defaultUsage | usage })
+            yield* SubRegion.make(buffer, {})
+            yield* SubRegion.make(buffer, {}, { usage: defaultUsage | hostNoAccess })
+            const region = usage === hostNoAccess ? 0 : CL_MEM_HOST_NO_ACCESS
+            const flags = [
+              CL_MEM_READ_WRITE | flag * told,
+              CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR | flag * told,
+              CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR | flag * told,
+              0,
+              region * told
+            ]
+            deepStrictEqual(seen.splice(0), flags)
+            strictEqual(buffer.usage, defaultUsage | usage)
+          }
+        }),
+      (api) => ({
+        clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, `OpenCL ${version} Old`),
+        clCreateBuffer: (context, flags, ...rest) => {
+          seen.push(flags)
+          return api.clCreateBuffer(context, flags, ...rest)
+        },
+        clCreateSubBuffer: (buffer, flags, ...rest) => {
+          seen.push(flags)
+          return api.clCreateSubBuffer(buffer, flags, ...rest)
+        }
+      }),
+      {},
+      { hostMemory: false }
+    )
+  })
 
   it.effect.each([-4, -5, -6, -61])("takes code %i of a creation for a lack of memory", (code) =>
     onDevice(

@@ -343,6 +343,36 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
       })
     ))
 
+  const { hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
+  it.effect.each(
+    [
+      ["CL_MEM_HOST_WRITE_ONLY", 128, hostWriteOnly, "read"],
+      ["CL_MEM_HOST_READ_ONLY", 256, hostReadOnly, "write"],
+      ["CL_MEM_HOST_NO_ACCESS", 512, hostNoAccess, "read"]
+    ] as const
+  )(
+    "knows by %s what the program may do with it",
+    ([name, flags, usage, refused]) =>
+      onDevice(() =>
+        Effect.gen(function*() {
+          const { memory, release } = yield* theirs(64, 1 | flags)
+          yield* Effect.scoped(Effect.gen(function*() {
+            const buffer = yield* OpenClMemory.adopt(memory)
+            strictEqual(buffer.usage, BufferUsage.defaultUsage | usage)
+            const access = refused === "read" ? read(buffer) : CommandQueue.write(buffer, new Uint8Array(64))
+            strictEqual(yield* reasonOf(Effect.asVoid(access)), "InvalidRequest")
+            strictEqual(
+              yield* reasonOf(OpenClMemory.adopt(memory, { usage: BufferUsage.defaultUsage })),
+              "InvalidRequest"
+            )
+            const { flags: told } = yield* OpenClMemory.info(buffer)
+            assert.include([...told ?? []], name)
+          }))
+          strictEqual(release(), 0)
+        })
+      )
+  )
+
   it.effect("takes the program's reference over without retain", () =>
     onDevice((watched) =>
       Effect.gen(function*() {

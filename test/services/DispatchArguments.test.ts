@@ -22,6 +22,8 @@ const info: DeviceInfo = {
     maxBindingSize: 2 ** 40,
     granularity: 1,
     regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 64,
@@ -83,6 +85,48 @@ describe("DispatchArguments.bind", () => {
       }),
       { numRuns: 500 }
     )
+  })
+
+  it("takes buffers of any size where there are no items, and offsets up to their end", () => {
+    const cases = fc.record({
+      dtype: fc.constantFrom(...dtypes),
+      size: fc.nat({ max: 40 }),
+      offset: fc.nat({ max: 12 }),
+      itemwise: fc.boolean()
+    })
+    fc.assert(fc.property(cases, ({ dtype, itemwise, offset, size }) => {
+      const kernel = Kernel.make({
+        name: "k",
+        args: [VectorArg(dtype, "x", { withOffset: true })],
+        body: {},
+        itemwise: itemwise ? ["x"] : []
+      })
+      const elements = Math.floor(size / DType.byteSize(dtype))
+      const none = bound(kernel, { x: { buffer: memory(size), offset } }, 0)
+      if (offset <= elements) assert.lengthOf(accepted(none).vectors, 1)
+      else assert.include(refused(none), `offset ${offset} of argument "x" is outside its ${elements} elements`)
+      if (elements > 0) return
+      const one = refused(bound(kernel, { x: { buffer: memory(size), offset: 0 } }, 1))
+      assert.include(one, `argument "x" is a buffer of ${size} bytes, which holds no ${dtype}`)
+      assert.include(one, "dispatch 0 items")
+    }))
+  })
+
+  it("says why a buffer cannot be null, and what to do", () => {
+    const kernel: Kernel.Kernel = Kernel.make({
+      name: "k",
+      args: [VectorArg("f32", "y"), VectorArg("f32", "x", { withOffset: true })],
+      body: {}
+    })
+    const y = memory(4)
+    const nothing = null as unknown as DeviceBuffer
+    for (const count of [0, 1]) {
+      for (const x of [nothing, { buffer: nothing, offset: 0 }]) {
+        const message = refused(bound(kernel, { y, x }, count))
+        assert.include(message, `argument "x" is null, and no kernel takes null for a buffer: WebGPU cannot bind it`)
+        assert.include(message, "Pass a buffer of one element and a scalar that says whether to use it")
+      }
+    }
   })
 
   it("rounds scalars to their types once, for every backend", () => {

@@ -27,6 +27,8 @@ const device = (): DeviceInfo => ({
     maxBindingSize: 2 ** 30,
     granularity: 1,
     regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 64,

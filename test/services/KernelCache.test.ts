@@ -27,6 +27,8 @@ const info: DeviceInfo = {
     maxBindingSize: 64,
     granularity: 1,
     regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 128,

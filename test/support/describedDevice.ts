@@ -14,6 +14,8 @@ export const describedDevice = (dtypes: ReadonlyArray<DType>, images?: ImageLimi
     maxBindingSize: 1024,
     granularity: 1,
     regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: 64,

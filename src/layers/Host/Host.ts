@@ -14,7 +14,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { isInstance, optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { booleanProblem, isInstance, optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { portableAlignment } from "../../domain/BufferRange.ts"
 import * as Delay from "../../domain/Delay.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
@@ -80,6 +81,12 @@ export interface HostOptions {
    * with a `workPerItem`, and at least one item.
    */
   readonly rangeItems?: number | undefined
+  /**
+   * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
+   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
+   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
+   */
+  readonly byteGranular?: boolean | undefined
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
 }
@@ -259,6 +266,8 @@ const describe = (settings: Settings): DeviceInfo => ({
     maxBindingSize: settings.maxBindingSize,
     granularity: settings.granularity,
     regionAlignment: settings.regionAlignment,
+    copyAlignment: settings.byteGranular ? 1 : portableAlignment,
+    leastCopyAlignment: 1,
     memoryBytes: settings.capacityBytes,
     defaultMaxBytes: settings.defaultMaxBytes,
     maxWorkgroupSize: settings.maxWorkgroupSize,
@@ -279,6 +288,7 @@ interface Settings {
   readonly maxVectorArguments: number
   readonly maxWorkgroupSize: number
   readonly lateFree: boolean
+  readonly byteGranular: boolean
   readonly faults: Faults
   readonly latency: Duration.Duration | undefined
   readonly rangeItems: number
@@ -291,7 +301,9 @@ const layerOperation = "Host.layer"
 const resolve = (options: HostOptions): Settings | GpuError => {
   const problem = optionsProblem(layerOperation, options)
   if (problem !== undefined) return problem
-  const { faults = new Faults(), kernelCacheCapacity } = options
+  const { byteGranular, faults = new Faults(), kernelCacheCapacity } = options
+  const wrong = booleanProblem(layerOperation, "byteGranular", byteGranular)
+  if (wrong !== undefined) return wrong
   if (!isInstance(faults, Faults)) {
     return invalidRequest(layerOperation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
   }
@@ -335,6 +347,7 @@ const resolve = (options: HostOptions): Settings | GpuError => {
   return {
     ...settings,
     lateFree: options.lateFree ?? false,
+    byteGranular: byteGranular ?? false,
     faults,
     kernelCacheCapacity,
     latency: Duration.isZero(latency) ? undefined : latency

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
+import * as BufferAccess from "../../services/mapping/BufferAccess.ts"
 import * as Attachments from "../../services/memory/Attachments.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
 import type { PooledBuffer } from "../../services/PooledBuffer.ts"
@@ -26,7 +27,8 @@ export const bytes = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
   checkedStep(operation, () => {
-    const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+    const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+      BufferAccess.usageProblem(operation, buffer, 0, "readwrite")
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { Selector } from "./OpenClSelection.ts"
@@ -16,6 +16,7 @@ interface Options {
   readonly device?: Selector | undefined
   readonly kernelCacheCapacity?: number | undefined
   readonly hostMemory?: boolean | undefined
+  readonly byteGranular?: boolean | undefined
   readonly library?: string | undefined
 }
 
@@ -27,10 +28,10 @@ interface Options {
 export const take = (options: Options | undefined): Options | GpuError => {
   const given = membersOf(operation, options)
   if (isGpuError(given)) return given
-  const { device, hostMemory, kernelCacheCapacity, library, platform } = given
+  const { byteGranular, device, hostMemory, kernelCacheCapacity, library, platform } = given
   return selectorProblem("platform", platform) ?? selectorProblem("device", device) ??
-    hostMemoryProblem(hostMemory) ?? libraryProblem(library) ??
-    { device, hostMemory, kernelCacheCapacity, library, platform }
+    booleanProblem(operation, "hostMemory", hostMemory) ?? booleanProblem(operation, "byteGranular", byteGranular) ??
+    libraryProblem(library) ?? { byteGranular, device, hostMemory, kernelCacheCapacity, library, platform }
 }
 
 /**
@@ -42,11 +43,6 @@ export const libraryProblem = (library: unknown): GpuError | undefined =>
   library === undefined || typeof library === "string"
     ? undefined
     : invalidRequest(operation, `the library ${shown(library)} is no string`, "Pass the name of the loader's file.")
-
-const hostMemoryProblem = (hostMemory: unknown): GpuError | undefined =>
-  hostMemory === undefined || typeof hostMemory === "boolean"
-    ? undefined
-    : invalidRequest(operation, `hostMemory ${shown(hostMemory)} is no boolean`, "Pass true or false, or leave it out.")
 
 const selectorProblem = (name: string, selector: unknown): GpuError | undefined =>
   selector === undefined || typeof selector === "string" || Number.isSafeInteger(selector) ? undefined : invalidRequest(

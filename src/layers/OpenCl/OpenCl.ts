@@ -127,6 +127,12 @@ export interface DeviceOptions {
    * process. `false` on other devices.
    */
   readonly hostMemory?: boolean | undefined
+  /**
+   * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
+   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
+   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
+   */
+  readonly byteGranular?: boolean | undefined
 }
 
 /**
@@ -242,7 +248,7 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 /**
  * The cl_mem of a lease or device buffer, as an address. It covers the whole block, of which the first `size` bytes are
  * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and
- * with InvalidRequest for a zero-byte lease, which has no memory.
+ * with InvalidRequest for a buffer of no bytes, which has no memory.
  *
  * **Gotchas**
  *
@@ -276,7 +282,7 @@ const make = Effect.fnUntraced(function*(
   const { candidates, tried } = select(yield* list(api), given)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = openFirst(api, candidates, tried, given.hostMemory)
+      const opened = openFirst(api, candidates, tried, given)
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())
@@ -317,7 +323,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl
       return Exit.fail(
         invalidRequest(
           "OpenCl.handle",
-          "a zero-byte lease has no memory",
+          "a buffer of no bytes has no memory",
           "Leave it out, or allocate at least one byte."
         )
       )

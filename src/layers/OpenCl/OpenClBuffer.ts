@@ -14,6 +14,9 @@ const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
 const CL_MEM_USE_HOST_PTR = 8
 const CL_MEM_COPY_HOST_PTR = 32
+const CL_MEM_HOST_WRITE_ONLY = 128
+const CL_MEM_HOST_READ_ONLY = 256
+const CL_MEM_HOST_NO_ACCESS = 512
 
 /**
  * Memory that the host can reach.
@@ -67,14 +70,15 @@ export class OpenClBuffer extends DeviceBuffer {
  * @internal
  */
 export const memoryFlags = (usage: BufferUsage.BufferUsage, hostMemoryFlag: number): number =>
-  accessFlag(usage) | (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : hostMemoryFlag)
+  kernelAccessFlag(usage) | hostAccessFlag(usage) |
+  (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : hostMemoryFlag)
 
 /**
  * The flag for what kernels may do.
  *
  * @internal
  */
-export const accessFlag = (usage: BufferUsage.BufferUsage): number =>
+export const kernelAccessFlag = (usage: BufferUsage.BufferUsage): number =>
   BufferUsage.has(usage, BufferUsage.kernelReadOnly)
     ? CL_MEM_READ_ONLY
     : BufferUsage.has(usage, BufferUsage.kernelWriteOnly)
@@ -82,15 +86,47 @@ export const accessFlag = (usage: BufferUsage.BufferUsage): number =>
     : CL_MEM_READ_WRITE
 
 /**
- * The cl_mem_flags of a buffer made from the program's data. Memory that is the program's is not allocated.
+ * The flag for what the program may do; 0 where it may do all.
+ *
+ * @internal
+ */
+export const hostAccessFlag = (usage: BufferUsage.BufferUsage): number =>
+  hostFlagsByUsage.find(([flag]) => BufferUsage.has(usage, flag))?.[1] ?? 0
+
+const hostFlagsByUsage: ReadonlyArray<readonly [usage: BufferUsage.BufferUsage, flag: number]> = [
+  [BufferUsage.hostReadOnly, CL_MEM_HOST_READ_ONLY],
+  [BufferUsage.hostWriteOnly, CL_MEM_HOST_WRITE_ONLY],
+  [BufferUsage.hostNoAccess, CL_MEM_HOST_NO_ACCESS]
+]
+
+/**
+ * The flags of a sub-buffer that may do less than the buffer that it is a part of: what it names none for it inherits.
+ *
+ * @internal
+ */
+export const regionFlags = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): number =>
+  changed(kernelAccessFlag(usage), kernelAccessFlag(whole)) | changed(hostAccessFlag(usage), hostAccessFlag(whole))
+
+const changed = (flag: number, inherited: number): number => flag === inherited ? 0 : flag
+
+/**
+ * The cl_mem_flags of a buffer over memory that is the program's, which is not allocated.
+ *
+ * @internal
+ */
+export const usedFlags = (usage: BufferUsage.BufferUsage): number =>
+  kernelAccessFlag(usage) | hostAccessFlag(usage) | CL_MEM_USE_HOST_PTR
+
+/**
+ * The cl_mem_flags of a buffer made from the program's data.
  *
  * @internal
  */
 export const hostFlags = (usage: BufferUsage.BufferUsage, mode: HostMode, hostMemoryFlag: number): number =>
-  mode === "use" ? accessFlag(usage) | CL_MEM_USE_HOST_PTR : memoryFlags(usage, hostMemoryFlag) | CL_MEM_COPY_HOST_PTR
+  mode === "use" ? usedFlags(usage) : memoryFlags(usage, hostMemoryFlag) | CL_MEM_COPY_HOST_PTR
 
 /**
- * The usage that an existing cl_mem allows; what the host may do is for the driver to say.
+ * The usage that an existing cl_mem allows.
  *
  * @internal
  */
@@ -98,7 +134,8 @@ export const usageOf = (flags: number): BufferUsage.BufferUsage =>
   BufferUsage.defaultUsage |
   ((flags & CL_MEM_READ_ONLY) === 0 ? 0 : BufferUsage.kernelReadOnly) |
   ((flags & CL_MEM_WRITE_ONLY) === 0 ? 0 : BufferUsage.kernelWriteOnly) |
-  ((flags & CL_MEM_ALLOC_HOST_PTR) === 0 ? 0 : BufferUsage.hostMemory)
+  ((flags & CL_MEM_ALLOC_HOST_PTR) === 0 ? 0 : BufferUsage.hostMemory) |
+  (hostFlagsByUsage.find(([, flag]) => (flags & flag) !== 0)?.[0] ?? 0)
 
 /**
  * The cl_mem of a buffer that CommandQueue has checked: it belongs to this backend's device.

@@ -142,7 +142,7 @@ const bytesForScalars = 256
  *
  * @internal
  */
-export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): DeviceInfo => ({
+export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAlignment: number): DeviceInfo => ({
   backend: "opencl",
   name: device.name,
   vendor: device.vendor,
@@ -153,6 +153,8 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice): Device
     maxBindingSize: Math.min(device.maxAllocationBytes, 0xffffffff * 4),
     granularity: 1,
     regionAlignment: device.memoryAlignment,
+    copyAlignment,
+    leastCopyAlignment: 1,
     memoryBytes: device.globalMemoryBytes,
     // Systems that give out more memory than they have end the process that uses it, so a pool must stop before.
     defaultMaxBytes: device.globalMemoryBytes,

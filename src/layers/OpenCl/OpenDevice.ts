@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
+import { portableAlignment } from "../../domain/BufferRange.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { format } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
@@ -17,15 +18,25 @@ import type { TriedDevice } from "../../domain/GpuError.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { HostMode } from "../../services/DeviceContext.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
-import { accessFlag, CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
+import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer, regionFlags } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
-import { makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
+import { isVersion12, makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
 import { driverError, onMemory } from "./OpenClError.ts"
 import { type Candidate, nameOf, unavailable } from "./OpenClSelection.ts"
 
 const CL_CONTEXT_PLATFORM = 0x1084n
 const CL_INVALID_BUFFER_SIZE = -61
 const CL_BUFFER_CREATE_TYPE_REGION = 0x1220
+
+/**
+ * What a program can say of all memory of a device.
+ *
+ * @internal
+ */
+export interface MemoryOptions {
+  readonly hostMemory?: boolean | undefined
+  readonly byteGranular?: boolean | undefined
+}
 
 /** @internal */
 export class OpenDevice {
@@ -59,7 +70,7 @@ export class OpenDevice {
     { device, platform }: Candidate,
     handles: { readonly context: bigint; readonly queue: bigint },
     driverObjects: DriverObjects,
-    hostMemory: boolean = device.type === "cpu"
+    { byteGranular = false, hostMemory = device.type === "cpu" }: MemoryOptions
   ) {
     this.api = api
     this.platform = platform
@@ -67,19 +78,19 @@ export class OpenDevice {
     this.context = handles.context
     this.queue = handles.queue
     this.driverObjects = driverObjects
-    this.info = makeInfo(platform, device)
+    this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment)
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
   readonly createBuffer = (
     bytes: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label?: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> =>
     Effect.suspend(() => {
       const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label)
       if (problem !== undefined) return problem
-      const flags = memoryFlags(usage, this.hostMemoryFlag)
+      const flags = memoryFlags(this.toldOf(usage), this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
@@ -88,14 +99,14 @@ export class OpenDevice {
   readonly createFromHost = (
     data: Uint8Array<ArrayBuffer>,
     mode: HostMode,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label?: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> =>
     Effect.suspend(() => {
       const bytes = data.byteLength
       const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
       if (problem !== undefined) return problem
-      const flags = hostFlags(usage, mode, this.hostMemoryFlag)
+      const flags = hostFlags(this.toldOf(usage), mode, this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
@@ -106,16 +117,15 @@ export class OpenDevice {
   readonly createRegionUnsafe = (
     { origin, parent }: Part,
     size: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label?: string | undefined
   ): Exit.Exit<DeviceBuffer, GpuError> => {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
     this.#region[0] = BigInt(origin)
     this.#region[1] = BigInt(size)
-    const flags = accessFlag(usage) === accessFlag(parent.usage) ? 0 : accessFlag(usage)
     const memory = this.api.clCreateSubBuffer(
       memoryOf(parent),
-      flags,
+      regionFlags(this.toldOf(usage), this.toldOf(parent.usage)),
       CL_BUFFER_CREATE_TYPE_REGION,
       this.#region,
       this.#code
@@ -125,6 +135,11 @@ export class OpenDevice {
     }
     const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
     return Exit.succeed(this.#add("region", region))
+  }
+
+  /** What the driver is told of a usage: the flags for what the host may do came with OpenCL 1.2. */
+  toldOf(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return isVersion12(this.device) ? usage : usage & ~BufferUsage.hostAccess(usage)
   }
 
   /** Takes over a reference to a cl_mem that the program made, and gives it back as any buffer's. */
@@ -199,11 +214,11 @@ export const openFirst = (
   api: OpenClApi,
   candidates: ReadonlyArray<Candidate>,
   leftOut: ReadonlyArray<TriedDevice>,
-  hostMemory: boolean | undefined
+  options: MemoryOptions
 ): OpenDevice | GpuError => {
   const failed: Array<TriedDevice> = []
   for (const candidate of candidates) {
-    const opened = open(api, candidate, hostMemory)
+    const opened = open(api, candidate, options)
     if (opened instanceof OpenDevice) return opened
     failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
   }
@@ -211,7 +226,7 @@ export const openFirst = (
 }
 
 /** The device, or why it cannot be opened. */
-const open = (api: OpenClApi, candidate: Candidate, hostMemory: boolean | undefined): OpenDevice | string => {
+const open = (api: OpenClApi, candidate: Candidate, options: MemoryOptions): OpenDevice | string => {
   const driverObjects = new DriverObjects()
   const code = new Int32Array(new ArrayBuffer(4))
   const properties = new BigUint64Array(new ArrayBuffer(24))
@@ -227,5 +242,5 @@ const open = (api: OpenClApi, candidate: Candidate, hostMemory: boolean | undefi
     return `clCreateCommandQueue: ${OpenClCode.format(code[0]!)}`
   }
   driverObjects.add("queue")
-  return new OpenDevice(api, candidate, { context, queue }, driverObjects, hostMemory)
+  return new OpenDevice(api, candidate, { context, queue }, driverObjects, options)
 }

@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import { membersOf } from "../../domain/ArgumentProblem.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { AdapterOptions } from "./OpenDevice.ts"
@@ -14,6 +14,7 @@ const operation = "WebGpu.layer"
 
 interface DeviceOptions extends AdapterOptions {
   readonly kernelCacheCapacity?: number | undefined
+  readonly byteGranular?: boolean | undefined
 }
 
 /**
@@ -24,9 +25,11 @@ interface DeviceOptions extends AdapterOptions {
 export const take = (options: DeviceOptions | undefined): DeviceOptions | GpuError => {
   const given = membersOf(operation, options)
   if (isGpuError(given)) return given
-  const { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = given
-  return preferenceProblem(powerPreference) ?? fallbackProblem(forceFallbackAdapter) ??
-    Label.problem(operation, label) ?? { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference }
+  const { byteGranular, forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = given
+  return preferenceProblem(powerPreference) ??
+    booleanProblem(operation, "forceFallbackAdapter", forceFallbackAdapter) ??
+    granularityProblem(byteGranular) ?? Label.problem(operation, label) ??
+    { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference }
 }
 
 const preferenceProblem = (preference: unknown): GpuError | undefined =>
@@ -38,12 +41,18 @@ const preferenceProblem = (preference: unknown): GpuError | undefined =>
       `Pass "low-power" or "high-performance", or leave it out.`
     )
 
-const fallbackProblem = (fallback: unknown): GpuError | undefined =>
-  fallback === undefined || typeof fallback === "boolean" ? undefined : invalidRequest(
-    operation,
-    `forceFallbackAdapter ${shown(fallback)} is no boolean`,
-    "Pass true or false, or leave it out."
-  )
+/** Its copies, fills and bindings begin and end at multiples of 4 bytes. */
+const granularityProblem = (byteGranular: unknown): GpuError | undefined =>
+  booleanProblem(operation, "byteGranular", byteGranular) ?? (byteGranular === true
+    ? makeError(
+      new Unsupported({
+        operation,
+        backend: "webgpu",
+        feature: "an offset or length of single bytes",
+        hint: "WebGPU copies multiples of 4 bytes: leave byteGranular out, or open a device of OpenCL or the host."
+      })
+    )
+    : undefined)
 
 /**
  * The same for the flags of Dawn in Node.

@@ -211,6 +211,8 @@ const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHand
     maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),
     granularity: 4,
     regionAlignment: limits.minStorageBufferOffsetAlignment,
+    copyAlignment: 4,
+    leastCopyAlignment: 4,
     memoryBytes: undefined,
     defaultMaxBytes: undefined,
     maxWorkgroupSize: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),

@@ -105,6 +105,11 @@ export interface DeviceOptions {
   readonly label?: string | undefined
   /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
+  /**
+   * What OpenCL and the host can: reads, writes, copies and fills at any byte. WebGPU cannot, so with `true` the layer fails
+   * with Unsupported.
+   */
+  readonly byteGranular?: boolean | undefined
 }
 
 /**
@@ -234,7 +239,7 @@ const service = (
       const memory = BufferLike.deviceBuffer(buffer)
       return memory === undefined
         ? Exit.fail(
-          invalidRequest("WebGpu.handle", "the lease has no bytes, so no GPUBuffer", "Allocate at least one byte.")
+          invalidRequest("WebGpu.handle", "a buffer of no bytes has no GPUBuffer", "Allocate at least one byte.")
         )
         : Exit.succeed(gpuOf(memory))
     },
@@ -247,7 +252,7 @@ const service = (
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for, and that of
  * a sub-region is the whole one that it is a part of, from `origin` on: bind it with {@link binding}. Fails with
- * BufferReleased, ForeignBuffer, or InvalidRequest for a zero-byte lease.
+ * BufferReleased, ForeignBuffer, or InvalidRequest for a buffer of no bytes.
  *
  * **Gotchas**
  *

@@ -424,7 +424,7 @@ export class CheckedImages implements Service {
     const problem = BufferLike.problem(operation, buffer, this.info) ?? BufferAccess.problem(operation, buffer, usage)
     if (problem !== undefined) return problem
     const elementBytes = ImageFormat.elementBytes(part.image.format)
-    return BufferRange.problem(operation, buffer.size, offset, part.bytes) ??
+    return BufferRange.problem(operation, buffer.size, offset, part.bytes, BufferRange.portableAlignment) ??
       (offset % elementBytes === 0 ? undefined : invalidRequest(
         operation,
         `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,

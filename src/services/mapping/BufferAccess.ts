@@ -9,24 +9,51 @@ import * as BufferLike from "../BufferLike.ts"
 import { rangesOf } from "./MappedMemory.ts"
 
 /**
- * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`.
+ * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the program
+ * itself does with its bytes by that command, where it does anything.
  *
  * @internal
  */
-export const problem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined =>
-  usageProblem(operation, buffer, usage) ?? mappedProblem(operation, buffer, usage)
+export const problem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess | undefined
+): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
 
 /**
- * Why a buffer does not have all of `usage`, or `undefined`.
+ * Why a buffer does not have all of `usage`, or may not be accessed so by the program, or `undefined`.
  *
  * @internal
  */
-export const usageProblem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined =>
-  BufferUsage.has(buffer.usage, usage) ? undefined : invalidRequest(
+export const usageProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess | undefined
+): GpuError | undefined => {
+  if (!BufferUsage.has(buffer.usage, usage)) {
+    return invalidRequest(
+      operation,
+      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage & ~buffer.usage)}`,
+      "Name that flag in the usage when you allocate."
+    )
+  }
+  if (host === undefined || BufferUsage.allowsHost(buffer.usage, host)) return undefined
+  return invalidRequest(
     operation,
-    `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage & ~buffer.usage)}`,
-    "Name that flag in the usage when you allocate."
+    `the buffer is ${BufferUsage.format(BufferUsage.hostAccess(buffer.usage))}, and this is a ${
+      hostNames[host]
+    } by the program`,
+    "Allocate the buffer without that flag, or copy on the device to or from one without it."
   )
+}
+
+const hostNames: { readonly [A in BufferUsage.HostAccess]: string } = {
+  read: "read",
+  write: "write",
+  readwrite: "read and write"
+}
 
 /** OpenCL leaves undefined what a command does to memory that a program may write, or writes to what it may read. */
 const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {

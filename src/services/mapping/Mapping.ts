@@ -140,6 +140,9 @@ const noMapping = (value: unknown): GpuError =>
 
 const operation = "Mapping.map"
 
+/** Of typed arrays over the mapped memory, which drivers show in place: they need it wherever commands do not. */
+const { portableAlignment } = BufferRange
+
 /** What was asked for, checked. */
 interface Request {
   readonly layout: StridedShape.StridedShape
@@ -215,7 +218,7 @@ const requestOf = <A extends Elements>(
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
   const problem = accessProblem(access) ?? typeProblem(type) ??
-    BufferRange.offsetProblem(operation, buffer.size, offset) ?? elementProblem(offset, type)
+    BufferRange.offsetProblem(operation, buffer.size, offset, portableAlignment) ?? elementProblem(offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -230,8 +233,8 @@ const requestOf = <A extends Elements>(
   // Elements between those of the array are not the program's to write.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
-  return BufferAccess.usageProblem(operation, buffer, usageOf[needed]) ??
-    BufferRange.lengthProblem(operation, buffer.size, offset, bytes) ??
+  return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??
+    BufferRange.lengthProblem(operation, buffer.size, offset, bytes, portableAlignment) ??
     { layout, offset, bytes, access: needed }
 }
 

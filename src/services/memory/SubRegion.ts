@@ -42,8 +42,8 @@ export interface Bounds {
  */
 export interface Options {
   /**
-   * The parent's usage without it. It can do less than the parent, never more: some of its flags, and `kernelReadOnly`
-   * or `kernelWriteOnly` on top.
+   * The parent's usage without it. It can do less than the parent, never more: some of its flags, and on top those that
+   * forbid something to kernels or to the program, as `kernelReadOnly` and `hostNoAccess`.
    */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it; the parent's label with the bytes without it. */
@@ -207,7 +207,7 @@ const end = (
   return giveBackUnsafe(device, driver, region, why)
 }
 
-/** Where it begins in the whole buffer, since OpenCL has no regions of regions; a zero-byte lease has none. */
+/** Where it begins in the whole buffer, since OpenCL has no regions of regions; a buffer of no bytes has none. */
 const partOf = (buffer: BufferLike.BufferLike, offset: number): Part | undefined => {
   const memory = BufferLike.deviceBuffer(buffer)
   return memory === undefined ? undefined : { parent: memory.root, origin: memory.origin + offset }
@@ -239,10 +239,11 @@ const elementBounds = <A extends ArrayBufferView>(
 }
 
 const rangeProblem = (operation: string, total: number, offset: number, size: number): GpuError | undefined =>
-  BufferRange.problem(operation, total, offset, size) ?? (size === 0 ? emptyProblem(operation) : undefined)
+  BufferRange.problem(operation, total, offset, size, BufferRange.portableAlignment) ??
+    (size === 0 ? emptyProblem(operation) : undefined)
 
 const emptyProblem = (operation: string): GpuError =>
-  invalidRequest(operation, "the region has no bytes", "Take at least one byte: no device has an empty buffer.")
+  invalidRequest(operation, "the region has no bytes", "Take at least one byte: no driver makes a part of nothing.")
 
 /** Counted from the beginning of the whole buffer. */
 const alignmentProblem = (operation: string, origin: number, alignment: number): GpuError | undefined =>
@@ -260,7 +261,7 @@ const usageProblem = (
   usage: BufferUsage.BufferUsage
 ): GpuError | undefined => {
   const problem = BufferUsage.problem(usage)
-  const hint = "Join flags of the buffer's own usage with |, and kernelReadOnly or kernelWriteOnly."
+  const hint = "Join flags of the buffer's own usage with |, and flags that forbid something."
   if (problem !== undefined) return invalidRequest(operation, problem, hint)
   if (BufferUsage.isWithin(usage, whole)) return undefined
   return invalidRequest(

@@ -8,14 +8,13 @@ import type { BufferUsage } from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/DetachMemory.ts"
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
-import { accessFlag, OpenClBuffer } from "../OpenClBuffer.ts"
+import { kernelAccessFlag, OpenClBuffer, usedFlags } from "../OpenClBuffer.ts"
 import { onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
 import { SvmAllocation } from "./SvmAllocation.ts"
 import { capabilitiesOf, type Grain, type SvmCapabilities } from "./SvmCapabilities.ts"
 
-const CL_MEM_USE_HOST_PTR = 8
 const CL_MEM_SVM_FINE_GRAIN_BUFFER = 1024
 const CL_MEM_SVM_ATOMICS = 2048
 
@@ -77,12 +76,11 @@ export class SvmMemory {
   ): Exit.Exit<SvmBuffer, GpuError> {
     const { api, context, driverObjects, info, status } = this.device
     // CL_MEM_ALLOC_HOST_PTR is left out: the memory is the host's anyway.
-    const access = accessFlag(usage)
-    const address = api.clSVMAlloc(context, access | grainFlags(kind), bytes, kind.alignment)
+    const address = api.clSVMAlloc(context, kernelAccessFlag(usage) | grainFlags(kind), bytes, kind.alignment)
     // The null has no code. What else it could mean was checked before.
     if (address === null) return Exit.fail(outOfMemory(bytes))
     driverObjects.add("svm")
-    const memory = api.clCreateBuffer(context, access | CL_MEM_USE_HOST_PTR, bytes, address, this.#code)
+    const memory = api.clCreateBuffer(context, usedFlags(usage), bytes, address, this.#code)
     if (memory === null) {
       this.#freeNow(address)
       return Exit.fail(onMemory(status, bytes, { call: "clCreateBuffer", code: this.#code[0]! }))

@@ -26,7 +26,8 @@ export interface SvmTarget {
 }
 
 /**
- * Where a buffer lies, for an operation that needs `usage`; `undefined` for a zero-byte lease, which is nowhere.
+ * Where a buffer lies, for an operation that needs `usage` and by which the program itself does `host`; `undefined` for a
+ * buffer of no bytes, which is nowhere.
  *
  * @internal
  */
@@ -34,11 +35,12 @@ export const targetOf = (
   svm: SvmMemory,
   operation: string,
   owner: BufferLike.BufferLike,
-  usage: BufferUsage.BufferUsage
+  usage: BufferUsage.BufferUsage,
+  host?: BufferUsage.HostAccess
 ): SvmTarget | GpuError | undefined => {
   const { info, status } = svm.device
   const problem = status.error ?? missingProblem(operation, svm.capabilities) ??
-    BufferLike.problem(operation, owner, info) ?? BufferAccess.usageProblem(operation, owner, usage)
+    BufferLike.problem(operation, owner, info) ?? BufferAccess.usageProblem(operation, owner, usage, host)
   if (problem !== undefined) return problem
   const buffer = BufferLike.deviceBuffer(owner)
   if (buffer === undefined) return undefined

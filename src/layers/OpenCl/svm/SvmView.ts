@@ -136,7 +136,7 @@ const begin = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError> => {
-  const target = targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst)
+  const target = targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite")
   if (isGpuError(target)) return target
   const offset = options.offset ?? 0
   const layout = layoutOf(buffer.size, type, options, offset)

@@ -1,0 +1,180 @@
+/**
+ * Buffers that the program itself may not read, or not write: kept by checks before a driver sees anything.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as BufferUsage from "../domain/BufferUsage.ts"
+import type { GpuError } from "../domain/GpuError.ts"
+import * as BufferLike from "../services/BufferLike.ts"
+import * as BufferPool from "../services/BufferPool.ts"
+import * as CommandQueue from "../services/CommandQueue.ts"
+import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Mapping from "../services/mapping/Mapping.ts"
+import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
+import * as SubRegion from "../services/memory/SubRegion.ts"
+import { expectUsable } from "./BadRequests.ts"
+import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
+import * as Expect from "./Expect.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("host access")
+
+const { defaultUsage, hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
+
+const flags = [
+  ["hostReadOnly", hostReadOnly, ["read"]],
+  ["hostWriteOnly", hostWriteOnly, ["write"]],
+  ["hostNoAccess", hostNoAccess, []]
+] as const
+
+type Call = (buffer: BufferLike.BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
+
+/** Everything by which the program itself reaches the bytes of a buffer, and what it does with them. */
+const accesses: ReadonlyArray<readonly [name: string, needs: ReadonlyArray<"read" | "write">, call: Call]> = [
+  ["write", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
+  ["write of nothing", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(0))],
+  ["read", ["read"], (buffer) => CommandQueue.read(buffer, Uint8Array)],
+  ["readInto", ["read"], (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
+  [
+    "write of a rectangle",
+    ["write"],
+    (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(8), { region: [4, 2] })
+  ],
+  ["read of a rectangle", ["read"], (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4, 2] })],
+  [
+    "read of a rectangle into an array",
+    ["read"],
+    (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(8), { region: [4, 2] })
+  ],
+  ["mapping to read", ["read"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "read" }))],
+  ["mapping to write", ["write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "write" }))],
+  ["mapping", ["read", "write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array))],
+  [
+    "mapping to write every second byte, which keeps the others",
+    ["read", "write"],
+    (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "write", shape: [32], strides: [2] }))
+  ]
+]
+
+const kept = Effect.gen(function*() {
+  for (const [flag, bit, allowed] of flags) {
+    const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | bit })
+    const region = yield* SubRegion.make(buffer, { size: 32 })
+    for (const [name, needs, call] of accesses) {
+      if (needs.every((one) => (allowed as ReadonlyArray<string>).includes(one))) {
+        yield* call(buffer)
+        continue
+      }
+      const { problem } = yield* Expect.failsWith(`a ${name} of a ${flag} buffer`, call(buffer), "InvalidRequest")
+      Expect.isTrue(`the flag is named: ${problem}`, problem.includes(flag))
+      yield* Expect.failsWith(`a ${name} of a part of one`, call(region), "InvalidRequest")
+    }
+  }
+  yield* expectUsable
+})
+
+/** What the device does with such memory is as with any other. */
+const onDevice = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(64)
+  const y = yield* BufferPool.allocate(64)
+  for (const [flag, bit] of flags) {
+    const hidden = yield* BufferPool.allocate(64, { usage: defaultUsage | bit })
+    yield* CommandQueue.write(x, Uint32Array.from({ length: 16 }, (_, at) => at))
+    yield* CommandQueue.fill(hidden, 7)
+    yield* CommandQueue.fill(hidden, Uint8Array.of(1), { offset: 60, size: 4 })
+    yield* CommandQueue.copy(hidden, y)
+    const filled = new Uint32Array(16).fill(7)
+    filled[15] = 0x01010101
+    Expect.numbers(`what filled a ${flag} buffer`, yield* CommandQueue.read(y, Uint32Array), filled)
+    yield* CommandQueue.copy(x, hidden)
+    yield* CommandQueue.dispatch(Kernels.addTo, { x: hidden, y, a: 100 }, 16)
+    const sums = Uint32Array.from({ length: 16 }, (_, at) => at + 100)
+    Expect.numbers(`sums of a ${flag} buffer`, yield* CommandQueue.read(y, Uint32Array), sums)
+    yield* CommandQueue.dispatch(Kernels.iota, { y: hidden, start: 5 }, 16)
+    yield* CommandQueue.copyRect(hidden, y, { region: [8, 2], source: { rowPitch: 32 }, target: { rowPitch: 8 } })
+    const rows = yield* CommandQueue.read(y, Uint32Array, { length: 4 })
+    Expect.numbers(`rows of a ${flag} buffer`, rows, [5, 6, 13, 14])
+    const part = yield* SubRegion.make(hidden, {}, { usage: defaultUsage | hostNoAccess })
+    yield* CommandQueue.copy(part, y)
+    Expect.numbers("a part", yield* CommandQueue.read(y, Uint32Array, { length: 2 }), [5, 6])
+  }
+})
+
+/** Sizes with every number of bytes beside whole words, which the device fills by itself too. */
+const oddFills = Effect.gen(function*() {
+  for (const size of [1, 2, 3, 5, 6, 7, 4099]) {
+    const hidden = yield* BufferPool.allocate(size, { usage: defaultUsage | hostNoAccess })
+    const shown = yield* BufferPool.allocate(size)
+    yield* CommandQueue.fill(hidden, Uint8Array.of(9))
+    yield* CommandQueue.copy(hidden, shown)
+    Expect.numbers(`${size} bytes`, yield* CommandQueue.read(shown, Uint8Array), new Uint8Array(size).fill(9))
+  }
+})
+
+const begunWithData = Effect.gen(function*() {
+  const { backend } = yield* DeviceContext.useSync(({ info }) => info)
+  const data = Uint8Array.from({ length: 64 }, (_, at) => at)
+  const y = yield* BufferPool.allocate(64)
+  const table = yield* MemoryObjects.fromHost(data, { usage: defaultUsage | hostNoAccess })
+  yield* CommandQueue.copy(table, y)
+  Expect.numbers("the data", yield* CommandQueue.read(y, Uint8Array), data)
+  if (backend === "webgpu") return
+  const used = yield* MemoryObjects.fromHost(data, { mode: "use", usage: defaultUsage | hostWriteOnly })
+  yield* Expect.failsWith("the data in use", MemoryObjects.hostArray(used, Uint8Array), "InvalidRequest")
+  yield* CommandQueue.write(used, new Uint8Array(64).fill(3))
+  yield* CommandQueue.copy(used, y)
+  Expect.numbers("what was written", yield* CommandQueue.read(y, Uint8Array), new Uint8Array(64).fill(3))
+})
+
+/** A held block serves requests of its own usage alone: what a driver was told of it stays. */
+const apart = Effect.gen(function*() {
+  const usages = [defaultUsage, ...flags.map(([, bit]) => defaultUsage | bit)]
+  const blocks = yield* Effect.forEach(
+    usages,
+    (usage) => Effect.scoped(Effect.map(BufferPool.allocate(64, { usage }), BufferLike.deviceBuffer))
+  )
+  Expect.equal("blocks", new Set(blocks).size, usages.length)
+  for (const [at, usage] of usages.entries()) {
+    const lease = yield* BufferPool.allocate(64, { usage })
+    Expect.isTrue(`${BufferUsage.format(usage)} has its own block`, BufferLike.deviceBuffer(lease) === blocks[at])
+    Expect.equal("its usage", lease.usage, usage)
+  }
+})
+
+/** Less of what its buffer allows, never more. */
+const ofRegions = Effect.gen(function*() {
+  const usages = [0, hostReadOnly, hostWriteOnly, hostNoAccess]
+  for (const whole of usages) {
+    const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | whole })
+    for (const part of usages) {
+      const made = yield* Effect.exit(SubRegion.make(buffer, {}, { usage: defaultUsage | part }))
+      const allowed = whole === 0 || part === whole || part === hostNoAccess
+      const what = `a part of ${BufferUsage.format(defaultUsage | whole)} with ${
+        BufferUsage.format(defaultUsage | part)
+      }`
+      Expect.equal(what, Exit.isSuccess(made), allowed)
+    }
+  }
+})
+
+const exclusive = Effect.gen(function*() {
+  for (const both of [hostReadOnly | hostWriteOnly, hostReadOnly | hostNoAccess, hostWriteOnly | hostNoAccess]) {
+    const usage = defaultUsage | both
+    yield* Expect.failsWith(BufferUsage.format(usage), BufferPool.allocate(64, { usage }), "InvalidRequest")
+  }
+  yield* Expect.failsWith("no use at all", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("what the program may not do is refused, and nothing else", kept, { counting: true }),
+  test("the device uses such buffers as any other", onDevice),
+  test("the device fills every byte of such buffers", oddFills),
+  test("such a buffer begins with data", begunWithData),
+  test("a pool that clears clears such blocks", onDevice, { pool: { clear: "acquire" } }),
+  test("a held block serves its own usage alone", apart, { counting: true }),
+  test("a region allows no more than its buffer", ofRegions, { counting: true }),
+  test("the flags exclude each other", exclusive, { counting: true })
+]
