@@ -45,7 +45,7 @@ export interface ElementType<A extends ArrayBufferView> {
  * @since 0.1.0
  */
 export interface OffsetOptions {
-  /** Where to start, in bytes; a multiple of 4. */
+  /** Where to start, in bytes; a multiple of 4, or of the device's `limits.copyAlignment`. */
   readonly offset?: number | undefined
 }
 
@@ -67,7 +67,7 @@ export interface ReadOptions extends OffsetOptions {
  * @since 0.1.0
  */
 export interface FillOptions extends OffsetOptions {
-  /** Bytes; up to the end of the buffer without it. */
+  /** Bytes, a multiple of the pattern's; up to the end of the buffer without it. */
   readonly size?: number | undefined
 }
 
@@ -78,9 +78,9 @@ export interface FillOptions extends OffsetOptions {
  * @since 0.1.0
  */
 export interface CopyOptions {
-  /** Where to start in the source, in bytes; a multiple of 4, 0 without it. */
+  /** Where to start in the source, in bytes; a multiple of 4, or of the device's `limits.copyAlignment`; 0 without it. */
   readonly sourceOffset?: number | undefined
-  /** Where to start in the target, in bytes; a multiple of 4, 0 without it. */
+  /** Where to start in the target, in bytes; a multiple of the same, 0 without it. */
   readonly targetOffset?: number | undefined
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
@@ -171,7 +171,7 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     target: BufferLike.BufferLike,
     options?: CopyOptions
   ) => Effect.Effect<void, GpuError>
-  /** Repeats a pattern: an unsigned 32-bit number, or 1, 2, 4, 8 or 16 bytes; the last one is cut at the end. */
+  /** Repeats a pattern: an unsigned 32-bit number, or 1, 2, 4, 8, 16, 32, 64 or 128 bytes. */
   readonly fill: (
     target: BufferLike.BufferLike,
     pattern: number | HostData.HostData,
@@ -349,11 +349,11 @@ export const copy = (
 ): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copy(source, target, options))
 
 /**
- * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on, and cuts the last one at the end. A number is
- * an unsigned one of 32 bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8 or 16 bytes, which
- * is copied before the effect completes.
+ * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
+ * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
+ * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
  *
- * Fails with InvalidRequest for another pattern, and for an offset that is no multiple of the pattern's size.
+ * Fails with InvalidRequest for another pattern, and for an offset or a size that is no multiple of the pattern's.
  *
  * **Example** (Clearing a buffer)
  *
@@ -372,12 +372,12 @@ export const copy = (
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
- *   const x = yield* BufferPool.allocate(20)
+ *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.fill(x, Float32Array.of(0.5, -1))
  *   return Array.from(yield* CommandQueue.read(x, Float32Array))
  * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
  *
- * await Effect.runPromise(program) // => [0.5, -1, 0.5, -1, 0.5]
+ * await Effect.runPromise(program) // => [0.5, -1, 0.5, -1]
  * ```
  *
  * @see pyopencl.enqueue_fill_buffer
@@ -392,7 +392,8 @@ export const fill = (
 
 /**
  * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
- * DriverError with the compiler's log.
+ * DriverError with the compiler's log. For 0 items the arguments are checked and nothing runs: then, and only then, a buffer
+ * may be too small for one element. No argument is null, which WebGPU cannot bind.
  *
  * **Example** (Doubling a vector)
  *
@@ -458,7 +459,7 @@ export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.
 
 /**
  * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
- * byte, the row's length and the pitches are multiples of 4, on every backend alike.
+ * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
  *
  * **Example** (A quarter of a picture of 512 x 512 pixels)
  *

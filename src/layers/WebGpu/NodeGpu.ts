@@ -6,8 +6,8 @@
  */
 import * as Effect from "effect/Effect"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import { whyNotLoaded } from "../../domain/OptionalPackage.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 interface DawnModule {
   readonly create: (flags: Array<string>) => WebGpuHandle.Gpu
