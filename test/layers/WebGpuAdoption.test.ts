@@ -9,6 +9,9 @@ import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
+import * as Kernel from "../../src/domain/Kernel.ts"
+import { ImageArg, SamplerArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
@@ -227,4 +230,74 @@ describeWith(["webgpu"], "WebGPU memory objects", () => {
       deepStrictEqual([binding.offset, binding.size], [limits.regionAlignment, 24])
       strictEqual(binding.buffer, yield* WebGpu.handle(lease))
     })))
+})
+
+describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
+  const sampleOnce = Kernel.make({
+    name: "sample_once",
+    args: [ImageArg("picture"), SamplerArg("how"), VectorArg("f32", "color", { access: "write" })],
+    body: { wgsl: "color[i] = textureSampleLevel(picture, how, vec2<f32>(1.25, 0.5), 0.0).x;" }
+  })
+
+  it.live("reads through the program's GPUSampler, which stays the program's", () =>
+    onGpu(Effect.gen(function*() {
+      const [{ device }, { driverObjects }] = [yield* WebGpu.WebGpu, yield* DeviceContext]
+      const gpu = device.createSampler({ addressModeU: "repeat" })
+      const picture = yield* Images.fromArray(Uint8Array.of(51, 102), ImageShape.image2d(2, 1), { normalized: true })
+      const color = yield* BufferPool.allocate(4)
+      const how = yield* Effect.scoped(Effect.gen(function*() {
+        const how = yield* WebGpu.adoptSampler(gpu, { addressing: "repeat" })
+        deepStrictEqual(how.options, SamplerOptions.resolve({ addressing: "repeat" }))
+        strictEqual(driverObjects.liveByKind["sampler"], undefined)
+        yield* CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1)
+        assert.closeTo((yield* CommandQueue.read(color, Float32Array))[0]!, 0.2, 1e-6)
+        return how
+      }))
+      const late = yield* reasonOf(CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1))
+      strictEqual(late._tag, "BufferReleased")
+      const [x, y] = [yield* WebGpu.adoptSampler(gpu), yield* WebGpu.adoptSampler(gpu)]
+      assert.isTrue(Equal.equals(x, y) && Hash.hash(x) === Hash.hash(y))
+      assert.isFalse(Equal.equals(x, yield* WebGpu.adoptSampler(device.createSampler())))
+    })))
+
+  it.live("refuses what is no GPUSampler, and options that it cannot have", () =>
+    onGpu(Effect.gen(function*() {
+      const { device } = yield* WebGpu.WebGpu
+      const tagOf = (gpu: unknown, options?: SamplerOptions.SamplerOptions) =>
+        Effect.map(reasonOf(WebGpu.adoptSampler(gpu as GPUSampler, options)), ({ _tag }) => _tag)
+      const texture = device.createTexture({ size: [1], format: "r8unorm", usage: 4 })
+      for (const bad of [null, undefined, 5, {}, "sampler", texture, Symbol("sampler")]) {
+        strictEqual(yield* tagOf(bad), "InvalidRequest")
+      }
+      texture.destroy()
+      const gpu = device.createSampler()
+      strictEqual(yield* tagOf(gpu, { addressing: "wrap" as "repeat" }), "InvalidRequest")
+      strictEqual(yield* tagOf(gpu, { lodMin: 2, lodMax: 1 }), "InvalidRequest")
+      strictEqual(yield* tagOf(gpu, { addressing: "clampToBorder" }), "Unsupported")
+      strictEqual(yield* tagOf(gpu, { normalizedCoordinates: false }), "Unsupported")
+    })))
+
+  it.live("keeps what the options cannot say", () =>
+    onGpu(Effect.gen(function*() {
+      const { device } = yield* WebGpu.WebGpu
+      const how = yield* WebGpu.adoptSampler(
+        device.createSampler({ maxAnisotropy: 4, magFilter: "linear", minFilter: "linear", mipmapFilter: "linear" }),
+        { filter: "linear" }
+      )
+      const picture = yield* Images.fromArray(Uint8Array.of(51, 51), ImageShape.image2d(2, 1), { normalized: true })
+      const color = yield* BufferPool.allocate(4)
+      yield* CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1)
+      assert.closeTo((yield* CommandQueue.read(color, Float32Array))[0]!, 0.2, 1e-6)
+    })))
+
+  it.live("is no use on a lost device", () =>
+    Effect.gen(function*() {
+      const lost = yield* Effect.scoped(Effect.gen(function*() {
+        const [{ device }, { status }] = [yield* WebGpu.WebGpu, yield* DeviceContext]
+        const gpu = device.createSampler()
+        status.lose("a test")
+        return yield* reasonOf(WebGpu.adoptSampler(gpu))
+      })).pipe(Effect.provide(WebGpu.layer()))
+      strictEqual(lost._tag, "DeviceLost")
+    }))
 })

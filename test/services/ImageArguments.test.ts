@@ -7,6 +7,7 @@ import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/KernelArgument.ts"
 import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
@@ -53,8 +54,7 @@ const picture = (options: {
     "picture"
   )
 
-const sampler = (owner = info) =>
-  new Sampler(owner, { addressing: "clampToEdge", filter: "linear", normalizedCoordinates: true })
+const sampler = (owner = info) => new Sampler(owner, SamplerOptions.resolve({ filter: "linear" }))
 
 const bound = (args: ReadonlyArray<KernelArgument>, values: Readonly<Record<string, unknown>>, lost?: GpuError) =>
   bind(Kernel.make({ name: "k", args, body: {} }), values, info, lost)

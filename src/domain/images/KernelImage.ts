@@ -11,12 +11,13 @@ import type { ImageShape } from "./ImageShape.ts"
 import type { Resolved } from "./SamplerOptions.ts"
 
 /**
- * What a host body passes to `sample`.
+ * What a host body passes to `sample`: its samplers, or these options. What samplers say of mip levels changes nothing, since
+ * images have one.
  *
  * @category models
  * @since 0.1.0
  */
-export type Sampler = Resolved
+export type Sampler = Pick<Resolved, "addressing" | "filter" | "normalizedCoordinates">
 
 /**
  * An image that a host body reads.

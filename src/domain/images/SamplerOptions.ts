@@ -18,7 +18,8 @@ import { shown } from "../ShownValue.ts"
 export type Addressing = "clampToEdge" | "clampToBorder" | "repeat" | "mirroredRepeat" | "none"
 
 /**
- * The three options of a sampler.
+ * The options of a sampler. Images of this library have one level of detail: mip levels are chosen among in images that other
+ * code has made, by kernels of a program's own.
  *
  * @category models
  * @since 0.1.0
@@ -30,6 +31,12 @@ export interface SamplerOptions {
   readonly filter?: "nearest" | "linear" | undefined
   /** Whether coordinates go from 0 to 1 over the image, or count elements; `true` without it. */
   readonly normalizedCoordinates?: boolean | undefined
+  /** Whether the nearest mip level is read, or a mean of the two nearest; `"nearest"` without it. */
+  readonly mipFilter?: "nearest" | "linear" | undefined
+  /** The finest level of detail that is read, 0 or more; 0 without it. */
+  readonly lodMin?: number | undefined
+  /** The coarsest level of detail that is read, at least `lodMin`; 32 without it, which is more than images can have. */
+  readonly lodMax?: number | undefined
 }
 
 /**
@@ -42,7 +49,12 @@ export interface Resolved {
   readonly addressing: Addressing
   readonly filter: "nearest" | "linear"
   readonly normalizedCoordinates: boolean
+  readonly mipFilter: "nearest" | "linear"
+  readonly lodMin: number
+  readonly lodMax: number
 }
+
+const coarsest = 32
 
 /**
  * All options, with the defaults for those left out.
@@ -52,8 +64,19 @@ export interface Resolved {
 export const resolve = (options: SamplerOptions | undefined): Resolved => ({
   addressing: options?.addressing ?? "clampToEdge",
   filter: options?.filter ?? "nearest",
-  normalizedCoordinates: options?.normalizedCoordinates ?? true
+  normalizedCoordinates: options?.normalizedCoordinates ?? true,
+  mipFilter: options?.mipFilter ?? "nearest",
+  lodMin: options?.lodMin ?? 0,
+  lodMax: options?.lodMax ?? coarsest
 })
+
+/**
+ * Whether options say something of mip levels that does not hold for every sampler.
+ *
+ * @internal
+ */
+export const choosesLevels = ({ lodMax, lodMin, mipFilter }: Resolved): boolean =>
+  mipFilter !== "nearest" || lodMin !== 0 || lodMax !== coarsest
 
 const addressings: ReadonlySet<unknown> = new Set<Addressing>([
   "clampToEdge",
@@ -69,14 +92,27 @@ const addressings: ReadonlySet<unknown> = new Set<Addressing>([
  * @internal
  */
 export const problem = (options: Resolved): string | undefined => {
-  const { addressing, filter, normalizedCoordinates } = options
+  const { addressing, filter, mipFilter, normalizedCoordinates } = options
   if (!addressings.has(addressing)) return `there is no addressing ${shown(addressing)}`
-  if (filter !== "nearest" && filter !== "linear") return `there is no filter ${shown(filter)}`
+  if (!isFilter(filter)) return `there is no filter ${shown(filter)}`
+  if (!isFilter(mipFilter)) return `there is no mipFilter ${shown(mipFilter)}`
   if (typeof normalizedCoordinates !== "boolean") {
     return `normalizedCoordinates ${shown(normalizedCoordinates)} is neither true nor false`
   }
   if (!normalizedCoordinates && (addressing === "repeat" || addressing === "mirroredRepeat")) {
     return `the addressing ${addressing} repeats an image from 0 to 1, but the coordinates are not normalised`
   }
-  return undefined
+  return levelsProblem(options)
+}
+
+const isFilter = (filter: unknown): boolean => filter === "nearest" || filter === "linear"
+
+/** Drivers take levels of detail as floats of 32 bits. */
+const isLevel = (level: unknown): boolean =>
+  typeof level === "number" && level >= 0 && Number.isFinite(Math.fround(level))
+
+const levelsProblem = ({ lodMax, lodMin }: Resolved): string | undefined => {
+  if (!isLevel(lodMin)) return `lodMin ${shown(lodMin)} is no finite number of at least 0`
+  if (!isLevel(lodMax)) return `lodMax ${shown(lodMax)} is no finite number of at least 0`
+  return lodMin > lodMax ? `lodMin ${lodMin} is more than lodMax ${lodMax}` : undefined
 }

@@ -12,24 +12,49 @@ import { driverError } from "./OpenClError.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 
 /**
+ * What is wrong with a value given for a handle of that type, or `undefined`.
+ *
+ * @internal
+ */
+export const handleProblem = (operation: string, handle: unknown, type: string): GpuError | undefined =>
+  typeof handle === "bigint" && handle > 0n && handle < 2n ** 64n
+    ? undefined
+    : invalidRequest(operation, `${shown(handle)} is no handle`, `Pass the ${type}'s address as a bigint.`)
+
+/**
+ * The error of a handle that belongs to another context than this device's.
+ *
+ * @internal
+ */
+export const foreignHandle = (
+  operation: string,
+  { info }: OpenDevice,
+  label: string | undefined,
+  what?: "image" | "sampler"
+): GpuError => {
+  const [owner, expected] = ["another OpenCL context", `the one of ${format(info)}`]
+  return makeError(new ForeignBuffer({ operation, label, owner, expected, what }))
+}
+
+/**
  * The CL_MEM_TYPE of a memory object of this device's context, or why the handle is none.
  *
  * @internal
  */
 export const typeOf = (
   operation: string,
-  { api, context, info }: OpenDevice,
+  device: OpenDevice,
   memory: bigint,
   label: string | undefined,
   what?: "image"
 ): number | GpuError => {
-  if (typeof memory !== "bigint" || memory <= 0n || memory >= 2n ** 64n) {
-    return invalidRequest(operation, `${shown(memory)} is no handle`, "Pass the cl_mem's address as a bigint.")
-  }
+  const { api, context } = device
+  const problem = handleProblem(operation, memory, "cl_mem")
+  if (problem !== undefined) return problem
   const type = new Uint32Array(new ArrayBuffer(4))
   const code = api.clGetMemObjectInfo(memory, MemoryQuery.property.type, 4, type, null)
   if (code !== OpenClCode.success) return driverError({ call: "clGetMemObjectInfo", code })
-  if (MemoryQuery.word(api, memory, MemoryQuery.property.context) === context) return type[0]!
-  const [owner, expected] = ["another OpenCL context", `the one of ${format(info)}`]
-  return makeError(new ForeignBuffer({ operation, label, owner, expected, what }))
+  return MemoryQuery.word(api, memory, MemoryQuery.property.context) === context
+    ? type[0]!
+    : foreignHandle(operation, device, label, what)
 }

@@ -256,6 +256,7 @@ export interface OpenClApi {
   /** Of OpenCL 2.0. */
   readonly clCreateSamplerWithProperties: Create<[context: bigint, properties: Pointer, code: Pointer]>
   readonly clGetSamplerInfo: GetInfo
+  readonly clRetainSampler: Call<[sampler: bigint]>
   readonly clReleaseSampler: Call<[sampler: bigint]>
   readonly clGetEventInfo: GetInfo
   readonly clWaitForEventsAsync: AsyncCall<[count: number, events: Pointer]>
@@ -486,6 +487,7 @@ const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenC
     clCreateSampler: create("clCreateSampler", handle, uint, uint, uint),
     clCreateSamplerWithProperties: newerHandle("clCreateSamplerWithProperties", handle, pointer),
     clGetSamplerInfo: info("clGetSamplerInfo", handle),
+    clRetainSampler: call("clRetainSampler", handle),
     clReleaseSampler: call("clReleaseSampler", handle),
     clGetEventInfo: info("clGetEventInfo", handle),
     clWaitForEventsAsync: call("clWaitForEvents", uint, pointer).async,

@@ -14,6 +14,7 @@ import { checkedStep } from "../../services/CheckedStep.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import { PooledImage } from "../../services/images/PooledImage.ts"
 import type { Attachable } from "../../services/memory/Attachments.ts"
@@ -22,6 +23,7 @@ import { ScopedAttachment } from "../../services/memory/ScopedAttachment.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import * as AdoptedImage from "./images/AdoptedImage.ts"
+import * as AdoptedSampler from "./images/AdoptedSampler.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import type { OpenCl } from "./OpenCl.ts"
@@ -243,6 +245,65 @@ const adoptImageUnsafe = (
   const code = retain ? opened.api.clRetainMemObject(memory) : OpenClCode.success
   if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
   return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
+}
+
+/**
+ * How the handle of a sampler is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptSamplerOptions {
+  /** As of {@link AdoptOptions}. */
+  readonly retain?: boolean | undefined
+}
+
+/**
+ * A sampler around a cl_sampler that other code has made on this device's context, until the scope closes; its options are
+ * what the driver says. Every dispatch takes it. Adopting one cl_sampler twice, or the handle of a sampler of this library,
+ * gives samplers that are equal (`Equal.equals`).
+ *
+ * **Gotchas**
+ *
+ * The handle must be one: a driver may read whatever memory the number points to.
+ *
+ * Fails with InvalidRequest for what is no address, ForeignBuffer for a sampler of another context, Unsupported for one that
+ * does what `SamplerOptions` cannot say, DeviceLost, and DriverError.
+ *
+ * **Example** (Reading as another OpenCL library does)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const isSmooth = (theirs: bigint) =>
+ *   Effect.scoped(Effect.map(OpenClMemory.adoptSampler(theirs), ({ options }) => options.filter === "linear"))
+ * ```
+ *
+ * @see pyopencl.Sampler.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptSampler = (
+  sampler: bigint,
+  options?: AdoptSamplerOptions
+): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
+  useOpened("OpenClMemory.adoptSampler", (opened) =>
+    Effect.acquireRelease(
+      Effect.suspend(() => adoptSamplerUnsafe(opened, sampler, options ?? {})),
+      (adopted) => logged(() => opened.destroySamplerUnsafe(adopted), "A sampler")
+    ))
+
+const adoptSamplerUnsafe = (
+  { images, opened }: Opened,
+  sampler: bigint,
+  { retain = true }: AdoptSamplerOptions
+): Exit.Exit<DeviceSampler, GpuError> => {
+  const found = opened.status.error ?? AdoptedSampler.find(opened, sampler)
+  if (isGpuError(found)) return Exit.fail(found)
+  const code = retain ? opened.api.clRetainSampler(sampler) : OpenClCode.success
+  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainSampler", code }))
+  return Exit.succeed(images.samplers.adoptUnsafe(sampler, found))
 }
 
 /**

@@ -17,12 +17,15 @@ export class Opened {
   readonly images: OpenClImages
   /** Gives images back, in queue order. */
   readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
+  /** Gives samplers back likewise. */
+  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
 
   constructor(opened: OpenDevice, svm: SvmMemory, images: OpenClImages, service: Images["Service"]) {
     this.opened = opened
     this.svm = svm
     this.images = images
     this.destroyImageUnsafe = service.destroyUnsafe
+    this.destroySamplerUnsafe = service.destroySamplerUnsafe
   }
 
   get api(): OpenClApi {

@@ -13,10 +13,13 @@ export class Opened {
   readonly images: WebGpuImages
   /** Gives images back, in queue order. */
   readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
+  /** Gives samplers back likewise. */
+  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
 
   constructor(device: WebGpuDevice, images: WebGpuImages, service: Images["Service"]) {
     this.device = device
     this.images = images
     this.destroyImageUnsafe = service.destroyUnsafe
+    this.destroySamplerUnsafe = service.destroySamplerUnsafe
   }
 }

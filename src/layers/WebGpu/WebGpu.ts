@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -20,6 +21,7 @@ import * as CommandQueue from "../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
@@ -29,6 +31,7 @@ import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
 import { WebGpuImages } from "./images/WebGpuImages.ts"
+import { descriptorOf } from "./images/WebGpuSampler.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import { Opened } from "./Opened.ts"
@@ -477,3 +480,66 @@ const adoptTextureUnsafe = (
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
   return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !destroy))
 }
+
+/**
+ * A sampler around a GPUSampler that the program has made on the raw `device`, until the scope closes; it stays the program's.
+ * Every dispatch takes it. Adopting one GPUSampler twice gives samplers that are equal (`Equal.equals`).
+ *
+ * A GPUSampler does not tell what it was made with, so the options do: those that are left out are the defaults of
+ * `SamplerOptions`. Checks before a dispatch go by them; what they cannot say, as `maxAnisotropy`, is the GPUSampler's own.
+ *
+ * Fails with InvalidRequest for what is no GPUSampler, and for options that do not go together; with Unsupported for options
+ * that no GPUSampler has; and with DeviceLost. A GPUSampler of another device, or one that filters where the options say that
+ * it does not, makes the commands with it fail.
+ *
+ * **Example** (Anisotropic filtering)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const sharp = Effect.flatMap(WebGpu.WebGpu, ({ device }) =>
+ *   WebGpu.adoptSampler(
+ *     device.createSampler({ magFilter: "linear", minFilter: "linear", mipmapFilter: "linear", maxAnisotropy: 8 }),
+ *     { filter: "linear", mipFilter: "linear" }
+ *   ))
+ * ```
+ *
+ * @see pyopencl.Sampler.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptSampler = (
+  gpu: GPUSampler,
+  options?: SamplerOptions.SamplerOptions
+): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
+  Effect.flatMap(WebGpu, ({ sealed }) => {
+    const opened = sealed.open(Opened)
+    return Effect.acquireRelease(
+      checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu, options)),
+      (sampler) => logged(() => opened.destroySamplerUnsafe(sampler), "A sampler")
+    )
+  })
+
+const adoptSamplerUnsafe = (
+  { device, images }: Opened,
+  gpu: GPUSampler,
+  options: SamplerOptions.SamplerOptions | undefined
+): Exit.Exit<DeviceSampler, GpuError> => {
+  const operation = "WebGpu.adoptSampler"
+  if (device.status.error !== undefined) return Exit.fail(device.status.error)
+  if (!isSampler(gpu)) {
+    const hint = "Pass a GPUSampler of this device."
+    return Exit.fail(invalidRequest(operation, "the value given for a GPUSampler is none", hint))
+  }
+  const resolved = SamplerOptions.resolve(options)
+  const wrong = SamplerOptions.problem(resolved)
+  if (wrong !== undefined) {
+    return Exit.fail(invalidRequest(operation, wrong, "See SamplerOptions for what goes together."))
+  }
+  const descriptor = descriptorOf(operation, resolved)
+  return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
+}
+
+/** Programs without types can pass anything; a GPUSampler has nothing but a label to know it by. */
+const isSampler = (gpu: GPUSampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"

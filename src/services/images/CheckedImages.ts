@@ -258,7 +258,7 @@ export class CheckedImages implements Service {
       if (wrong === undefined) return this.driver.createSampler(resolved)
       return invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
     })
-    return Effect.acquireRelease(acquire, (sampler) => logged(() => this.#destroySamplerUnsafe(sampler), "A sampler"))
+    return Effect.acquireRelease(acquire, (sampler) => logged(() => this.destroySamplerUnsafe(sampler), "A sampler"))
   }
 
   readonly formats: Service["formats"] = (usage, kind) =>
@@ -309,7 +309,7 @@ export class CheckedImages implements Service {
   }
 
   /** Recorded dispatches may name it, and must be submitted before. */
-  readonly #destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
+  readonly destroySamplerUnsafe: Service["destroySamplerUnsafe"] = (sampler) => {
     const flushed = this.#queue.driver.flushUnsafe()
     const destroyed = this.driver.destroySamplerUnsafe(sampler)
     return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed

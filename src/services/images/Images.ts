@@ -220,6 +220,8 @@ export class Images extends Context.Service<Images, {
    * submitted first.
    */
   readonly destroyUnsafe: (image: DeviceImage, why?: BufferReleased["why"]) => Exit.Exit<void, GpuError>
+  /** Gives a sampler back when called: what was recorded with it is submitted first. */
+  readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
   /** The device that the images are on. */
   readonly info: DeviceInfo
   /** The backend's side, for pools and other services over images. */

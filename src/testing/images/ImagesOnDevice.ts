@@ -13,7 +13,7 @@ import * as ImageElement from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import type { Addressing, SamplerOptions } from "../../domain/images/SamplerOptions.ts"
+import { type Addressing, resolve, type SamplerOptions } from "../../domain/images/SamplerOptions.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
@@ -426,7 +426,7 @@ const samplers = Effect.gen(function*() {
     for (const filter of ["nearest", "linear"] as const) {
       const options: SamplerOptions = { addressing, filter }
       const exit = yield* Effect.scoped(Effect.exit(Effect.map(Images.sampler(options), (sampler) => {
-        Expect.same("its options", sampler.options, { addressing, filter, normalizedCoordinates: true })
+        Expect.same("its options", sampler.options, resolve(options))
         Expect.equal("a sampler lives", (driverObjects.liveByKind.sampler ?? 0) > before, true)
       })))
       if (Exit.isFailure(exit)) {
@@ -436,6 +436,22 @@ const samplers = Effect.gen(function*() {
   }
   yield* Images.sampler()
   Expect.equal("samplers", driverObjects.liveByKind.sampler ?? 0, before + 1)
+})
+
+/** One level is all that an image has, so what a sampler says of others changes nothing. */
+const levels = Effect.gen(function*() {
+  const options: ReadonlyArray<SamplerOptions> = [
+    { mipFilter: "linear", filter: "linear" },
+    { lodMin: 0, lodMax: 0 },
+    { lodMin: 1.5, lodMax: 1.5 }
+  ]
+  for (const given of options) {
+    const exit = yield* Effect.exit(Images.sampler(given))
+    if (Exit.isSuccess(exit)) Expect.same("its options", exit.value.options, resolve(given))
+    else yield* Expect.failsWith(JSON.stringify(given), Images.sampler(given), "Unsupported")
+  }
+  const plain = yield* Images.sampler({ mipFilter: "nearest", lodMin: 0, lodMax: 32 })
+  Expect.same("what every sampler does", plain.options, resolve(undefined))
 })
 
 const counted = Effect.gen(function*() {
@@ -560,6 +576,12 @@ const wrongImages: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     Effect.suspend(() => Images.sampler({ addressing: "wrap" as "repeat" }))
   ],
+  ["sample with an unknown mipFilter", "InvalidRequest", Images.sampler({ mipFilter: "none" as "linear" })],
+  ...[-1, NaN, Infinity, 1e39, "1" as unknown as number].flatMap((level): ReadonlyArray<Mistake> => [
+    [`sample from level ${level} on`, "InvalidRequest", Images.sampler({ lodMin: level })],
+    [`sample up to level ${level}`, "InvalidRequest", Images.sampler({ lodMax: level })]
+  ]),
+  ["sample from beyond the last level on", "InvalidRequest", Images.sampler({ lodMin: 2, lodMax: 1 })],
   [
     "repeat without normalised coordinates",
     "InvalidRequest",
@@ -722,6 +744,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a mapping is written back on interruption", mappingIsWrittenBackOnInterruption),
   test("commands on images and buffers run in order, more than fit into one submit", inOrder),
   test("samplers are counted, and what a device lacks is unsupported", samplers, { counting: true }),
+  test("samplers choose among mip levels, where the device knows of them", levels, { counting: true }),
   test("images are counted", counted, { counting: true }),
   test("empty parts are nothing to do", emptyRegions, { counting: true }),
   test("a format that the device lacks is unsupported", unsupported, { counting: true }),

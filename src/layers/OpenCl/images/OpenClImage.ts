@@ -41,10 +41,17 @@ export class OpenClImage extends DeviceImage {
 export class OpenClSampler extends DeviceSampler {
   /** The cl_sampler. */
   readonly handle: bigint
+  /** Another sampler around the same cl_sampler, for one that was adopted. */
+  readonly #twin: OpenClSampler | undefined
 
-  constructor(handle: bigint, owner: DeviceInfo, options: Resolved) {
+  constructor(handle: bigint, owner: DeviceInfo, options: Resolved, twin?: OpenClSampler | undefined) {
     super(owner, options)
     this.handle = handle
+    this.#twin = twin
+  }
+
+  override get identity(): object {
+    return this.#twin === undefined ? this : this.#twin.identity
   }
 }
 

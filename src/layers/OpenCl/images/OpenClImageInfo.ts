@@ -26,7 +26,7 @@ import type { OpenDevice } from "../OpenDevice.ts"
 import { useOpened } from "../UseOpened.ts"
 import { imageOf, OpenClSampler } from "./OpenClImage.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { addressingNames, filterNames } from "./OpenClImages.ts"
+import { addressingNames, filterNames } from "./OpenClSamplers.ts"
 
 /**
  * What the driver says of an image. A field is `undefined` where it does not answer. Dimensions that the kind does not
@@ -77,6 +77,12 @@ export interface SamplerInfo {
   readonly addressing: Resolved["addressing"] | undefined
   /** CL_SAMPLER_FILTER_MODE. */
   readonly filter: Resolved["filter"] | undefined
+  /** CL_SAMPLER_MIP_FILTER_MODE_KHR, where the device has cl_khr_mipmap_image. */
+  readonly mipFilter: Resolved["mipFilter"] | undefined
+  /** CL_SAMPLER_LOD_MIN_KHR, likewise. */
+  readonly lodMin: number | undefined
+  /** CL_SAMPLER_LOD_MAX_KHR, likewise. */
+  readonly lodMax: number | undefined
 }
 
 const imageProperty = {
@@ -97,7 +103,10 @@ const samplerProperty = {
   context: 0x1151,
   normalizedCoordinates: 0x1152,
   addressing: 0x1153,
-  filter: 0x1154
+  filter: 0x1154,
+  mipFilter: 0x1155,
+  lodMin: 0x1156,
+  lodMax: 0x1157
 }
 
 /**
@@ -202,18 +211,29 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
     Effect.suspend(() => {
       const handle = samplerHandleOf("OpenClImageInfo.samplerInfo", sampler, opened)
       if (isGpuError(handle)) return handle
-      const ask = (what: number, bytes: number) => query(api.clGetSamplerInfo, handle, what, bytes)
-      const normalized = ask(samplerProperty.normalizedCoordinates, 4)
-      const addressing = numberOf(ask(samplerProperty.addressing, 4))
-      const filter = numberOf(ask(samplerProperty.filter, 4))
-      return Effect.succeed({
-        referenceCount: numberOf(ask(samplerProperty.referenceCount, 4)),
-        context: ask(samplerProperty.context, 8),
-        normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0n,
-        addressing: addressing === undefined ? undefined : addressingNames.get(addressing),
-        filter: filter === undefined ? undefined : filterNames.get(filter)
-      })
+      return Effect.succeed(describeSampler(api, handle))
     }))
+
+/** @internal */
+export const describeSampler = (api: OpenClApi, handle: bigint): SamplerInfo => {
+  const ask = (what: number, bytes: number) => query(api.clGetSamplerInfo, handle, what, bytes)
+  const count = (what: number) => numberOf(ask(what, 4))
+  const normalized = ask(samplerProperty.normalizedCoordinates, 4)
+  const named = <Name>(names: ReadonlyMap<number, Name>, what: number) => {
+    const code = count(what)
+    return code === undefined ? undefined : names.get(code)
+  }
+  return {
+    referenceCount: count(samplerProperty.referenceCount),
+    context: ask(samplerProperty.context, 8),
+    normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0n,
+    addressing: named(addressingNames, samplerProperty.addressing),
+    filter: named(filterNames, samplerProperty.filter),
+    mipFilter: named(filterNames, samplerProperty.mipFilter),
+    lodMin: floatOf(count(samplerProperty.lodMin)),
+    lodMax: floatOf(count(samplerProperty.lodMax))
+  }
+}
 
 /**
  * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with BufferReleased,
@@ -247,6 +267,9 @@ const query = (get: Query, object: bigint, what: number, bytes: number): bigint 
   const value = new BigUint64Array(new ArrayBuffer(8))
   return get(object, what, bytes, value, null) === OpenClCode.success ? value[0] : undefined
 }
+
+const floatOf = (bits: number | undefined): number | undefined =>
+  bits === undefined ? undefined : new Float32Array(Uint32Array.of(bits).buffer)[0]
 
 const numberOf = (value: bigint | undefined): number | undefined => value === undefined ? undefined : Number(value)
 

@@ -9,28 +9,25 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, LimitExceeded, make as makeError, outOfMemory, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../../domain/GpuError.ts"
 import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import { memoryOf } from "../OpenClBuffer.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { isVersion12, versionNumber } from "../OpenClDevices.ts"
-import { driverError, onDevice, onMemory } from "../OpenClError.ts"
+import { driverError, onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
-import { imageOf, OpenClImage, OpenClSampler, samplerOf } from "./OpenClImage.ts"
+import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { description, extent, isRow, place, sizes } from "./OpenClImageLayout.ts"
+import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
 const CL_NON_BLOCKING = 0
 const CL_MEM_READ_WRITE = 1
@@ -39,10 +36,6 @@ const CL_MEM_READ_ONLY = 4
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_INVALID_IMAGE_SIZE = -40
 const CL_INVALID_BUFFER_SIZE = -61
-
-const CL_SAMPLER_NORMALIZED_COORDS = 0x1152n
-const CL_SAMPLER_ADDRESSING_MODE = 0x1153n
-const CL_SAMPLER_FILTER_MODE = 0x1154n
 
 const limits = {
   width2d: 0x1011,
@@ -53,25 +46,6 @@ const limits = {
   arraySize: 0x1041
 }
 
-const addressings: { readonly [A in Resolved["addressing"]]: number } = {
-  none: 0x1130,
-  clampToEdge: 0x1131,
-  clampToBorder: 0x1132,
-  repeat: 0x1133,
-  mirroredRepeat: 0x1134
-}
-
-const filters: { readonly [F in Resolved["filter"]]: number } = { nearest: 0x1140, linear: 0x1141 }
-
-const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
-  new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
-
-/** @internal */
-export const addressingNames: ReadonlyMap<number, Resolved["addressing"]> = namesOf(addressings)
-
-/** @internal */
-export const filterNames: ReadonlyMap<number, Resolved["filter"]> = namesOf(filters)
-
 /** How much of a filling is laid out in host memory at most, where the driver's own fill would not be exact. */
 const patternBytes = 1024 * 1024
 
@@ -80,9 +54,9 @@ export class OpenClImages implements ImageDriver {
   readonly #device: OpenDevice
   readonly #queue: OpenClQueue
   readonly #api: OpenClApi
+  readonly samplers: OpenClSamplers
   /** What nobody has given back yet. */
   readonly #images = new Set<OpenClImage>()
-  readonly #samplers = new Set<OpenClSampler>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #origin = sizes()
@@ -93,6 +67,7 @@ export class OpenClImages implements ImageDriver {
     this.#device = device
     this.#queue = queue
     this.#api = device.api
+    this.samplers = new OpenClSamplers(device)
     device.atClose.push(() => this.#close())
   }
 
@@ -259,31 +234,12 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
-    const { driverObjects, info, status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
-    const handle = this.#hasImages ? this.#createSampler(options) : null
-    if (handle === null) {
-      return Exit.fail(this.#noSampler(this.#hasImages ? this.#code[0]! : OpenClCode.invalidOperation))
-    }
-    const sampler = new OpenClSampler(handle, info, options)
-    driverObjects.add("sampler")
-    this.#samplers.add(sampler)
-    return Exit.succeed(sampler)
-  }
+  readonly createSampler: ImageDriver["createSampler"] = (options) => this.samplers.create(options)
 
-  readonly destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
-    if (sampler.destroyed || !(sampler instanceof OpenClSampler)) return Exit.void
-    sampler.destroyed = true
-    this.#samplers.delete(sampler)
-    const code = this.#api.clReleaseSampler(samplerOf(sampler))
-    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseSampler", code }))
-    this.#device.driverObjects.remove("sampler")
-    return Exit.void
-  }
+  readonly destroySamplerUnsafe: ImageDriver["destroySamplerUnsafe"] = (sampler) => this.samplers.destroyUnsafe(sampler)
 
   get #hasImages(): boolean {
-    return this.#device.device.images !== undefined && isVersion12(this.#device.device)
+    return hasImages(this.#device)
   }
 
   /**
@@ -486,43 +442,9 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  #createSampler({ addressing, filter, normalizedCoordinates }: Resolved): bigint | null {
-    const { context, device } = this.#device
-    const normalized = normalizedCoordinates ? 1 : 0
-    if (versionNumber(device) < 2) {
-      return this.#api.clCreateSampler(context, normalized, addressings[addressing], filters[filter], this.#code)
-    }
-    const properties = new BigUint64Array(new ArrayBuffer(56))
-    properties.set([
-      CL_SAMPLER_NORMALIZED_COORDS,
-      BigInt(normalized),
-      CL_SAMPLER_ADDRESSING_MODE,
-      BigInt(addressings[addressing]),
-      CL_SAMPLER_FILTER_MODE,
-      BigInt(filters[filter]),
-      0n
-    ])
-    return this.#api.clCreateSamplerWithProperties(context, properties, this.#code)
-  }
-
-  #noSampler(code: number): GpuError {
-    if (code !== OpenClCode.invalidOperation) {
-      const call = versionNumber(this.#device.device) < 2 ? "clCreateSampler" : "clCreateSamplerWithProperties"
-      return onDevice(this.#device.status, { call, code })
-    }
-    return makeError(
-      new Unsupported({
-        operation: "Images.sampler",
-        backend: formatDevice(this.#device.info),
-        feature: "sampling images",
-        hint: "Keep the elements in a buffer, or choose another device."
-      })
-    )
-  }
-
   #close(): void {
     for (const image of this.#images) this.destroyUnsafe(image)
-    for (const sampler of this.#samplers) this.destroySamplerUnsafe(sampler)
+    this.samplers.close()
   }
 }
 

@@ -204,7 +204,7 @@ export class WebGpuImages implements ImageDriver {
   readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
     const { driverObjects, failures, info, samplers, status } = this.#opened
     if (status.error !== undefined) return Exit.fail(status.error)
-    const descriptor = descriptorOf(options)
+    const descriptor = descriptorOf("Images.sampler", options)
     if (isGpuError(descriptor)) return Exit.fail(descriptor)
     const made: Array<WebGpuSampler> = []
     const scopes = inScopes(this.#device, () => {
@@ -218,11 +218,14 @@ export class WebGpuImages implements ImageDriver {
     return Exit.succeed(sampler)
   }
 
+  /** A sampler around the program's, which stays the program's: it is counted nowhere. */
+  adoptSamplerUnsafe(gpu: GPUSampler, options: Resolved): WebGpuSampler {
+    return new WebGpuSampler(this.#opened.info, options, gpu)
+  }
+
   readonly destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
-    if (this.#opened.samplers.delete(sampler as WebGpuSampler)) {
-      sampler.destroyed = true
-      this.#opened.driverObjects.remove("sampler")
-    }
+    sampler.destroyed = true
+    if (this.#opened.samplers.delete(sampler as WebGpuSampler)) this.#opened.driverObjects.remove("sampler")
     return Exit.void
   }
 

@@ -36,8 +36,8 @@ const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: WebG
   mirroredRepeat: "mirror-repeat"
 }
 
-const unsupported = (feature: string, hint: string): GpuError =>
-  makeError(new Unsupported({ operation: "Images.sampler", backend: "webgpu", feature, hint }))
+const unsupported = (operation: string, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
 
 /**
  * What WebGPU makes a sampler of, or why it cannot.
@@ -45,26 +45,32 @@ const unsupported = (feature: string, hint: string): GpuError =>
  * @internal
  */
 export const descriptorOf = (
-  { addressing, filter, normalizedCoordinates }: Resolved
+  operation: string,
+  { addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates }: Resolved
 ): WebGpuApi.SamplerDescriptor | GpuError => {
   if (addressing === "clampToBorder") {
     return unsupported(
+      operation,
       `the addressing "clampToBorder"`,
       `WebGPU's samplers have no border: pass "clampToEdge", and let the kernel test the coordinates itself.`
     )
   }
   if (normalizedCoordinates === false) {
     return unsupported(
+      operation,
       "a sampler without normalised coordinates",
       "WGSL samples from 0 to 1: divide the coordinates by the image's size, or read elements without a sampler."
     )
   }
-  const mode = addressModes[addressing ?? "clampToEdge"]
+  const mode = addressModes[addressing]
   return {
     addressModeU: mode,
     addressModeV: mode,
     addressModeW: mode,
-    magFilter: filter ?? "nearest",
-    minFilter: filter ?? "nearest"
+    magFilter: filter,
+    minFilter: filter,
+    mipmapFilter: mipFilter,
+    lodMinClamp: lodMin,
+    lodMaxClamp: lodMax
   }
 }
