@@ -13,6 +13,18 @@ export interface MappedPart {
   readonly writes: boolean
 }
 
+/**
+ * A part that is about to be mapped.
+ *
+ * @internal
+ */
+export interface Claim {
+  /** Whether it cannot be: it shares memory with one that is mapped, and one of the two writes. */
+  readonly conflicts: boolean
+  readonly add: () => void
+  readonly remove: () => void
+}
+
 /** @internal */
 export type MappedState = "unmapped" | "reading" | "writing"
 
@@ -30,6 +42,15 @@ export class MappedParts<P extends MappedPart> {
   /** What of it is mapped: for reading alone, or for writing too. */
   get state(): MappedState {
     return this.#writing > 0 ? "writing" : this.#parts.size > 0 ? "reading" : "unmapped"
+  }
+
+  /** A part to add, with what stands against it now. */
+  claim(part: P): Claim {
+    return {
+      conflicts: this.conflict(part) !== undefined,
+      add: () => this.add(part),
+      remove: () => this.remove(part)
+    }
   }
 
   add(part: P): void {

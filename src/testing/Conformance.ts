@@ -33,6 +33,7 @@ import * as RandomExpressions from "./expressions/RandomExpressions.ts"
 import * as HostAccess from "./HostAccess.ts"
 import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
+import * as ImageMappings from "./images/ImageMappings.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
 import * as PooledImages from "./images/PooledImages.ts"
 import * as Interruption from "./Interruption.ts"
@@ -90,6 +91,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Ordering.tests,
   ...RandomCommands.tests,
   ...ImagesOnDevice.tests,
+  ...ImageMappings.tests,
   ...PooledImages.tests,
   ...ImageKernels.tests,
   ...EachOperation.tests,

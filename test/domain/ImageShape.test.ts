@@ -101,12 +101,11 @@ describe("ImageShape", () => {
 })
 
 describe("ImageArray", () => {
-  it("has as many items as an image, in the shape of its kind", () =>
+  it("has as many items as an image", () =>
     fc.assert(fc.property(anyShape, fc.constantFrom(...ImageFormat.all), (shape, format) => {
       const bytes = ImageFormat.imageBytes(format, shape)
       const array = ImageArray.over(format, new ArrayBuffer(bytes))
       strictEqual(array.length, ImageShape.elements(shape) * ImageFormat.itemCount(format))
-      const lengths = ImageArray.shapeOf(format, shape.kind, ImageShape.extent(shape))
-      strictEqual(lengths.reduce((product, each) => product * each, 1), array.length)
+      strictEqual(array.BYTES_PER_ELEMENT, ImageArray.classOf(format).BYTES_PER_ELEMENT)
     })))
 })

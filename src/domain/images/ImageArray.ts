@@ -7,7 +7,7 @@ import * as DType from "../DType.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { isDetached } from "../HostData.ts"
 import { shown } from "../ShownValue.ts"
-import { channelCount, type ChannelType, type ImageFormat, item, itemCount, type ItemType } from "./ImageFormat.ts"
+import { type ChannelType, type ImageFormat, item, type ItemType } from "./ImageFormat.ts"
 
 /**
  * The typed array whose items are those of a format: an item per channel, or per element where channels are packed.
@@ -26,16 +26,28 @@ export type ImageArray =
   | Float32Array<ArrayBuffer>
   | DType.Float16Elements
 
-const arrays: { readonly [I in ItemType]: (memory: ArrayBuffer) => ImageArray } = {
-  u8: (memory) => new Uint8Array(memory),
-  u16: (memory) => new Uint16Array(memory),
-  u32: (memory) => new Uint32Array(memory),
-  i8: (memory) => new Int8Array(memory),
-  i16: (memory) => new Int16Array(memory),
-  i32: (memory) => new Int32Array(memory),
-  f16: (memory) =>
-    DType.hostSupports("f16") ? DType.view("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory),
-  f32: (memory) => new Float32Array(memory)
+/** @internal */
+export interface ImageArrayClass {
+  readonly name: string
+  readonly BYTES_PER_ELEMENT: number
+}
+
+const classes: {
+  readonly [I in Exclude<ItemType, "f16">]: ImageArrayClass & (new(memory: ArrayBuffer) => ImageArray)
+} = {
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array,
+  i8: Int8Array,
+  i16: Int16Array,
+  i32: Int32Array,
+  f32: Float32Array
+}
+
+/** The items of an array of the format's class. Those of halves have two bytes, whatever the class. @internal */
+export const classOf = (format: ImageFormat): ImageArrayClass => {
+  const type = item(format)
+  return type === "f16" ? { name: "Float16Array", BYTES_PER_ELEMENT: 2 } : classes[type]
 }
 
 /**
@@ -59,25 +71,10 @@ export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
       `ImageArray.over: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
     )
   }
-  return arrays[item(format)](memory)
+  const type = item(format)
+  if (type !== "f16") return new classes[type](memory)
+  return DType.hostSupports("f16") ? DType.view("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory)
 }
-
-/**
- * The lengths of an array with the items of a part of an image: slices, rows, columns and channels, the outermost first,
- * without those that the kind or the format does not have.
- *
- * @internal
- */
-export const shapeOf = (
-  format: ImageFormat,
-  kind: string,
-  [width, height, slices]: readonly [number, number, number]
-): ReadonlyArray<number> => [
-  ...(kind === "1d" || kind === "2d" ? [] : [slices]),
-  ...(kind === "1d" || kind === "1dArray" ? [] : [height]),
-  width,
-  ...(itemCount(format) === 1 ? [] : [channelCount(format)])
-]
 
 /** The channel type for each class of array; with `normalized`, for those that can be. */
 const typeOf = (data: ImageArray, normalized: boolean): ChannelType | undefined => {

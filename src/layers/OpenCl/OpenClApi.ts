@@ -217,6 +217,21 @@ export interface OpenClApi {
   readonly clEnqueueFillImage: Call<
     [queue: bigint, image: bigint, color: Pointer, origin: Pointer, region: Pointer, ...end: EnqueueEnd]
   >
+  /** The origin, the region, and where the row pitch and the slice pitch go. */
+  readonly clEnqueueMapImage: Create<
+    [
+      queue: bigint,
+      image: bigint,
+      blocking: number,
+      flags: number,
+      origin: Pointer,
+      region: Pointer,
+      rowPitch: Pointer,
+      slicePitch: Pointer,
+      ...end: EnqueueEnd,
+      code: Pointer
+    ]
+  >
   readonly clEnqueueCopyImage: Call<
     [
       queue: bigint,
@@ -463,6 +478,18 @@ const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenC
     clEnqueueWriteImage: call("clEnqueueWriteImage", ...imageTransfer),
     clEnqueueReadImage: call("clEnqueueReadImage", ...imageTransfer),
     clEnqueueFillImage: newer("clEnqueueFillImage", handle, handle, pointer, pointer, pointer, ...enqueueEnd),
+    clEnqueueMapImage: create(
+      "clEnqueueMapImage",
+      handle,
+      handle,
+      uint,
+      bitfield,
+      pointer,
+      pointer,
+      pointer,
+      pointer,
+      ...enqueueEnd
+    ),
     clEnqueueCopyImage: call("clEnqueueCopyImage", handle, handle, handle, pointer, pointer, pointer, ...enqueueEnd),
     clEnqueueCopyImageToBuffer: call(
       "clEnqueueCopyImageToBuffer",

@@ -25,7 +25,7 @@ import {
   type ReadAnswer,
   type VectorBinding
 } from "../../services/QueueDriver.ts"
-import { BufferMappings } from "./BufferMapping.ts"
+import * as BufferMapping from "./BufferMapping.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
@@ -33,6 +33,7 @@ import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
 import { driverError, onDevice, onMemory } from "./OpenClError.ts"
 import type { OpenClKernel } from "./OpenClKernel.ts"
+import { OpenClMappings } from "./OpenClMapping.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { type Command, RecordedCommands } from "./RecordedCommands.ts"
@@ -95,7 +96,8 @@ export class OpenClQueue implements QueueDriver {
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
   readonly #rectangles: RectangleTransfers
-  readonly #mappings: BufferMappings
+  /** What of buffers and images is mapped. */
+  readonly mappings: OpenClMappings
   readonly #canFillAndMigrate: boolean
   readonly #event = new BigUint64Array(new ArrayBuffer(8))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
@@ -112,7 +114,7 @@ export class OpenClQueue implements QueueDriver {
     this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
     this.#wait = new QueueWait(device.api, this.#commands)
     this.#rectangles = new RectangleTransfers(device.api, this)
-    this.#mappings = new BufferMappings(device, this)
+    this.mappings = new OpenClMappings(device, this)
     this.#canFillAndMigrate = isVersion12(device.device)
     device.keepUntilEnded = (memory) => this.#commands.keep(memory)
     if (!this.#canFillAndMigrate) return
@@ -179,7 +181,8 @@ export class OpenClQueue implements QueueDriver {
     offset: number,
     bytes: number,
     access: MapAccess
-  ): Exit.Exit<DriverMapping, GpuError> => this.#mappings.map(buffer, offset, bytes, access)
+  ): Exit.Exit<DriverMapping, GpuError> =>
+    BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
 
   readonly positionUnsafe = (): number => this.#commands.recorded
 
@@ -354,7 +357,7 @@ export class OpenClQueue implements QueueDriver {
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#device.status.lose("its layer is closed")
-    this.#mappings.endAll()
+    this.mappings.endAll()
     if (this.#unflushed > 0) this.#flush()
     return Effect.callback<void>((resume) => {
       this.#wait.start(() => resume(Exit.void))

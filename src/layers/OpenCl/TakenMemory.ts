@@ -4,7 +4,9 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import { imageOf } from "./images/OpenClImage.ts"
 import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 
@@ -14,15 +16,20 @@ import type { OpenDevice } from "./OpenDevice.ts"
  *
  * @internal
  */
-export const leaveUnsafe = ({ api }: OpenDevice, buffer: DeviceBuffer): GpuError => {
-  buffer.root.recyclable = false
-  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
-  if (allocation !== undefined) allocation.taken = true
-  api.clRetainMemObject(memoryOf(buffer))
+export const leaveUnsafe = ({ api }: OpenDevice, memory: DeviceBuffer | DeviceImage): GpuError => {
+  if (memory instanceof DeviceBuffer) leaveBuffer(memory)
+  else memory.recyclable = false
+  api.clRetainMemObject(memory instanceof DeviceBuffer ? memoryOf(memory) : imageOf(memory))
   return invalidRequest(
     "Mapping.unmap",
     "the mapped memory was transferred to another ArrayBuffer, or marked as untransferable: it cannot go back to the device, " +
       "what was stored in it is lost, and its bytes are never freed",
     "Copy it with slice(), and transfer the copy."
   )
+}
+
+const leaveBuffer = (buffer: DeviceBuffer): void => {
+  buffer.root.recyclable = false
+  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+  if (allocation !== undefined) allocation.taken = true
 }

@@ -28,13 +28,13 @@ import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
-import { PrivateMapping } from "../mapping/PrivateMapping.ts"
+import type { Elements } from "../mapping/MappedArray.ts"
+import * as MapRequest from "../mapping/MapRequest.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
@@ -45,10 +45,12 @@ import * as Reading from "../Reading.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import * as ImageAccess from "./ImageAccess.ts"
+import * as ImageAxes from "./ImageAxes.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
+import * as ImageMapping from "./ImageMapping.ts"
 import type { HostLayout, Images, MapOptions } from "./Images.ts"
-import { MappedImage } from "./MappedImage.ts"
+import type { MappedImage } from "./MappedImage.ts"
 
 type Service = Images["Service"]
 
@@ -241,14 +243,24 @@ export class CheckedImages implements Service {
       )
     })
 
-  readonly map: Service["map"] = (image, options) =>
-    Effect.gen({ self: this }, function*() {
+  readonly map: Service["map"] = (
+    image: ImageLike.ImageLike,
+    first?: ElementType<Elements> | MapOptions,
+    second?: MapOptions
+  ) => {
+    // What is no options is meant for a class, and told as a wrong one.
+    const [type, options] = typeof first === "function" || second !== undefined ? [first, second] : [undefined, first]
+    return Effect.gen({ self: this }, function*() {
       const mapping = yield* ScopedMapping.register(yield* Effect.scope)
       return yield* Effect.onExit(
-        checkedStep("Images.map", () => this.#beginMapping(mapping, image, options)),
+        checkedStep(
+          "Images.map",
+          (operation) => this.#beginMapping(operation, mapping, image, type as never, options as MapOptions | undefined)
+        ),
         (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
       )
-    })
+    }) as never
+  }
 
   readonly sampler: Service["sampler"] = (options) => {
     const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
@@ -371,43 +383,28 @@ export class CheckedImages implements Service {
     return { image, region, bytes: ImageShape.count(region) * ImageFormat.elementBytes(image.format) }
   }
 
-  /** Checks and attaches in one step; then waits for the elements. */
+  /** Checks, claims, maps and attaches in one step; then waits for the elements. */
   #beginMapping(
+    operation: string,
     mapping: ScopedMapping,
     like: ImageLike.ImageLike,
+    type: ElementType<ImageArray.ImageArray> | undefined,
     options: MapOptions | undefined
   ): Effect.Effect<MappedImage, GpuError> {
-    const operation = "Images.map"
     const access = options?.access ?? "readwrite"
-    if (!Object.hasOwn(usageOf, access)) {
-      return invalidRequest(operation, `there is no access ${shown(access)}`, `Pass "read", "write" or "readwrite".`)
-    }
+    const wrong = MapRequest.accessProblem(operation, access) ??
+      (type === undefined ? undefined : MapRequest.typeProblem(operation, type))
+    if (wrong !== undefined) return wrong
     const part = this.#partOf(operation, like, usageOf[access], options)
     if (isGpuError(part)) return part
-    const ended = mapping.problem(operation)
-    if (ended !== undefined) return ended
-    const { bytes, image, region } = part
-    const shape = ImageArray.shapeOf(image.format, image.shape.kind, region.extent)
-    if (bytes === 0) return mappedImage(mapping, part, shape, new ArrayBuffer(0))
-    const regions = ImageAccess.ensureRegions(image)
-    const claim = { region, writes: access !== "read" }
-    const conflict = regions.conflict(claim)
-    if (conflict !== undefined) return conflictError(operation, conflict.region)
-    const driverMapping = new PrivateMapping(this.#device.status, {
-      bytes,
-      readUnsafe: (answer) => this.driver.readUnsafe(image, region, answer),
-      writeUnsafe: (data) => {
-        const written = this.driver.writeUnsafe(image, region, data)
-        this.#copies.add(data.byteLength)
-        return written
-      }
-    }, access)
-    mapping.begin({ label: like.label, size: bytes }, image, regions, claim, driverMapping)
-    return Effect.flatMap(
-      driverMapping.memory,
-      // The image may have ended while the device was busy.
-      (memory) => mapping.problem(operation) ?? mappedImage(mapping, part, shape, memory)
-    )
+    const fitting = type ?? ImageArray.classOf(part.image.format)
+    const axes = ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {})
+    if (isGpuError(axes)) return axes
+    // Elements between those of the array are not the program's to write.
+    const needed = access === "write" && !axes.whole ? "readwrite" : access
+    if (!ImageUsage.has(like.usage, usageOf[needed])) return lacks(operation, like.usage, usageOf[needed])
+    const mapper = { status: this.#device.status, driver: this.driver, copies: this.#copies }
+    return ImageMapping.begin(operation, mapper, mapping, { ...part, label: like.label, access: needed, type, axes })
   }
 
   #reading({ bytes, image, region }: Part): Reading.Begin | undefined {
@@ -432,26 +429,6 @@ export class CheckedImages implements Service {
       ))
   }
 }
-
-const mappedImage = (
-  mapping: ScopedMapping,
-  { image, region }: Part,
-  shape: ReadonlyArray<number>,
-  memory: ArrayBuffer
-): Effect.Effect<MappedImage, GpuError> => {
-  const data = ImageArray.over(image.format, memory)
-  const layout = StridedShape.resolve("Images.map", { shape }, data.length)
-  return isGpuError(layout) ? layout : Effect.succeed(new MappedImage(data, layout, mapping, region))
-}
-
-const conflictError = (operation: string, { extent, origin }: ImageShape.ImageRegion): GpuError =>
-  invalidRequest(
-    operation,
-    `${extent.join(" x ")} elements at [${
-      origin.join(", ")
-    }] are mapped already, and one of the two mappings may write`,
-    "End the other mapping first: close its scope, or unmap it."
-  )
 
 /** The shape's own fields alone: drivers compare and keep them. */
 const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({

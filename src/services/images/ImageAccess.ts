@@ -5,7 +5,9 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import { MappedRegions } from "../../domain/images/MappedRegions.ts"
+import type { Claim } from "../../domain/MappedParts.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 const mappings = new WeakMap<object, MappedRegions>()
@@ -14,6 +16,14 @@ const mappings = new WeakMap<object, MappedRegions>()
 let isUsed = false
 
 const regionsOf = (image: DeviceImage): MappedRegions | undefined => isUsed ? mappings.get(image.identity) : undefined
+
+/**
+ * A part of an image that is about to be mapped.
+ *
+ * @internal
+ */
+export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim =>
+  ensureRegions(image).claim({ region, writes })
 
 /**
  * The mapped regions of an image, to add one to.

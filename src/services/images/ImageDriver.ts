@@ -15,9 +15,22 @@ import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../doma
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../domain/images/SamplerOptions.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { ReadAnswer } from "../QueueDriver.ts"
+import type { DriverMapping, MapAccess, ReadAnswer } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
+
+/**
+ * Memory of an image that is mapped, from the first element of the part to the last, and how its rows lie there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DriverImageMapping extends DriverMapping {
+  /** Bytes from a row to the next, a multiple of an element's. */
+  readonly rowPitch: number
+  /** Bytes from a slice to the next, likewise. */
+  readonly slicePitch: number
+}
 
 /**
  * The backend's side of images.
@@ -72,6 +85,16 @@ export interface ImageDriver {
     target: DeviceImage,
     region: ImageRegion
   ) => Exit.Exit<void, GpuError>
+  /**
+   * Maps a part in place, of one element at least. Answers nothing where it cannot: `packed` asks for memory without gaps
+   * between rows and slices. The part is then copied, as always with a driver that leaves this out.
+   */
+  readonly mapUnsafe?: (
+    image: DeviceImage,
+    region: ImageRegion,
+    access: MapAccess,
+    packed: boolean
+  ) => Exit.Exit<DriverImageMapping | undefined, GpuError>
   readonly createSampler: (options: Resolved) => Exit.Exit<DeviceSampler, GpuError>
   readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
 }

@@ -25,9 +25,11 @@ import type { ImageKind, ImageShape, RegionOptions } from "../../domain/images/I
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
+import type { Elements } from "../mapping/MappedArray.ts"
 import type { MapAccess } from "../QueueDriver.ts"
 import { CheckedImages } from "./CheckedImages.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
@@ -100,14 +102,30 @@ export interface BufferOptions extends RegionOptions {
 }
 
 /**
- * The part of an image that is mapped, and what for.
+ * The part of an image that is mapped, what for, and how its elements are seen.
  *
  * @category models
  * @since 0.1.0
  */
-export interface MapOptions extends RegionOptions {
-  /** `"readwrite"` without it. What is mapped for `"write"` alone starts with zeros, and all of it is written back. */
+export interface MapOptions extends RegionOptions, ShapeOptions {
+  /**
+   * What the program does: `"readwrite"` without it. What is mapped for `"write"` alone is not read first: its contents are
+   * unspecified (zeros, or what was there), and all of it is written.
+   */
   readonly access?: MapAccess | undefined
+  /**
+   * `"packed"` without it: row after row, without gaps, and copied where the driver has it otherwise. `"driver"` is the memory as
+   * the driver has it, rows and slices at its pitches; strides and pitches of the mapping say which. It takes no `shape` or
+   * `strides` of the program's.
+   */
+  readonly layout?: "packed" | "driver" | undefined
+  /**
+   * Elements of the array along each axis, of all that are mapped in one row; without it slices, rows, columns and the items of
+   * an element, without those that there are not.
+   */
+  readonly shape?: ReadonlyArray<number> | undefined
+  /** `"C"` without it. Without a shape, `"F"` turns the axes round: an element is found by x, y and the slice. */
+  readonly order?: Order | undefined
 }
 
 /**
@@ -188,10 +206,14 @@ export class Images extends Context.Service<Images, {
     options?: BufferOptions
   ) => Effect.Effect<void, GpuError>
   /** See {@link map}. */
-  readonly map: (
-    image: ImageLike.ImageLike,
-    options?: MapOptions
-  ) => Effect.Effect<MappedImage, GpuError, Scope.Scope>
+  readonly map: {
+    (image: ImageLike.ImageLike, options?: MapOptions): Effect.Effect<MappedImage, GpuError, Scope.Scope>
+    <A extends Elements>(
+      image: ImageLike.ImageLike,
+      type: ElementType<A>,
+      options?: MapOptions
+    ): Effect.Effect<MappedImage<A>, GpuError, Scope.Scope>
+  }
   /** See {@link sampler}. */
   readonly sampler: (options?: SamplerOptions) => Effect.Effect<DeviceSampler, GpuError, Scope.Scope>
   /** See {@link formats}. */
@@ -518,15 +540,22 @@ export const fromBuffer = (
 ): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fromBuffer(source, target, options))
 
 /**
- * An image or a part of it as a typed array, for as long as the scope is open. When the scope closes, also by an
- * interruption, it is written back, and the array has length 0 from then on. A release of the image ends it first.
+ * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
+ * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
+ * after, and the array has length 0 from then on. A release of the image ends it first.
+ *
+ * **Details**
+ *
+ * On OpenCL the array is the driver's own mapping of the image, unless its rows lie apart and the layout is to be `"packed"`.
+ * Elsewhere it is a private copy, read when it is mapped and written back when it ends. What is stored into an array that was
+ * mapped for `"read"` may or may not reach the image, and must not be relied on.
  *
  * While an image is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from; the
  * same elements cannot be mapped twice where one of the two mappings may write.
  *
  * Fails with BufferReleased, ForeignBuffer, DeviceLost, OutOfMemory; with InvalidRequest for elements that are mapped
- * already, bounds, or a missing usage: `copySrc` to read, `copyDst` to write; with DriverError, also for the failures of
- * recorded work.
+ * already, bounds, a class or axes that do not fit, or a missing usage: `copySrc` to read, `copyDst` to write; with
+ * DriverError, also for the failures of recorded work.
  *
  * **Example** (Setting one element)
  *
@@ -537,21 +566,49 @@ export const fromBuffer = (
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
- *   yield* Effect.scoped(Effect.map(Images.map(image), (rows) => rows.set(-1, 1, 0)))
+ *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.set(-1, 1, 0)))
  *   return Array.from(yield* Images.read(image))
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  *
  * await Effect.runPromise(program) // => [1, 2, -1, 4]
  * ```
  *
+ * **Example** (Elements by x and y, in memory as the driver has it)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
+ *   const mapped = yield* Images.map(image, Float32Array, { access: "read", layout: "driver", order: "F" })
+ *   return [mapped.shape, mapped.get(2, 1)]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [[3, 2], 6]
+ * ```
+ *
  * @see pyopencl.enqueue_map_image
  * @category accessors
  * @since 0.1.0
  */
-export const map = (
+export const map: {
+  (
+    image: ImageLike.ImageLike,
+    options?: MapOptions
+  ): Effect.Effect<MappedImage, GpuError, Images | Scope.Scope>
+  <A extends Elements>(
+    image: ImageLike.ImageLike,
+    type: ElementType<A>,
+    options?: MapOptions
+  ): Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
+} = <A extends Elements>(
   image: ImageLike.ImageLike,
+  typeOrOptions?: ElementType<A> | MapOptions,
   options?: MapOptions
-): Effect.Effect<MappedImage, GpuError, Images | Scope.Scope> => Images.use((images) => images.map(image, options))
+): Effect.Effect<MappedImage<never>, GpuError, Images | Scope.Scope> =>
+  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options))
 
 /**
  * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.

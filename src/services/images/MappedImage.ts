@@ -6,17 +6,21 @@
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import type { StridedShape } from "../../domain/StridedShape.ts"
-import { MappedArray } from "../mapping/MappedArray.ts"
+import { type Elements, MappedArray } from "../mapping/MappedArray.ts"
 import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
 
 /**
- * A mapped part of an image: the items of its elements in a typed array, written back when the scope closes. Its shape
- * has slices, rows, columns and channels, the outermost first, without those that the image does not have; its strides
- * count items. Afterwards the array has length 0, and `get` and `set` throw, so a late use reads and writes nothing. `Mapping.unmap`
- * ends it before its scope closes, and fails when it cannot be written back.
+ * A mapped part of an image: the items of its elements in a typed array, which are the image's again when the scope closes.
+ * Its shape has slices, rows, columns and the items of an element, the outermost first, without those that there are not; its
+ * strides count items. Afterwards the array has length 0, and `get` and `set` throw, so a late use reads and writes nothing.
+ * `Mapping.unmap` ends it before its scope closes, and fails when it cannot be given back.
  *
- * It is a copy on every backend. Commands cannot use the image meanwhile, except that what is mapped for `"read"` can be
- * read and copied from.
+ * Commands cannot use the image meanwhile, except that what is mapped for `"read"` can be read and copied from.
+ *
+ * **Gotchas**
+ *
+ * With the layout `"driver"` what lies in `data` between the rows of the part may be other elements of the image, or the
+ * driver's own: write none of it. `get` and `set` do not reach it.
  *
  * **Example** (Inverting one row in place)
  *
@@ -27,10 +31,8 @@ import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
  *
  * const invertRow = (image: ImageLike.ImageLike, row: number) =>
  *   Effect.scoped(Effect.map(
- *     Images.map(image, { origin: [0, row], extent: [image.shape.width] }),
- *     (mapped) => {
- *       for (let at = 0; at < mapped.data.length; at++) mapped.data[at] = 255 - mapped.data[at]!
- *     }
+ *     Images.map(image, Uint8Array, { origin: [0, row], extent: [image.shape.width] }),
+ *     (mapped) => mapped.data.set(mapped.data.map((item) => 255 - item))
  *   ))
  * ```
  *
@@ -38,13 +40,25 @@ import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
  * @category models
  * @since 0.1.0
  */
-export class MappedImage extends MappedArray<ImageArray> {
+export class MappedImage<A extends Elements = ImageArray> extends MappedArray<A> {
   /** The part of the image that is mapped. */
   readonly region: ImageRegion
+  /** Bytes from a row to the next in the mapped memory. */
+  readonly rowPitch: number
+  /** Bytes from a slice to the next. */
+  readonly slicePitch: number
 
   /** @internal */
-  constructor(data: ImageArray, layout: StridedShape, mapping: ScopedMapping, region: ImageRegion) {
+  constructor(
+    data: A,
+    layout: StridedShape,
+    mapping: ScopedMapping,
+    region: ImageRegion,
+    { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }
+  ) {
     super(data, layout, mapping)
     this.region = region
+    this.rowPitch = rowPitch
+    this.slicePitch = slicePitch
   }
 }

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
@@ -28,6 +29,7 @@ import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { ensureRanges } from "./MappedMemory.ts"
+import * as MapRequest from "./MapRequest.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
 import { type MappedPart, ScopedMapping } from "./ScopedMapping.ts"
 
@@ -171,30 +173,33 @@ const begin = <A extends Elements>(
     return Effect.succeed(new MappedArray(new type(new ArrayBuffer(0)), request.layout, mapping))
   }
   const { access, bytes, offset } = request
-  const ranges = ensureRanges(memory)
   const from = memory.origin + offset
-  const range = { from, to: from + bytes, writes: access !== "read" }
-  const conflict = ranges.conflict(range)
-  if (conflict !== undefined) {
+  const claim = ensureRanges(memory).claim({ from, to: from + bytes, writes: access !== "read" })
+  if (claim.conflicts) {
     return invalidRequest(
       operation,
       `bytes ${offset} to ${offset + bytes} are mapped already, and one of the two mappings may write`,
       "End the other mapping first: close its scope, or unmap it."
     )
   }
-  const mapped = driverMapping(driver, device, memory, request)
+  const mapped = mapUnsafe(driver, device.status, memory, request)
   if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
-  mapping.begin(part, buffer, ranges, range, mapped.value)
+  mapping.begin(part, buffer, claim, mapped.value)
   return Effect.flatMap(mapped.value.memory, (contents) =>
     // The lease may have ended while the device was busy.
     mapping.problem(operation) ?? Effect.succeed(new MappedArray(new type(contents), request.layout, mapping)))
 }
 
-const driverMapping = (
+/**
+ * Maps bytes of a buffer, checked and claimed: in place where the driver can, else a copy.
+ *
+ * @internal
+ */
+export const mapUnsafe = (
   driver: QueueDriver,
-  { status }: DeviceContext["Service"],
+  status: DeviceStatus,
   memory: DeviceBuffer,
-  { access, bytes, offset }: Request
+  { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }
 ): Exit.Exit<DriverMapping, GpuError> =>
   driver.mapUnsafe === undefined
     ? Exit.succeed(
@@ -217,7 +222,7 @@ const requestOf = <A extends Elements>(
 ): Request | GpuError => {
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
-  const problem = accessProblem(access) ?? typeProblem(type) ??
+  const problem = MapRequest.accessProblem(operation, access) ?? MapRequest.typeProblem(operation, type) ??
     BufferRange.offsetProblem(operation, buffer.size, offset, portableAlignment) ?? elementProblem(offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
@@ -243,21 +248,6 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
   write: BufferUsage.copyDst,
   readwrite: BufferUsage.copySrc | BufferUsage.copyDst
 }
-
-/** Programs without types can pass anything. */
-const accessProblem = (access: MapAccess): GpuError | undefined =>
-  Object.hasOwn(usageOf, access) ? undefined : invalidRequest(
-    operation,
-    `access ${shown(access)} is none`,
-    `Pass "read", "write" or "readwrite".`
-  )
-
-const typeProblem = <A extends Elements>(type: ElementType<A>): GpuError | undefined =>
-  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? undefined : invalidRequest(
-    operation,
-    "the element type is no typed array class",
-    "Pass a class such as Float32Array."
-  )
 
 const elementProblem = <A extends Elements>(offset: number, type: ElementType<A>): GpuError | undefined =>
   offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(

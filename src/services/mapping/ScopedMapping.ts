@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import type { MappedPart as Claim, MappedParts } from "../../domain/MappedParts.ts"
+import type { Claim } from "../../domain/MappedParts.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import type { DriverMapping } from "../QueueDriver.ts"
 
@@ -46,19 +46,13 @@ export class ScopedMapping implements Attachments.Attachment {
       return Effect.as(Scope.addFinalizerExit(scope, () => mapping.#close("scopeClosed")), mapping)
     })
 
-  /** Begins, in the step in which the driver has mapped the part `claim` of `owner`'s memory. */
-  begin<C extends Claim>(
-    part: MappedPart,
-    owner: Attachments.Attachable,
-    claims: MappedParts<C>,
-    claim: C,
-    { unmapUnsafe }: DriverMapping
-  ): void {
+  /** Begins, in the step in which the driver has mapped the claimed part of `owner`'s memory. */
+  begin(part: MappedPart, owner: Attachments.Attachable, claim: Claim, { unmapUnsafe }: DriverMapping): void {
     this.#part = part
-    claims.add(claim)
+    claim.add()
     Attachments.attach(owner, this)
     this.#undo = () => {
-      claims.remove(claim)
+      claim.remove()
       Attachments.detach(owner, this)
       return unmapUnsafe()
     }

@@ -351,10 +351,9 @@ const mapped = Effect.gen(function*() {
   expected[0] = 9
   expected[16 + 2 * 4 + 3] = 7
   Expect.numbers("what was stored", yield* Images.read(image, Uint8Array), expected)
-  yield* Effect.scoped(Effect.map(Images.map(image, { access: "read" }), ({ data }) => data.fill(1)))
-  Expect.numbers("nothing is written back", yield* Images.read(image, Uint8Array), expected)
+  const read = Effect.scoped(Effect.map(Images.map(image, Uint8Array, { access: "read" }), ({ data }) => data.slice()))
+  Expect.numbers("what is mapped to be read", yield* read, expected)
   const fresh = yield* Images.map(image, { access: "write", extent: [1] })
-  Expect.same("what is only written starts with zeros", Array.from(fresh.data), [0, 0, 0, 0])
   fresh.data.fill(5)
   yield* Mapping.unmap(fresh)
   expected.fill(5, 0, 4)

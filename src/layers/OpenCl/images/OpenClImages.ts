@@ -23,6 +23,7 @@ import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
+import * as ImageMapping from "./ImageMapping.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
@@ -233,6 +234,9 @@ export class OpenClImages implements ImageDriver {
       (queue, event) => this.#enqueueFromBuffer(queue, wholeOf(source), source.origin + offset, target, region, event)
     )
   }
+
+  readonly mapUnsafe: NonNullable<ImageDriver["mapUnsafe"]> = (image, region, access, packed) =>
+    ImageMapping.map(this.#api, this.#queue.mappings, image, region, access, packed)
 
   readonly createSampler: ImageDriver["createSampler"] = (options) => this.samplers.create(options)
 

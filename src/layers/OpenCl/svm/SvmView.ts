@@ -151,8 +151,8 @@ const begin = <A extends Mapping.Elements>(
     return unsupported(operation, "a view of memory of coarse grain", `Use Svm.map, or allocate with grain: "fine".`)
   }
   const shared = new SharedView(svm, target, offset, bytes)
-  // Ranges of its own: commands may use the buffer while the host does.
-  view.begin({ label: buffer.label, size: bytes }, buffer, new MappedRanges(), wholeOf(bytes), shared)
+  // Of ranges of its own: commands may use the buffer while the host does.
+  view.begin({ label: buffer.label, size: bytes }, buffer, new MappedRanges().claim(wholeOf(bytes)), shared)
   return Effect.flatMap(shared.memory, (contents) =>
     // The lease may have ended while the device was busy.
     view.problem(operation) ?? Effect.succeed(new Mapping.MappedArray(new type(contents), layout, view)))

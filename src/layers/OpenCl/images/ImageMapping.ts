@@ -1,0 +1,107 @@
+/**
+ * Mapping a part of an image where the driver has it.
+ *
+ * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueMapImage
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
+import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DriverImageMapping } from "../../../services/images/ImageDriver.ts"
+import type { MapAccess } from "../../../services/QueueDriver.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import { CL_NON_BLOCKING, type OpenClMappings } from "../OpenClMapping.ts"
+import { imageOf } from "./OpenClImage.ts"
+import { extent, place, sizes } from "./OpenClImageLayout.ts"
+
+/** @internal */
+export const map = (
+  api: OpenClApi,
+  mappings: OpenClMappings,
+  image: DeviceImage,
+  region: ImageRegion,
+  access: MapAccess,
+  packed: boolean
+): Exit.Exit<DriverImageMapping | undefined, GpuError> => {
+  if (packed && isCut(image, region)) return Exit.succeed(undefined)
+  const memory = imageOf(image)
+  const flags = mappings.flagsOf(access)
+  const [row, slice] = [sizeOut(), sizeOut()]
+  const part = packedPart(image, region)
+  const mapped = mappings.map({
+    memory: image,
+    call: "clEnqueueMapImage",
+    unmapCall: "clEnqueueUnmapMemObject",
+    bytes: part.slicePitch * region.extent[2],
+    map: (queue, event, code) =>
+      api.clEnqueueMapImage(
+        queue,
+        memory,
+        CL_NON_BLOCKING,
+        flags,
+        place(sizes(), image, region.origin),
+        extent(sizes(), image, region),
+        row,
+        slice,
+        0,
+        null,
+        event,
+        code
+      ),
+    unmap: (queue, event, address) => api.clEnqueueUnmapMemObject(queue, memory, address, 0, null, event)
+  }, () => spanOf(region, part, pitchesOf(region, part, row, slice)))
+  if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
+  const pitches = pitchesOf(region, part, row, slice)
+  if (isFit(image, region, part, pitches, packed)) {
+    return Exit.succeed({ ...pitches, memory: mapped.value.memory, unmapUnsafe: mapped.value.unmapUnsafe })
+  }
+  const given = mapped.value.unmapUnsafe()
+  return Exit.map(given, () => undefined)
+}
+
+interface Pitches {
+  readonly rowPitch: number
+  readonly slicePitch: number
+}
+
+const packedPart = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
+  const rowPitch = width * ImageFormat.elementBytes(format)
+  return { rowPitch, slicePitch: rowPitch * height }
+}
+
+/** Whether other elements of the image lie between those of the part, wherever a driver puts them. */
+const isCut = ({ shape }: DeviceImage, { extent: [width, height, slices] }: ImageRegion): boolean =>
+  (width < shape.width && height * slices > 1) || (height < shape.height && slices > 1)
+
+/** A size_t that the driver sets; 0 until then, since PoCL sets none for an image over a buffer. */
+const sizeOut = () => new BigUint64Array(new ArrayBuffer(8))
+
+/** What a driver says of rows or slices that there is only one of means nothing. */
+const pitchesOf = (
+  { extent: [, height, slices] }: ImageRegion,
+  part: Pitches,
+  row: BigUint64Array<ArrayBuffer>,
+  slice: BigUint64Array<ArrayBuffer>
+): Pitches => {
+  const rowPitch = height > 1 ? Number(row[0]) : part.rowPitch
+  return { rowPitch, slicePitch: slices > 1 ? Number(slice[0]) : rowPitch * height }
+}
+
+const spanOf = ({ extent: [, height, slices] }: ImageRegion, part: Pitches, { rowPitch, slicePitch }: Pitches) =>
+  (slices - 1) * slicePitch + (height - 1) * rowPitch + part.rowPitch
+
+/** An array of the host can only be had where pitches are whole elements. */
+const isFit = (
+  { format }: DeviceImage,
+  { extent: [, height] }: ImageRegion,
+  part: Pitches,
+  { rowPitch, slicePitch }: Pitches,
+  packed: boolean
+): boolean => {
+  if (packed) return rowPitch === part.rowPitch && slicePitch === part.slicePitch
+  const elementBytes = ImageFormat.elementBytes(format)
+  return rowPitch >= part.rowPitch && slicePitch >= rowPitch * height && rowPitch % elementBytes === 0 &&
+    slicePitch % elementBytes === 0
+}

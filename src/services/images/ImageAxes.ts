@@ -1,0 +1,121 @@
+/**
+ * How the items of a part of an image are seen as an array with axes.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as StridedShape from "../../domain/StridedShape.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+
+/** How far apart rows and slices lie, in bytes. @internal */
+export interface Pitches {
+  readonly rowPitch: number
+  readonly slicePitch: number
+}
+
+/** @internal */
+export interface AxesOptions extends StridedShape.ShapeOptions {
+  readonly layout?: "packed" | "driver" | undefined
+}
+
+/** The axes, once it is known how the rows lie. @internal */
+export interface Axes {
+  /** Whether the axes are of memory without gaps alone. */
+  readonly packed: boolean
+  /** Whether every item of packed memory belongs to an index. */
+  readonly whole: boolean
+  readonly over: (pitches: Pitches) => StridedShape.StridedShape
+}
+
+/** The pitches of a part without gaps. @internal */
+export const packedPitches = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
+  const rowPitch = width * ImageFormat.elementBytes(format)
+  return { rowPitch, slicePitch: rowPitch * height }
+}
+
+/**
+ * The axes that the options name for items of that many bytes, or what is wrong with them. Without a shape they are slices,
+ * rows, columns and the items of an element, without those that there are not; `order: "F"` turns them round.
+ *
+ * @internal
+ */
+export const resolve = (
+  operation: string,
+  image: DeviceImage,
+  region: ImageRegion,
+  type: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  options: AxesOptions
+): Axes | GpuError => {
+  const { layout = "packed", order = "C", shape, strides } = options
+  if (layout !== "packed" && layout !== "driver") {
+    return invalidRequest(operation, `there is no layout ${shown(layout)}`, `Pass "packed" or "driver".`)
+  }
+  if (shape !== undefined || strides !== undefined) {
+    return layout === "driver" ? shapedInPlace(operation) : shaped(operation, image, region, type, options)
+  }
+  const elementBytes = ImageFormat.elementBytes(image.format)
+  if (elementBytes % type.BYTES_PER_ELEMENT !== 0) {
+    return invalidRequest(
+      operation,
+      `an element of ${ImageFormat.format(image.format)} has ${elementBytes} bytes, no whole number of the ` +
+        `${type.BYTES_PER_ELEMENT} bytes of a ${type.name}'s`,
+      "Pass a class of smaller elements, leave the class out for the one that fits the format, or pass a shape."
+    )
+  }
+  const wrong = StridedShape.resolve(operation, { order, shape: [] }, 1)
+  if (isGpuError(wrong)) return wrong
+  const over = (pitches: Pitches) => natural(image, region, type.BYTES_PER_ELEMENT, order, pitches)
+  return { packed: layout === "packed", whole: true, over }
+}
+
+const shapedInPlace = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    "a shape or strides were given for memory whose rows lie as the driver has them",
+    `Leave them out, since the driver's pitches give them; or map with the layout "packed".`
+  )
+
+/** The program's own axes, over all items of the part in one row. */
+const shaped = (
+  operation: string,
+  image: DeviceImage,
+  region: ImageRegion,
+  { BYTES_PER_ELEMENT, name }: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  options: StridedShape.ShapeOptions
+): Axes | GpuError => {
+  const bytes = packedPitches(image, region).slicePitch * region.extent[2]
+  if (bytes % BYTES_PER_ELEMENT !== 0) {
+    return invalidRequest(
+      operation,
+      `the ${bytes} bytes of the region are no whole number of ${name} elements`,
+      "Pass a class of smaller elements."
+    )
+  }
+  const axes = StridedShape.resolve(operation, options, bytes / BYTES_PER_ELEMENT)
+  if (isGpuError(axes)) return axes
+  return { packed: true, whole: axes.packed && axes.span * BYTES_PER_ELEMENT === bytes, over: () => axes }
+}
+
+const natural = (
+  { format, shape: { kind } }: DeviceImage,
+  { extent: [width, height, slices] }: ImageRegion,
+  itemBytes: number,
+  order: StridedShape.Order,
+  { rowPitch, slicePitch }: Pitches
+): StridedShape.StridedShape => {
+  const items = ImageFormat.elementBytes(format) / itemBytes
+  const axes: ReadonlyArray<readonly [length: number, stride: number]> = [
+    ...(kind === "1d" || kind === "2d" ? [] : [[slices, slicePitch / itemBytes] as const]),
+    ...(kind === "1d" || kind === "1dArray" ? [] : [[height, rowPitch / itemBytes] as const]),
+    [width, items],
+    ...(items === 1 ? [] : [[items, 1] as const])
+  ]
+  const ordered = order === "F" ? [...axes].reverse() : axes
+  const [shape, strides] = [ordered.map(([length]) => length), ordered.map(([, stride]) => stride)]
+  const empty = shape.includes(0)
+  const span = empty ? 0 : shape.reduce((last, length, axis) => last + (length - 1) * strides[axis]!, 1)
+  return { shape, strides, span, packed: span === shape.reduce((product, length) => product * length, 1) }
+}

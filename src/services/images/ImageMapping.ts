@@ -1,0 +1,106 @@
+/**
+ * Mapping a part of an image: in place where the driver can, else as a copy.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as ImageArray from "../../domain/images/ImageArray.ts"
+import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import type { ElementType } from "../CommandQueue.ts"
+import { PrivateMapping } from "../mapping/PrivateMapping.ts"
+import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
+import { distrustUnproven } from "../memory/UnprovenMemory.ts"
+import type { PendingCopies } from "../PendingCopies.ts"
+import type { MapAccess } from "../QueueDriver.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import * as ImageAccess from "./ImageAccess.ts"
+import * as ImageAxes from "./ImageAxes.ts"
+import type { DriverImageMapping, ImageDriver } from "./ImageDriver.ts"
+import { MappedImage } from "./MappedImage.ts"
+
+/** What the images of one device map with. @internal */
+export interface Mapper {
+  readonly status: DeviceStatus
+  readonly driver: ImageDriver
+  readonly copies: PendingCopies
+}
+
+/** A part that can be mapped now, as it was asked for. @internal */
+export interface Request {
+  readonly label: string | undefined
+  readonly image: DeviceImage
+  readonly region: ImageRegion
+  /** Bytes of the part, packed. */
+  readonly bytes: number
+  readonly access: MapAccess
+  /** The class of the array; the one that fits the format without it. */
+  readonly type: ElementType<ImageArray.ImageArray> | undefined
+  readonly axes: ImageAxes.Axes
+}
+
+/** Claims, maps and attaches in one step; then waits for the elements. @internal */
+export const begin = (
+  operation: string,
+  mapper: Mapper,
+  mapping: ScopedMapping,
+  request: Request
+): Effect.Effect<MappedImage, GpuError> => {
+  const ended = mapping.problem(operation)
+  if (ended !== undefined) return ended
+  const { access, bytes, image, label, region } = request
+  if (bytes === 0) {
+    const none = ImageAxes.packedPitches(image, region)
+    return Effect.succeed(mappedImage(mapping, request, none, new ArrayBuffer(0)))
+  }
+  const claim = ImageAccess.claim(image, region, access !== "read")
+  if (claim.conflicts) return conflictError(operation, region)
+  const mapped = distrustUnproven(mapUnsafe(mapper, request), image)
+  if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
+  mapping.begin({ label, size: bytes }, image, claim, mapped.value)
+  return Effect.flatMap(
+    mapped.value.memory,
+    // The image may have ended while the device was busy.
+    (memory) => mapping.problem(operation) ?? Effect.succeed(mappedImage(mapping, request, mapped.value, memory))
+  )
+}
+
+const mapUnsafe = (mapper: Mapper, request: Request): Exit.Exit<DriverImageMapping, GpuError> => {
+  const { access, axes, image, region } = request
+  const inPlace = mapper.driver.mapUnsafe?.(image, region, access, axes.packed) ?? Exit.succeed(undefined)
+  return Exit.map(inPlace, (mapping) => mapping ?? copied(mapper, request))
+}
+
+const copied = ({ copies, driver, status }: Mapper, { access, bytes, image, region }: Request): DriverImageMapping => {
+  const copy = new PrivateMapping(status, {
+    bytes,
+    readUnsafe: (answer) => driver.readUnsafe(image, region, answer),
+    writeUnsafe: (data) => {
+      const written = driver.writeUnsafe(image, region, data)
+      copies.add(data.byteLength)
+      return written
+    }
+  }, access)
+  return { ...ImageAxes.packedPitches(image, region), memory: copy.memory, unmapUnsafe: copy.unmapUnsafe }
+}
+
+const mappedImage = (
+  mapping: ScopedMapping,
+  { axes, image, region, type }: Request,
+  pitches: ImageAxes.Pitches,
+  memory: ArrayBuffer
+): MappedImage => {
+  const data = type === undefined ? ImageArray.over(image.format, memory) : new type(memory)
+  return new MappedImage(data, axes.over(pitches), mapping, region, pitches)
+}
+
+const conflictError = (operation: string, { extent, origin }: ImageRegion): GpuError =>
+  invalidRequest(
+    operation,
+    `some of the ${extent.join(" x ")} elements at [${
+      origin.join(", ")
+    }] are mapped already, and one of the two mappings may write`,
+    "End the other mapping first: close its scope, or unmap it."
+  )

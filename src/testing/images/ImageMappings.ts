@@ -1,0 +1,213 @@
+/**
+ * Mapped parts of images: their classes, axes and pitches, against plain arrays.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import * as Images from "../../services/images/Images.ts"
+import * as Mapping from "../../services/mapping/Mapping.ts"
+import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { forSeeds, type Random, seeds } from "../Random.ts"
+import * as ImageModel from "./ImageModel.ts"
+
+const test = inGroup("mapped images")
+
+const copies = ImageUsage.copySrc | ImageUsage.copyDst
+
+/** The axes of a part, in the order of an image's rows, and the bytes of one element. */
+const lengthsOf = (
+  { kind }: ImageShape.ImageShape,
+  [width, height, slices]: ImageModel.Region["extent"],
+  elementBytes: number
+): ReadonlyArray<number> => [
+  ...(kind === "1d" || kind === "2d" ? [] : [slices]),
+  ...(kind === "1d" || kind === "1dArray" ? [] : [height]),
+  width,
+  ...(elementBytes === 1 ? [] : [elementBytes])
+]
+
+/** Every index of an array, the last axis the fastest. */
+const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
+  if (shape.length === 0) return yield []
+  for (let index = 0; index < shape[0]!; index++) {
+    for (const rest of indices(shape.slice(1))) yield [index, ...rest]
+  }
+}
+
+const anyPlan = (random: Random) => ({
+  layout: random.pick(["packed", "driver", undefined] as const),
+  order: random.pick(["C", "F", undefined] as const),
+  access: random.pick(["write", "readwrite"] as const)
+})
+
+/** A part of an image, element by element through its axes, in any layout and order; the elements around it stay. */
+const trial = Effect.fnUntraced(function*(random: Random) {
+  const kind = random.pick(ImageShape.kinds)
+  const formats = yield* Images.formats(copies, kind)
+  if (formats.length === 0) return
+  const format = random.pick(formats)
+  const shape = ImageModel.anyShape(random, kind)
+  const bytes = ImageModel.anyElements(random, format, ImageShape.elements(shape))
+  const model: ImageModel.ImageModel = { shape, format, bytes }
+  const image = yield* Images.make(shape, format, { usage: copies })
+  yield* Images.write(image, bytes)
+  const region = ImageModel.anyRegion(random, shape)
+  const { access, layout, order } = anyPlan(random)
+  const what = `${ImageShape.format(shape)} of ${ImageFormat.format(format)} ${
+    JSON.stringify({ ...region, layout, order })
+  }`
+  const lengths = lengthsOf(shape, region.extent, ImageFormat.elementBytes(format))
+  const at = (index: ReadonlyArray<number>) => order === "F" ? [...index].reverse() : index
+  yield* Effect.scoped(Effect.gen(function*() {
+    const mapped = yield* Images.map(image, Uint8Array, { ...region, access: "read", layout, order })
+    Expect.same(`the axes of ${what}`, mapped.shape, at(lengths))
+    const found = [...indices(lengths)].map((index) => mapped.get(...at(index)))
+    Expect.numbers(what, Uint8Array.from(found), ImageModel.read(model, region))
+    if (layout !== "driver") Expect.numbers(`all of ${what}`, mapped.data, ImageModel.read(model, region))
+  }))
+  const stored = ImageModel.anyElements(random, format, ImageShape.count(region))
+  yield* Effect.scoped(Effect.gen(function*() {
+    const mapped = yield* Images.map(image, Uint8Array, { ...region, access, layout, order })
+    const places = [...indices(lengths)]
+    for (const [index, place] of places.entries()) mapped.set(stored[index]!, ...at(place))
+  }))
+  ImageModel.write(model, region, stored)
+  Expect.numbers(`${what} after stores`, yield* Images.read(image, Uint8Array), model.bytes)
+})
+
+const trials = Effect.flatMap(
+  scaled(60, 6),
+  (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random)))
+)
+
+const numbered = Effect.gen(function*() {
+  const image = yield* Images.make(ImageShape.image2d(4, 3), ImageFormat.make("rgba", "float32"), { usage: copies })
+  yield* Images.write(image, Float32Array.from({ length: 48 }, (_, at) => at))
+  return image
+})
+
+const classes = Effect.gen(function*() {
+  const image = yield* numbered
+  const floats = yield* Images.map(image, Float32Array, { access: "read", origin: [1, 1], extent: [2, 2] })
+  Expect.same("the elements of a part", [...floats.data.subarray(0, 4)], [20, 21, 22, 23])
+  Expect.same("its axes", [floats.shape, floats.strides, floats.dtype], [[2, 2, 4], [8, 4, 1], "f32"])
+  Expect.same("its pitches in bytes", [floats.rowPitch, floats.slicePitch], [32, 64])
+  const wide = yield* Images.map(image, Float64Array, { access: "read", extent: [4, 3] })
+  Expect.same("items of two channels", [wide.shape, wide.strides], [[3, 4, 2], [8, 2, 1]])
+  const fitting = yield* Images.map(image, { access: "read" })
+  Expect.same("the class that fits", [fitting.data.constructor.name, fitting.shape], ["Float32Array", [3, 4, 4]])
+  const columns = yield* Images.map(image, Float32Array, { access: "read", order: "F" })
+  Expect.same("axes turned round", [columns.shape, columns.strides], [[4, 4, 3], [1, 4, 16]])
+  Expect.equal("an element by x and y", columns.get(3, 3, 2), 47)
+  const inPlace = yield* Images.map(image, Float32Array, {
+    access: "read",
+    layout: "driver",
+    origin: [1, 1],
+    extent: [2, 2]
+  })
+  Expect.equal("an element at the driver's pitch", inPlace.get(1, 1, 0), 40)
+  Expect.same("strides by the pitch", inPlace.strides, [inPlace.rowPitch / 4, 4, 1])
+})
+
+/** The program's axes are of packed elements, wherever the driver has them. */
+const shapes = Effect.gen(function*() {
+  const image = yield* numbered
+  const rows = yield* Images.map(image, Float32Array, { access: "read", origin: [1], extent: [2, 3], shape: [6, 4] })
+  Expect.same("its axes", [rows.shape, rows.strides], [[6, 4], [4, 1]])
+  Expect.same("elements of the second row", [rows.get(2, 0), rows.get(3, 1)], [20, 25])
+  yield* Mapping.unmap(rows)
+  const gaps = yield* Images.map(image, Float32Array, { access: "write", shape: [6], strides: [8] })
+  for (let at = 0; at < 6; at++) gaps.set(-1, at)
+  yield* Mapping.unmap(gaps)
+  const expected = Float32Array.from({ length: 48 }, (_, at) => at % 8 === 0 ? -1 : at)
+  Expect.numbers("what the strides leave out stays", yield* Images.read(image, Float32Array), expected)
+})
+
+const withImage = (call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>) =>
+  Effect.flatMap(numbered, call)
+
+const noClasses: ReadonlyArray<unknown> = [DataView, ArrayBuffer, Array, Object, () => 1, class {}]
+
+const mistakes: ReadonlyArray<Mistake> = [
+  ...noClasses.map((type): Mistake => [
+    `map as ${(type as { readonly name: string }).name || "a function"}`,
+    "InvalidRequest",
+    withImage((image) => Images.map(image, type as typeof Uint8Array))
+  ]),
+  [
+    "map as the name of a class",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {}))
+  ],
+  [
+    "map an element as a part of a larger one",
+    "InvalidRequest",
+    Effect.flatMap(
+      Images.make(ImageShape.image1d(8), ImageFormat.make("r", "uint8"), { usage: copies }),
+      (image) => Images.map(image, Uint32Array)
+    )
+  ],
+  [
+    "map more elements of a class than the part has",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, BigInt64Array, { extent: [1], shape: [3] }))
+  ],
+  [
+    "map a shape larger than the part",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { extent: [2, 3], shape: [7, 4] }))
+  ],
+  [
+    "map strides without a shape that fits",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { strides: [1, 1] }))
+  ],
+  [
+    "map negative lengths",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { shape: [-1] }))
+  ],
+  [
+    "map an unknown order",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { order: "row" as "C" }))
+  ],
+  [
+    "map an unknown layout",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { layout: "tiled" as "driver" }))
+  ],
+  [
+    "map a shape at the driver's pitches",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { layout: "driver", shape: [24] }))
+  ],
+  [
+    "map strides at the driver's pitches",
+    "InvalidRequest",
+    withImage((image) => Images.map(image, Float32Array, { layout: "driver", strides: [1] }))
+  ],
+  [
+    "map with gaps for writing alone, without copySrc",
+    "InvalidRequest",
+    Effect.flatMap(
+      Images.make(ImageShape.image1d(8), ImageFormat.make("r", "float32"), { usage: ImageUsage.copyDst }),
+      (image) => Images.map(image, Float32Array, { access: "write", shape: [4], strides: [2] })
+    )
+  ]
+]
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("any part in any layout and order has its elements, and stores reach no others", trials, { heavy: true }),
+  test("a mapping has the class, axes and pitches that its part has", classes),
+  test("a shape and strides of the program's are those of packed elements", shapes),
+  ...mistakeTests("bad mappings of images", mistakes)
+]
