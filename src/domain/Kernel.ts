@@ -206,7 +206,7 @@ export const fixed = (kernel: Kernel): Kernel => {
 const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
 const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
 const imageAccesses: ReadonlyArray<ImageAccess> = ["read", "write"]
-const imageKinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "2d", "2dArray", "3d"]
+const imageKinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "1dBuffer", "2d", "2dArray", "3d"]
 const imageChannels: ReadonlyArray<ImageChannel.ImageChannel> = ["float", "int", "uint"]
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/

@@ -166,7 +166,9 @@ export const bind = (
   const bound = shape.hasImages ? ImageArguments.bind(kernel, args, info, lost) : ImageArguments.none
   if (isGpuError(bound)) return bound
   const { images, samplers } = bound
-  return aliasProblem(shape, vectors) ?? itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
+  return aliasProblem(shape, vectors) ??
+    (shape.hasImages ? ImageArguments.overlapProblem(kernel, images, vectors) : undefined) ??
+    itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
 }
 
 const countProblem = (count: number): GpuError | undefined =>

@@ -35,6 +35,7 @@ import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImageMappings from "./images/ImageMappings.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
+import * as ImagesOverBuffers from "./images/ImagesOverBuffers.ts"
 import * as PooledImages from "./images/PooledImages.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
@@ -92,6 +93,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...RandomCommands.tests,
   ...ImagesOnDevice.tests,
   ...ImageMappings.tests,
+  ...ImagesOverBuffers.tests,
   ...PooledImages.tests,
   ...ImageKernels.tests,
   ...EachOperation.tests,

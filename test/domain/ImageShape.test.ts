@@ -13,6 +13,8 @@ const anyShape = fc.tuple(fc.constantFrom(...ImageShape.kinds), length, length, 
       return ImageShape.image1d(x)
     case "1dArray":
       return ImageShape.image1dArray(x, z)
+    case "1dBuffer":
+      return ImageShape.image1dBuffer(x)
     case "2d":
       return ImageShape.image2d(x, y)
     case "2dArray":

@@ -1,7 +1,16 @@
 /** Images as host kernels see them. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { CommandQueue, ImageFormat, Images, ImageShape, ImageUsage, Kernel, KernelArgument } from "effect-gpu-pool"
+import {
+  CommandQueue,
+  ImageFormat,
+  Images,
+  ImageShape,
+  ImageUsage,
+  Kernel,
+  KernelArgument,
+  MemoryObjects
+} from "effect-gpu-pool"
 import type { KernelImage } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import * as Effect from "effect/Effect"
@@ -26,7 +35,13 @@ const look = <A>(
         }
       }
     })
-    const x = yield* Images.make(shape, format)
+    const bytesOfAll = ImageFormat.imageBytes(format, shape)
+    const x = shape.kind === "1dBuffer"
+      ? yield* Effect.flatMap(
+        MemoryObjects.fromHost(new Uint8Array(bytesOfAll)),
+        (buffer) => Images.overBuffer(buffer, format)
+      )
+      : yield* Images.make(shape, format)
     const channels = ImageFormat.channelCount(format)
     const bytes = Uint8Array.from(
       { length: ImageShape.elements(shape) * channels },
@@ -91,6 +106,14 @@ describe("images in host kernels", () => {
       )
       strictEqual(error.reason._tag, "DriverError")
       assert.include(error.message, "a linear sampler reads no r uint8 image")
+    }))
+
+  it.effect("over buffers are loaded, and sampled by none", () =>
+    Effect.gen(function*() {
+      deepStrictEqual(yield* at(ImageShape.image1dBuffer(4), 2, 7, 7), [3, 0, 0, 1])
+      const sampled = look(ImageShape.image1dBuffer(4), ImageFormat.make("r", "unorm8"), (image, how) =>
+        image.sample(how, 2))
+      assert.include((yield* Effect.flip(sampled)).message, "no sampler reads an image over a buffer")
     }))
 
   it.effect("are stored as the format can, and not outside", () =>

@@ -29,6 +29,10 @@ const CL_ADDRESS_REPEAT = 0x1133
 const CL_FILTER_NEAREST = 0x1140
 const CL_FILTER_LINEAR = 0x1141
 
+const saying = (question: number, answer: number) => (api: OpenCl.OpenClApi) => ({
+  clGetSamplerInfo: answering(api.clGetSamplerInfo, question, answer)
+})
+
 const floatBits = (value: number): bigint => BigInt(new Uint32Array(Float32Array.of(value).buffer)[0]!)
 
 describeWith(["opencl"], "OpenCL samplers of mip levels", () => {
@@ -93,18 +97,15 @@ describeWith(["opencl"], "OpenCL samplers of mip levels", () => {
     ))
 
   it.effect("say what the driver says of them", () => {
-    const bends = (question: number, answer: number) => (api: OpenCl.OpenClApi) => ({
-      clGetSamplerInfo: answering(api.clGetSamplerInfo, question, answer)
-    })
     const info = Effect.flatMap(Images.sampler(), OpenClImageInfo.samplerInfo)
     return Effect.gen(function*() {
       yield* onDevice(
         () => Effect.map(info, ({ mipFilter }) => strictEqual(mipFilter, "linear")),
-        bends(CL_SAMPLER_MIP_FILTER_MODE, CL_FILTER_LINEAR)
+        saying(CL_SAMPLER_MIP_FILTER_MODE, CL_FILTER_LINEAR)
       )
       yield* onDevice(
         () => Effect.map(info, ({ lodMax }) => strictEqual(lodMax, 2.5)),
-        bends(CL_SAMPLER_LOD_MAX, Number(floatBits(2.5)))
+        saying(CL_SAMPLER_LOD_MAX, Number(floatBits(2.5)))
       )
     })
   })

@@ -58,6 +58,15 @@ x[i] = a * y[y_offset + i];
     assert.notInclude(generate(kernel), "#pragma")
   })
 
+  it("takes images over buffers by their type, or as rows where the driver needs that", () => {
+    const kernel = Kernel.make({ name: "k", args: [ImageArg("x", { kind: "1dBuffer" })], body: { opencl: "" } })
+    assert.include(generate(kernel), "__read_only image1d_buffer_t x")
+    const options = { body: "", workgroupSize: undefined, rowsForBuffers: true }
+    assert.include(OpenClSource.source(kernel, options), "__read_only image1d_t x")
+    const array = Kernel.make({ name: "k", args: [ImageArg("x", { kind: "1dArray" })], body: { opencl: "" } })
+    assert.include(OpenClSource.source(array, options), "__read_only image1d_array_t x")
+  })
+
   it("asks for writes to 3-D images", () => {
     const format = { order: "r", type: "float32" } as const
     const args = [ImageArg("x", { access: "write", kind: "3d", format })]

@@ -232,6 +232,9 @@ describeWith(["webgpu"], "WebGPU memory objects", () => {
     })))
 })
 
+const tagOf = (gpu: unknown, options?: SamplerOptions.SamplerOptions) =>
+  Effect.map(reasonOf(WebGpu.adoptSampler(gpu as GPUSampler, options)), ({ _tag }) => _tag)
+
 describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
   const sampleOnce = Kernel.make({
     name: "sample_once",
@@ -263,8 +266,6 @@ describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
   it.live("refuses what is no GPUSampler, and options that it cannot have", () =>
     onGpu(Effect.gen(function*() {
       const { device } = yield* WebGpu.WebGpu
-      const tagOf = (gpu: unknown, options?: SamplerOptions.SamplerOptions) =>
-        Effect.map(reasonOf(WebGpu.adoptSampler(gpu as GPUSampler, options)), ({ _tag }) => _tag)
       const texture = device.createTexture({ size: [1], format: "r8unorm", usage: 4 })
       for (const bad of [null, undefined, 5, {}, "sampler", texture, Symbol("sampler")]) {
         strictEqual(yield* tagOf(bad), "InvalidRequest")

@@ -20,6 +20,7 @@ import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
+import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
   Effect.map(Effect.flip(effect), (error) => error.reason._tag)
@@ -111,7 +112,10 @@ describe("failures of commands on images", () => {
     const faults = Host.makeFaults()
     return Effect.gen(function*() {
       const image = yield* square(2)
+      const buffer = yield* MemoryObjects.fromHost(new Uint8Array(16))
+      const over = yield* Images.overBuffer(buffer, ImageFormat.rgba8)
       faults.lose()
+      strictEqual(yield* reasonOf(Images.read(over)), "DeviceLost")
       const calls: ReadonlyArray<Effect.Effect<unknown, GpuError, Images.Images | Scope.Scope>> = [
         square(1),
         Images.read(image),
@@ -119,6 +123,7 @@ describe("failures of commands on images", () => {
         Images.fill(image, 0),
         Images.copy(image, image, { targetOrigin: [1, 1], extent: [1] }),
         Images.map(image),
+        Images.overBuffer(buffer, ImageFormat.rgba8),
         Images.sampler(),
         Images.formats(ImageUsage.defaultUsage, "2d"),
         Images.largest("2d")

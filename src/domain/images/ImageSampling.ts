@@ -7,7 +7,7 @@
  * @internal
  */
 import type { Rgba } from "./ImageElement.ts"
-import type { ImageShape } from "./ImageShape.ts"
+import * as ImageShape from "./ImageShape.ts"
 import type { Sampler } from "./KernelImage.ts"
 import { roundHalfEven } from "./RoundHalfEven.ts"
 
@@ -75,7 +75,7 @@ const only: Span = { first: 0, second: 0, share: 0 }
  * @internal
  */
 export const sample = (
-  shape: ImageShape,
+  shape: ImageShape.ImageShape,
   texel: Texel,
   sampler: Sampler,
   x: number,
@@ -84,7 +84,7 @@ export const sample = (
 ): Rgba => {
   const { depth, height, kind, layers, width } = shape
   const layer = kind === "1dArray" || kind === "2dArray" ? clamped(rounded(z), 0, layers - 1) : 0
-  const isFlat = kind === "1d" || kind === "1dArray"
+  const isFlat = ImageShape.isFlat(kind)
   if (sampler.filter === "nearest") {
     return texel(
       nearest(x, width, sampler),

@@ -7,12 +7,13 @@ import { demandMembers } from "../Demand.ts"
 import { line, shown } from "../ShownValue.ts"
 
 /**
- * What kind of image: dimensions, and whether it is an array of such images.
+ * What kind of image: dimensions, and whether it is an array of such images. A `1dBuffer` image is a row of elements in a
+ * buffer's memory.
  *
  * @category models
  * @since 0.1.0
  */
-export type ImageKind = "1d" | "1dArray" | "2d" | "2dArray" | "3d"
+export type ImageKind = "1d" | "1dArray" | "1dBuffer" | "2d" | "2dArray" | "3d"
 
 /**
  * Kind and dimensions, in elements. Dimensions that a kind does not have are 1, so that `width * height * depth * layers`
@@ -101,6 +102,23 @@ export const image1dArray = (width: number, layers: number): ImageShape => ({
   depth: 1,
   layers
 })
+
+/**
+ * One row of elements in the memory of a buffer, which may be far longer than that of {@link image1d}: the shape of the
+ * images of `Images.overBuffer`.
+ *
+ * **Example** (As many elements as a device can have in a buffer)
+ *
+ * ```ts
+ * import { ImageShape } from "effect-gpu-pool"
+ *
+ * ImageShape.format(ImageShape.image1dBuffer(1_000_000)) // => "1dBuffer 1000000"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image1dBuffer = (width: number): ImageShape => ({ ...image1d(width), kind: "1dBuffer" })
 
 /**
  * A picture: rows of elements.
@@ -252,7 +270,8 @@ export const format = (shape: ImageShape): string => {
   const { depth, height, kind, layers, width } = known("ImageShape.format", shape)
   switch (kind) {
     case "1d":
-      return `1d ${width}`
+    case "1dBuffer":
+      return `${kind} ${width}`
     case "1dArray":
       return `1dArray ${width}, ${layers} layers`
     case "2d":
@@ -279,13 +298,14 @@ export const format = (shape: ImageShape): string => {
  * @category constants
  * @since 0.1.0
  */
-export const kinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "2d", "2dArray", "3d"]
+export const kinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "1dBuffer", "2d", "2dArray", "3d"]
 
 type Dimension = "width" | "height" | "depth" | "layers"
 
 const dimensionsOf: { readonly [K in ImageKind]: ReadonlyArray<Dimension> } = {
   "1d": ["width"],
   "1dArray": ["width", "layers"],
+  "1dBuffer": ["width"],
   "2d": ["width", "height"],
   "2dArray": ["width", "height", "layers"],
   "3d": ["width", "height", "depth"]
@@ -329,6 +349,12 @@ export const beyond = (
     ? undefined
     : { dimension, length: shape[dimension], most: largest[dimension] }
 }
+
+/** Whether images of a kind have one row alone in each slice. @internal */
+export const isFlat = (kind: ImageKind): boolean => kind === "1d" || kind === "1dArray" || kind === "1dBuffer"
+
+/** Whether images of a kind have one slice alone. @internal */
+export const isSingle = (kind: ImageKind): boolean => kind === "1d" || kind === "1dBuffer" || kind === "2d"
 
 const axes = ["x", "y", "slice"] as const
 

@@ -141,12 +141,14 @@ export class HostDevice {
     { origin, parent }: Part,
     size: number,
     usage: BufferUsage,
-    label?: string | undefined
+    label?: string | undefined,
+    kind: HostBuffer["kind"] = "region"
   ): Exit.Exit<HostBuffer, GpuError> => {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
     if (!(parent instanceof HostBuffer)) return Exit.fail(foreign("DeviceContext.createRegionUnsafe", parent))
     const region = parent.region(origin, size, usage, label)
-    this.driverObjects.add("region")
+    region.kind = kind
+    this.driverObjects.add(kind)
     this.#live.add(region)
     return Exit.succeed(region)
   }
@@ -237,7 +239,7 @@ export class HostDevice {
     buffer.destroyed = true
     this.#live.delete(buffer)
     if (buffer.parent !== undefined) {
-      this.driverObjects.remove("region")
+      this.driverObjects.remove(buffer.kind)
       buffer.regionEnded()
     }
     if (buffer.isGone) this.#release(buffer.root as HostBuffer)

@@ -34,7 +34,7 @@ export class HostBuffer extends DeviceBuffer {
   /** Where it begins in {@link memory}. */
   readonly base: number
   /** What it counts as among the driver's objects. */
-  kind: "buffer" | "image" = "buffer"
+  kind: "buffer" | "image" | "region" = "buffer"
 
   private constructor(
     owner: DeviceInfo,

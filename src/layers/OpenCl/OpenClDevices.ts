@@ -127,6 +127,13 @@ export const versionNumber = (device: OpenClDevice): number =>
   Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
 
 /**
+ * Whether it is PoCL, where something is to be known of it that it does not tell.
+ *
+ * @internal
+ */
+export const isPocl = ({ name }: OpenClPlatform): boolean => name === "Portable Computing Language"
+
+/**
  * Whether a device has the functions of OpenCL 1.2, filling and migrating among them.
  *
  * @internal

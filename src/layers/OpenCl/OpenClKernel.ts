@@ -12,6 +12,7 @@ import { CompiledKernel, type KernelCompiler } from "../../services/KernelCache.
 import * as CompilerStack from "./CompilerStack.ts"
 import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClCode from "./OpenClCode.ts"
+import { isPocl } from "./OpenClDevices.ts"
 import { onDevice } from "./OpenClError.ts"
 import * as OpenClSource from "./OpenClSource.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
@@ -60,7 +61,7 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
     CompilerStack.problem(
       kernel.name,
-      OpenClSource.source(kernel, { body, workgroupSize: kernel.workgroupSize }),
+      sourceOf(kernel, body, kernel.workgroupSize, device),
       device.api.asyncStackBytes
     )
   if (beyond !== undefined) return beyond
@@ -104,13 +105,24 @@ const build = (
   device: OpenDevice
 ): Effect.Effect<OpenClKernel, GpuError> =>
   Effect.acquireUseRelease(
-    Effect.suspend(() => createProgram(OpenClSource.source(kernel, { body, workgroupSize }), device)),
+    Effect.suspend(() => createProgram(sourceOf(kernel, body, workgroupSize, device), device)),
     (program) => Effect.andThen(buildProgram(program, kernel, device), createKernel(program, kernel, device)),
     (program) =>
       Effect.sync(() => {
         if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
       })
   )
+
+/**
+ * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
+ * same images there.
+ */
+const sourceOf = (
+  kernel: Kernel,
+  body: string,
+  workgroupSize: number | undefined,
+  { platform }: OpenDevice
+): string => OpenClSource.source(kernel, { body, workgroupSize, rowsForBuffers: isPocl(platform) })
 
 const createProgram = (
   source: string,

@@ -362,12 +362,11 @@ const releaseReference = (
 }
 
 /** What is freed for good may be kept by a reference; what goes to the next owner, as the block of a lease, may not. */
-const ownerOf = (object: MemoryObject): Attachable | undefined =>
-  BufferLike.isBufferLike(object)
-    ? leaseOf(object)
-    : object instanceof PooledImage
-    ? ImageLike.deviceImage(object)
-    : undefined
+const ownerOf = (object: MemoryObject): Attachable | undefined => {
+  if (BufferLike.isBufferLike(object)) return leaseOf(object)
+  const image = ImageLike.deviceImage(object)
+  return object instanceof PooledImage || image.beneath !== undefined ? image : undefined
+}
 
 const handleOf = (operation: string, object: MemoryObject, { info, status }: OpenDevice): bigint | GpuError => {
   if (status.error !== undefined) return status.error

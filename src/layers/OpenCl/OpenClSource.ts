@@ -34,6 +34,7 @@ export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
 const imageTypes: { readonly [K in ImageKind]: string } = {
   "1d": "image1d_t",
   "1dArray": "image1d_array_t",
+  "1dBuffer": "image1d_buffer_t",
   "2d": "image2d_t",
   "2dArray": "image2d_array_t",
   "3d": "image3d_t"
@@ -85,9 +86,10 @@ const narrowing = (argument: ScalarArg): string => {
 
 const wideName = ({ name }: ScalarArg): string => `${name}__wide`
 
-const parameters = (argument: KernelArgument): ReadonlyArray<string> => {
+const parameters = (argument: KernelArgument, rowsForBuffers: boolean): ReadonlyArray<string> => {
   if (argument._tag === "ImageArg") {
-    return [`__${argument.access}_only ${imageTypes[argument.kind]} ${argument.name}`]
+    const { access, kind, name } = argument
+    return [`__${access}_only ${imageTypes[rowsForBuffers && kind === "1dBuffer" ? "1d" : kind]} ${name}`]
   }
   if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
   if (argument._tag === "ScalarArg") {
@@ -115,14 +117,17 @@ export const source = (kernel: Kernel, options: {
   readonly body: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
   readonly workgroupSize: number | undefined
-}): string =>
-  [
+  /** Declares images over buffers as rows of their own, for a driver to which both are one. */
+  readonly rowsForBuffers?: boolean | undefined
+}): string => {
+  const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))
+  return [
     ...pragmas(kernel),
     ...(kernel.preamble.opencl === "" ? [] : [kernel.preamble.opencl]),
     ...(options.workgroupSize === undefined
       ? ["__kernel"]
       : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize}, 1, 1)))`]),
-    `void ${entryPoint(kernel)}(${[...kernel.args.flatMap(parameters), "const uint count"].join(", ")}) {`,
+    `void ${entryPoint(kernel)}(${[...declared, "const uint count"].join(", ")}) {`,
     "  if (get_global_id(0) >= count) return;",
     "  const uint i = (uint) get_global_id(0);",
     ...kernel.args.filter((argument) => argument._tag === "ScalarArg").filter(isNarrowed).map(narrowing),
@@ -132,3 +137,4 @@ export const source = (kernel: Kernel, options: {
     "}",
     ""
   ].join("\n")
+}

@@ -60,6 +60,8 @@ export class OpenDevice {
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
   /** What can be given back only when no command is under way any more. */
   readonly atClose: Array<() => void> = []
+  /** The same, for what may stand on buffers: it goes before them. */
+  readonly beforeBuffers: Array<() => void> = []
   /** Whether that has been given back. */
   closed = false
   /** Keeps memory for as long as commands under way may use it; the queue's. */
@@ -179,6 +181,7 @@ export class OpenDevice {
 
   /** Gives everything back. The queue must have nothing to do any more, and nobody may wait for it. */
   close(): void {
+    for (const giveBack of this.beforeBuffers) giveBack()
     for (const buffer of this.#buffers) this.destroyBufferUnsafe(buffer)
     for (const giveBack of this.atClose) giveBack()
     this.closed = true

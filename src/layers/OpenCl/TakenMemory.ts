@@ -18,7 +18,7 @@ import type { OpenDevice } from "./OpenDevice.ts"
  */
 export const leaveUnsafe = ({ api }: OpenDevice, memory: DeviceBuffer | DeviceImage): GpuError => {
   if (memory instanceof DeviceBuffer) leaveBuffer(memory)
-  else memory.recyclable = false
+  else memory.distrust()
   api.clRetainMemObject(memory instanceof DeviceBuffer ? memoryOf(memory) : imageOf(memory))
   return invalidRequest(
     "Mapping.unmap",

@@ -510,20 +510,20 @@ const adoptTextureUnsafe = (
  * @since 0.1.0
  */
 export const adoptSampler = (
-  gpu: GPUSampler,
+  gpu: WebGpuApi.Sampler,
   options?: SamplerOptions.SamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
   Effect.flatMap(WebGpu, ({ sealed }) => {
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
-      checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu, options)),
+      checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
       (sampler) => logged(() => opened.destroySamplerUnsafe(sampler), "A sampler")
     )
   })
 
 const adoptSamplerUnsafe = (
   { device, images }: Opened,
-  gpu: GPUSampler,
+  gpu: WebGpuHandle.Sampler,
   options: SamplerOptions.SamplerOptions | undefined
 ): Exit.Exit<DeviceSampler, GpuError> => {
   const operation = "WebGpu.adoptSampler"
@@ -542,4 +542,4 @@ const adoptSamplerUnsafe = (
 }
 
 /** Programs without types can pass anything; a GPUSampler has nothing but a label to know it by. */
-const isSampler = (gpu: GPUSampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"
+const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"

@@ -431,6 +431,9 @@ export interface SamplerDescriptor {
   addressModeW?: AddressMode
   magFilter?: "nearest" | "linear"
   minFilter?: "nearest" | "linear"
+  mipmapFilter?: "nearest" | "linear"
+  lodMinClamp?: number
+  lodMaxClamp?: number
 }
 
 /**

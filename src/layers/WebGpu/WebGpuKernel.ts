@@ -63,6 +63,9 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
     if (kind === "1dArray") {
       return unsupported(operation, `1dArray images (argument "${name}")`, "Use rows of a 2d image.")
     }
+    if (kind === "1dBuffer") {
+      return unsupported(operation, `1dBuffer images (argument "${name}")`, "Bind the buffer itself, by a VectorArg.")
+    }
     if (access === "read" || format === undefined) continue
     const written = WebGpuImageFormat.supported(features, ImageUsage.storage)
     if (written.some((known) => ImageFormat.equals(known, format))) continue

@@ -138,7 +138,8 @@ const missingHint = (type: ValueType.ValueType): string | undefined => {
 const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
 
 /**
- * The dimension of a view that a kernel sees. WebGPU has no arrays of rows: kernels that take them are refused before.
+ * The dimension of a view that a kernel sees. WebGPU has no arrays of rows, and no images over buffers: kernels that
+ * take them are refused before.
  *
  * @internal
  */
@@ -147,6 +148,8 @@ export const viewDimension = (kind: ImageArg["kind"]): WebGpuApi.TextureViewDime
     case "1dArray":
     case "2dArray":
       return "2d-array"
+    case "1dBuffer":
+      return "1d"
     default:
       return kind
   }

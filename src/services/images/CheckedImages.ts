@@ -38,6 +38,7 @@ import * as MapRequest from "../mapping/MapRequest.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
+import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
 import type { MapAccess } from "../QueueDriver.ts"
@@ -46,11 +47,13 @@ import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageAxes from "./ImageAxes.ts"
+import { ImageCommands } from "./ImageCommands.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import type { HostLayout, Images, MapOptions } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
+import * as OverBuffer from "./OverBuffer.ts"
 
 type Service = Images["Service"]
 
@@ -73,6 +76,7 @@ export class CheckedImages implements Service {
   readonly #device: DeviceContext["Service"]
   readonly #queue: CommandQueue["Service"]
   readonly #copies: PendingCopies
+  readonly #commands: ImageCommands
   /** What the driver has answered, by usage and kind: a driver is asked once. */
   readonly #formats = new Map<string, ReadonlyArray<ImageFormat.ImageFormat>>()
 
@@ -86,6 +90,7 @@ export class CheckedImages implements Service {
     this.#device = options.device
     this.#queue = options.queue
     this.#copies = PendingCopies.of(options.queue.driver)
+    this.#commands = new ImageCommands(options.driver, options.queue.driver)
   }
 
   readonly make: Service["make"] = (shape, format, options) =>
@@ -93,6 +98,27 @@ export class CheckedImages implements Service {
       this.create("Images.make", shape, format, options),
       (image) => logged(() => this.destroyUnsafe(image), "An image")
     )
+
+  readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
+    ScopedAttachment.acquire("Images.overBuffer", (attachment) => {
+      const operation = "Images.overBuffer"
+      const request = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
+      if (isGpuError(request)) return Exit.fail(request)
+      const { createOverUnsafe } = this.driver
+      if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.info))
+      const { label, memory, shape, usage } = request
+      const problem = this.#kindProblem(operation, shape, format, usage)
+      if (problem !== undefined) return Exit.fail(problem)
+      const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
+      if (Exit.isFailure(created)) return created
+      const image = created.value
+      image.beneath = memory
+      attachment.begin(buffer, (why) => {
+        image.ended = why
+        return this.destroyUnsafe(image, why)
+      })
+      return created
+    })
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
     checkedStep("Images.fromArray", (operation) => {
@@ -127,7 +153,7 @@ export class CheckedImages implements Service {
       const write = () => {
         const packed = gathered(part, bytes, place)
         if (isGpuError(packed)) return packed
-        return distrustUnproven(this.driver.writeUnsafe(part.image, part.region, packed), part.image)
+        return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
       return this.#copies.admit(part.bytes, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
     })
@@ -186,7 +212,7 @@ export class CheckedImages implements Service {
       const element = elementOf(operation, part.image.format, values)
       if (isGpuError(element)) return element
       if (part.bytes === 0) return Exit.void
-      return distrustUnproven(this.driver.fillUnsafe(part.image, part.region, element), part.image)
+      return distrustUnproven(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
@@ -205,7 +231,7 @@ export class CheckedImages implements Service {
       if (problem !== undefined) return problem
       if (from.bytes === 0) return Exit.void
       return distrustUnproven(
-        this.driver.copyUnsafe(from.image, to.image, to.region.origin, from.region),
+        this.#commands.copyUnsafe(from.image, to.image, to.region.origin, from.region),
         from.image,
         to.image
       )
@@ -221,7 +247,7 @@ export class CheckedImages implements Service {
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || part.bytes === 0) return Exit.void
       return distrustUnproven(
-        this.driver.toBufferUnsafe(part.image, part.region, memory, offset),
+        this.#commands.toBufferUnsafe(part.image, part.region, memory, offset),
         part.image,
         memory
       )
@@ -237,7 +263,7 @@ export class CheckedImages implements Service {
       const memory = BufferLike.deviceBuffer(source)
       if (memory === undefined || part.bytes === 0) return Exit.void
       return distrustUnproven(
-        this.driver.fromBufferUnsafe(memory, offset, part.image, part.region),
+        this.#commands.fromBufferUnsafe(memory, offset, part.image, part.region),
         part.image,
         memory
       )
@@ -291,6 +317,18 @@ export class CheckedImages implements Service {
     if (wrongShape !== undefined) {
       return invalidRequest(operation, wrongShape, "Make the shape with ImageShape's constructors.")
     }
+    if (shape.kind === "1dBuffer") {
+      return invalidRequest(operation, "a 1dBuffer image has no memory of its own", "Make it with Images.overBuffer.")
+    }
+    return this.#kindProblem(operation, shape, format, usage)
+  }
+
+  #kindProblem(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage
+  ): GpuError | undefined {
     const wrongFormat = ImageFormat.problem(format)
     if (wrongFormat !== undefined) {
       return invalidRequest(operation, wrongFormat, "See ImageFormat.all for those there are.")
@@ -308,7 +346,7 @@ export class CheckedImages implements Service {
     Effect.uninterruptible(checkedStep(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
       return this.problem(operation, shape, format, usage) ?? Label.problem(operation, label) ??
-        this.driver.create(plain(shape), { order: format.order, type: format.type }, usage, label)
+        this.driver.create(plain(shape), plainFormat(format), usage, label)
     }))
 
   readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
@@ -403,12 +441,13 @@ export class CheckedImages implements Service {
     // Elements between those of the array are not the program's to write.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
     if (!ImageUsage.has(like.usage, usageOf[needed])) return lacks(operation, like.usage, usageOf[needed])
-    const mapper = { status: this.#device.status, driver: this.driver, copies: this.#copies }
+    const { driver } = this.#queue
+    const mapper = { status: this.#device.status, driver: this.driver, queue: driver, copies: this.#copies }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, label: like.label, access: needed, type, axes })
   }
 
   #reading({ bytes, image, region }: Part): Reading.Begin | undefined {
-    return bytes === 0 ? undefined : (answer) => this.driver.readUnsafe(image, region, answer)
+    return bytes === 0 ? undefined : (answer) => this.#commands.readUnsafe(image, region, answer)
   }
 
   #bufferProblem(
@@ -420,6 +459,8 @@ export class CheckedImages implements Service {
   ): GpuError | undefined {
     const problem = BufferLike.problem(operation, buffer, this.info) ?? BufferAccess.problem(operation, buffer, usage)
     if (problem !== undefined) return problem
+    const memory = BufferLike.deviceBuffer(buffer)
+    if (memory !== undefined && part.image.sharesMemory(memory)) return overOne(operation)
     const elementBytes = ImageFormat.elementBytes(part.image.format)
     return BufferRange.problem(operation, buffer.size, offset, part.bytes, BufferRange.portableAlignment) ??
       (offset % elementBytes === 0 ? undefined : invalidRequest(
@@ -438,6 +479,8 @@ const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): I
   depth,
   layers
 })
+
+const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })
 
 const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
   invalidRequest(
@@ -501,6 +544,7 @@ const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefi
       "Copy between images of one format; a kernel converts."
     )
   }
+  if (from.image.identity !== to.image.identity && from.image.sharesMemory(to.image)) return overOne(operation)
   const overlap = from.image.identity === to.image.identity && from.bytes > 0 &&
     ImageShape.overlap(from.region, to.region.origin)
   return overlap
@@ -511,6 +555,13 @@ const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefi
     )
     : undefined
 }
+
+const overOne = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    "source and target stand on one buffer",
+    "Copy through an image or a buffer that does not."
+  )
 
 const elementOf = (
   operation: string,

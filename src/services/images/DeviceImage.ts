@@ -5,11 +5,14 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
+import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { BufferReleased } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { Attachments } from "../memory/Attachments.ts"
 
 /**
@@ -42,6 +45,10 @@ export abstract class DeviceImage implements Equal.Equal {
   /** False once a command on it failed: its memory may not exist, so no pool leases it again. */
   recyclable = true
 
+  /** The buffer whose memory it has, for an image over a buffer; for all others `undefined`. @internal */
+  beneath: DeviceBuffer | undefined = undefined
+  /** Why it ended, where that is more than that it was released. @internal */
+  ended: BufferReleased["why"] | undefined = undefined
   /** Mappings, which end before the image goes back. @internal */
   attached: Attachments | undefined = undefined
 
@@ -62,6 +69,18 @@ export abstract class DeviceImage implements Equal.Equal {
   /** What stands for the driver's object: the same for two images around one of them. */
   get identity(): object {
     return this
+  }
+
+  /** Whether a write to the one may be seen in the other: both are the same image, or stand on one buffer. */
+  sharesMemory(that: DeviceImage | DeviceBuffer): boolean {
+    if (!isInstance(that, DeviceImage)) return this.beneath !== undefined && this.beneath.sharesMemory(that)
+    return this.identity === that.identity || (that.beneath !== undefined && this.sharesMemory(that.beneath))
+  }
+
+  /** Its memory may not exist: no pool leases it again. @internal */
+  distrust(): void {
+    this.recyclable = false
+    if (this.beneath !== undefined) this.beneath.root.recyclable = false
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {

@@ -5,9 +5,11 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import { MappedRegions } from "../../domain/images/MappedRegions.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
+import { ensureRanges, rangesOf } from "../mapping/MappedMemory.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 const mappings = new WeakMap<object, MappedRegions>()
@@ -22,8 +24,26 @@ const regionsOf = (image: DeviceImage): MappedRegions | undefined => isUsed ? ma
  *
  * @internal
  */
-export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim =>
-  ensureRegions(image).claim({ region, writes })
+export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim => {
+  const { beneath } = image
+  if (beneath === undefined) return ensureRegions(image).claim({ region, writes })
+  const { bytes, offset } = bytesBeneath(image, region)
+  const from = beneath.origin + offset
+  return ensureRanges(beneath).claim({ from, to: from + bytes, writes })
+}
+
+/**
+ * Where a part of an image over a buffer lies in that.
+ *
+ * @internal
+ */
+export const bytesBeneath = (
+  { format }: DeviceImage,
+  { extent: [width], origin: [x] }: ImageRegion
+): { readonly offset: number; readonly bytes: number } => {
+  const elementBytes = ImageFormat.elementBytes(format)
+  return { offset: x * elementBytes, bytes: width * elementBytes }
+}
 
 /**
  * The mapped regions of an image, to add one to.
@@ -46,7 +66,8 @@ export const ensureRegions = (image: DeviceImage): MappedRegions => {
  * @internal
  */
 export const mappedProblem = (operation: string, image: DeviceImage, reads: boolean): GpuError | undefined => {
-  const state = regionsOf(image)?.state ?? "unmapped"
+  const { beneath } = image
+  const state = (beneath === undefined ? regionsOf(image) : rangesOf(beneath))?.state ?? "unmapped"
   if (state === "unmapped" || (state === "reading" && reads)) return undefined
   return invalidRequest(
     operation,

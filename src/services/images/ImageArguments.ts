@@ -18,6 +18,7 @@ import type { Kernel } from "../../domain/Kernel.ts"
 import type { ImageArg, SamplerArg } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { nullProblem } from "../NullArgument.ts"
+import type { VectorBinding } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import { DeviceSampler } from "./DeviceSampler.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -155,16 +156,45 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
     : undefined
 }
 
+/**
+ * Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`.
+ *
+ * @internal
+ */
+export const overlapProblem = (
+  kernel: Kernel,
+  images: ReadonlyArray<DeviceImage>,
+  vectors: ReadonlyArray<VectorBinding>
+): GpuError | undefined => {
+  const declared = kernel.args.filter((argument) => argument._tag === "ImageArg")
+  const declaredVectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  for (const [at, image] of images.entries()) {
+    if (image.beneath === undefined) continue
+    for (const [index, { buffer }] of vectors.entries()) {
+      const [one, other] = [declared[at]!, declaredVectors[index]!]
+      if (!image.sharesMemory(buffer) || (one.access === "read" && other.access === "read")) continue
+      return invalidRequest(
+        operation,
+        `the argument "${one.name}" is an image over the buffer of "${other.name}" and one of them is written`,
+        "Give the kernel an image over another buffer."
+      )
+    }
+  }
+  return undefined
+}
+
 /** No device lets a kernel read what it writes of an image, and WebGPU lets none write it under two names. */
 const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
   for (let i = 1; i < images.length; i++) {
     for (let j = 0; j < i; j++) {
-      if (images[j]!.identity !== images[i]!.identity) continue
+      if (!images[j]!.sharesMemory(images[i]!)) continue
       const [first, second] = [declared[j]!, declared[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(
         operation,
-        `the arguments "${first.name}" and "${second.name}" are the same image and one of them is written`,
+        `the arguments "${first.name}" and "${second.name}" are ${
+          images[i]!.beneath === undefined ? "the same image" : "images over one buffer"
+        } and one of them is written`,
         "Give the kernel two different images."
       )
     }

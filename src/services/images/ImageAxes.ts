@@ -5,7 +5,7 @@
  */
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
-import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
@@ -108,12 +108,12 @@ const natural = (
 ): StridedShape.StridedShape => {
   const items = ImageFormat.elementBytes(format) / itemBytes
   const axes: ReadonlyArray<readonly [length: number, stride: number]> = [
-    ...(kind === "1d" || kind === "2d" ? [] : [[slices, slicePitch / itemBytes] as const]),
-    ...(kind === "1d" || kind === "1dArray" ? [] : [[height, rowPitch / itemBytes] as const]),
+    ...(isSingle(kind) ? [] : [[slices, slicePitch / itemBytes] as const]),
+    ...(isFlat(kind) ? [] : [[height, rowPitch / itemBytes] as const]),
     [width, items],
     ...(items === 1 ? [] : [[items, 1] as const])
   ]
-  const ordered = order === "F" ? [...axes].reverse() : axes
+  const ordered = order === "F" ? axes.map((_, at) => axes[axes.length - 1 - at]!) : axes
   const [shape, strides] = [ordered.map(([length]) => length), ordered.map(([, stride]) => stride)]
   const empty = shape.includes(0)
   const span = empty ? 0 : shape.reduce((last, length, axis) => last + (length - 1) * strides[axis]!, 1)

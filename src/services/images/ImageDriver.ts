@@ -49,6 +49,17 @@ export interface ImageDriver {
     usage: ImageUsage,
     label: string | undefined
   ) => Effect.Effect<DeviceImage, GpuError>
+  /**
+   * An image of the kind `1dBuffer` in the memory of a buffer, from its first byte on, when called; the buffer outlives it. A
+   * driver that leaves it out has none.
+   */
+  readonly createOverUnsafe?: (
+    buffer: DeviceBuffer,
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) => Exit.Exit<DeviceImage, GpuError>
   /** Recorded commands that name it have been submitted: `Images` sees to that. A second call does nothing. */
   readonly destroyUnsafe: (image: DeviceImage) => Exit.Exit<void, GpuError>
   /** Copies `data` before it returns. */

@@ -60,10 +60,10 @@ export const isImageLike = (value: unknown): value is ImageLike =>
 export const problem = (operation: string, image: ImageLike, owner: DeviceInfo): GpuError | undefined => {
   if (image instanceof DeviceImage) {
     if (image.owner !== owner) return foreign(operation, image, image.owner, owner)
-    const { destroyed, format, label, shape } = image
+    const { destroyed, ended = "released", format, label, shape } = image
     const size = ImageFormat.imageBytes(format, shape)
     return destroyed
-      ? makeError(new BufferReleased({ operation, label, size, why: "released", what: "image" }))
+      ? makeError(new BufferReleased({ operation, label, size, why: ended, what: "image" }))
       : undefined
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)

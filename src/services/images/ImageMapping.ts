@@ -10,11 +10,13 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import type { ElementType } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import * as Mapping from "../mapping/Mapping.ts"
 import { PrivateMapping } from "../mapping/PrivateMapping.ts"
 import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import type { PendingCopies } from "../PendingCopies.ts"
-import type { MapAccess } from "../QueueDriver.ts"
+import type { MapAccess, QueueDriver } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageAxes from "./ImageAxes.ts"
@@ -25,6 +27,7 @@ import { MappedImage } from "./MappedImage.ts"
 export interface Mapper {
   readonly status: DeviceStatus
   readonly driver: ImageDriver
+  readonly queue: QueueDriver
   readonly copies: PendingCopies
 }
 
@@ -69,9 +72,21 @@ export const begin = (
 
 const mapUnsafe = (mapper: Mapper, request: Request): Exit.Exit<DriverImageMapping, GpuError> => {
   const { access, axes, image, region } = request
+  if (image.beneath !== undefined) return mapBeneath(mapper, request, image.beneath)
   const inPlace = mapper.driver.mapUnsafe?.(image, region, access, axes.packed) ?? Exit.succeed(undefined)
   return Exit.map(inPlace, (mapping) => mapping ?? copied(mapper, request))
 }
+
+/** As the bytes of the buffer that they are. */
+const mapBeneath = (
+  { queue, status }: Mapper,
+  { access, image, region }: Request,
+  beneath: DeviceBuffer
+): Exit.Exit<DriverImageMapping, GpuError> =>
+  Exit.map(
+    Mapping.mapUnsafe(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
+    ({ memory, unmapUnsafe }) => ({ ...ImageAxes.packedPitches(image, region), memory, unmapUnsafe })
+  )
 
 const copied = ({ copies, driver, status }: Mapper, { access, bytes, image, region }: Request): DriverImageMapping => {
   const copy = new PrivateMapping(status, {

@@ -65,6 +65,17 @@ export interface FromArrayOptions extends ImageOptions {
 }
 
 /**
+ * What an image over a buffer may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OverBufferOptions extends ImageOptions {
+  /** Elements, from the buffer's first byte on; all that it has room for without it. */
+  readonly width?: number | undefined
+}
+
+/**
  * How far apart rows and slices lie in data of the host, in bytes. Without them there are no gaps.
  *
  * @category models
@@ -153,6 +164,12 @@ export class Images extends Context.Service<Images, {
     shape: ImageShape,
     format: ImageFormat,
     options?: ImageOptions
+  ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
+  /** See {@link overBuffer}. */
+  readonly overBuffer: (
+    buffer: BufferLike.BufferLike,
+    format: ImageFormat,
+    options?: OverBufferOptions
   ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
   /** See {@link fromArray}. */
   readonly fromArray: (
@@ -310,6 +327,51 @@ export const make = (
   options?: ImageOptions
 ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
   Images.use((images) => images.make(shape, format, options))
+
+/**
+ * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
+ * that of a `1d` image. What is written by the one is seen in the other, in queue order. Kernels declare the kind, and read
+ * elements without a sampler.
+ *
+ * **Details**
+ *
+ * The image ends with the lease or buffer that it was made over, and is BufferReleased then. What is mapped of the one is mapped
+ * of the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
+ * buffer. Its label is the buffer's without one.
+ *
+ * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
+ * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such textures,
+ * for a format that {@link formats} does not list, and for a region of a buffer on PoCL; BufferReleased, ForeignBuffer,
+ * DeviceLost or DriverError.
+ *
+ * **Example** (Numbers that are written as bytes and read as colours)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, ImageFormat, Images } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const buffer = yield* BufferPool.allocate(8)
+ *   const colors = yield* Images.overBuffer(buffer, ImageFormat.rgba8)
+ *   yield* Images.fill(colors, [1, 0.5, 0, 1], { extent: [1] })
+ *   yield* CommandQueue.fill(buffer, 0x04030201, { offset: 4 })
+ *   return Array.from(yield* Images.read(colors))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [255, 128, 0, 255, 1, 2, 3, 4]
+ * ```
+ *
+ * @see pyopencl.Image, with buffer
+ * @category constructors
+ * @since 0.1.0
+ */
+export const overBuffer = (
+  buffer: BufferLike.BufferLike,
+  format: ImageFormat,
+  options?: OverBufferOptions
+): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
+  Images.use((images) => images.overBuffer(buffer, format, options))
 
 /**
  * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,

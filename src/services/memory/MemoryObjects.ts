@@ -244,7 +244,7 @@ const movableImage = (
   image: ImageLike.ImageLike,
   info: DeviceInfo,
   contentUndefined: boolean
-): DeviceImage | GpuError => {
+): DeviceImage | DeviceBuffer | GpuError => {
   const problem = ImageLike.problem(operation, image, info)
   if (problem !== undefined) return problem
   if (contentUndefined && !ImageUsage.has(image.usage, ImageUsage.copyDst)) {
@@ -255,7 +255,8 @@ const movableImage = (
     )
   }
   const own = ImageLike.deviceImage(image)
-  return ImageAccess.mappedProblem(operation, own, false) ?? own
+  // The memory of one over a buffer is the buffer's.
+  return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own
 }
 
 const create = (

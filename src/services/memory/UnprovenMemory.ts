@@ -32,7 +32,7 @@ export const distrustUnproven = <A>(
   if (Exit.isSuccess(exit) || !exit.cause.reasons.some(isAboutMemory)) return exit
   for (const used of memory) {
     if (used instanceof DeviceBuffer) used.root.recyclable = false
-    else used.recyclable = false
+    else used.distrust()
   }
   return exit
 }

@@ -65,6 +65,12 @@ const languages: { readonly [K in ImageKind]: Languages } = {
     wgslSizes: "textureDimensions(source), 1u, textureNumLayers(source)",
     openclSizes: "get_image_width(source), 1, 1, (uint) get_image_array_size(source)"
   },
+  "1dBuffer": {
+    wgsl: "x",
+    opencl: "x",
+    wgslSizes: "textureDimensions(source), 1u, 1u, 1u",
+    openclSizes: "get_image_width(source), 1, 1, 1"
+  },
   "2d": {
     wgsl: "vec2<i32>(x, y)",
     opencl: "(int2)(x, y)",
@@ -131,6 +137,7 @@ export const addPlaces = (kind: ImageKind) => {
 /** The coordinates of `at` as sampling functions take them, where there is such a test. */
 const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: string] } = {
   "1d": ["at[3u * i]", "at[3 * i]"],
+  "1dBuffer": ["at[3u * i]", "at[3 * i]"],
   "1dArray": ["vec2<f32>(at[3u * i], 0.5), i32(at[3u * i + 2u])", "(float2)(at[3 * i], at[3 * i + 2])"],
   "2d": ["vec2<f32>(at[3u * i], at[3u * i + 1u])", "(float2)(at[3 * i], at[3 * i + 1])"],
   "2dArray": [

@@ -55,6 +55,8 @@ export const anyShape = (random: Random, kind: ImageShape.ImageKind): ImageShape
       return ImageShape.image1d(width)
     case "1dArray":
       return ImageShape.image1dArray(width, random.integer(1, 4))
+    case "1dBuffer":
+      return ImageShape.image1dBuffer(width)
     case "2d":
       return ImageShape.image2d(width, random.integer(1, 7))
     case "2dArray":

@@ -27,6 +27,7 @@ import { type ConformanceTest, inGroup, scaled, type TestServices } from "../Con
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
 import { forSeeds, Random, seeds } from "../Random.ts"
+import * as AnyImage from "./AnyImage.ts"
 import * as ImageModel from "./ImageModel.ts"
 
 const test = inGroup("images")
@@ -49,7 +50,7 @@ const makePair = Effect.fnUntraced(function*(
   format: ImageFormat.ImageFormat,
   usage: ImageUsage.ImageUsage = copies
 ) {
-  const image = yield* Images.make(shape, format, { usage })
+  const image = yield* AnyImage.make(shape, format, { usage })
   const bytes = ImageModel.anyElements(random, format, ImageShape.elements(shape))
   yield* Images.write(image, bytes)
   return { image, model: { shape, format, bytes } }
@@ -694,7 +695,7 @@ const unsupported = Effect.forEach(ImageShape.kinds, (kind) =>
     const shape = ImageModel.anyShape(new Random(1), kind)
     yield* Expect.failsWith(
       `${kind} of ${ImageFormat.format(missing)}`,
-      Effect.scoped(Images.make(shape, missing, { usage: copies })),
+      Effect.scoped(AnyImage.make(shape, missing, { usage: copies })),
       "Unsupported"
     )
   }), { discard: true })

@@ -23,10 +23,12 @@ import { FillElementsCommand } from "./HostImageCommand.ts"
 /** Far more than memory has room for; as large as the devices of today have. */
 const longest = 16_384
 const deepest = 2048
+const largestOverBuffer = 134_217_728
 
 const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
   "1d": { width: longest, height: 1, depth: 1, layers: 1 },
   "1dArray": { width: longest, height: 1, depth: 1, layers: deepest },
+  "1dBuffer": { width: largestOverBuffer, height: 1, depth: 1, layers: 1 },
   "2d": { width: longest, height: longest, depth: 1, layers: 1 },
   "2dArray": { width: longest, height: longest, depth: 1, layers: deepest },
   "3d": { width: deepest, height: deepest, depth: deepest, layers: 1 }
@@ -55,6 +57,15 @@ export class HostImages implements ImageDriver {
       this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
       (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
     )
+
+  readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
+    const size = ImageFormat.imageBytes(format, shape)
+    const { origin, root } = buffer
+    return Exit.map(
+      this.#device.createRegionUnsafe({ parent: root, origin }, size, buffer.usage, label, "image"),
+      (region) => new HostImage(this.#device.info, shape, format, usage, label, region)
+    )
+  }
 
   readonly destroyUnsafe: ImageDriver["destroyUnsafe"] = (image) => {
     image.destroyed = true

@@ -7,7 +7,7 @@ import * as ImageChannel from "../../../domain/images/ImageChannel.ts"
 import * as ImageElement from "../../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageSampling from "../../../domain/images/ImageSampling.ts"
-import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import { type ImageShape, isFlat, isSingle } from "../../../domain/images/ImageShape.ts"
 import type { ReadableImage, WritableImage } from "../../../domain/images/KernelImage.ts"
 import type { ImageArg } from "../../../domain/KernelArgument.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
@@ -21,8 +21,8 @@ type Place = (x: number, y: number, z: number) => number | undefined
 
 const placeOf = ({ depth, height, kind, layers, width }: ImageShape, elementBytes: number): Place => {
   const slices = depth * layers
-  const hasRows = kind !== "1d" && kind !== "1dArray"
-  const hasSlices = kind !== "1d" && kind !== "2d"
+  const hasRows = !isFlat(kind)
+  const hasSlices = !isSingle(kind)
   return (x, y, z) => {
     const row = hasRows ? Math.floor(y) : 0
     const slice = hasSlices ? Math.floor(z) : 0
@@ -61,6 +61,7 @@ const readable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: Data
     layers,
     load: (x, y = 0, z = 0) => elementAt(place(x, y, z), nothing),
     sample: (sampler, x, y = 0, z = 0) => {
+      if (shape.kind === "1dBuffer") throw new TypeError("no sampler reads an image over a buffer: load its elements")
       if (sampler.filter === "linear" && ImageChannel.of(format) !== "float") {
         const name = ImageFormat.format(format)
         throw new TypeError(`a linear sampler reads no ${name} image: load its elements, or take a "nearest" one`)

@@ -6,7 +6,7 @@
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
-import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import { typeOf } from "../AdoptedHandle.ts"
 import * as MemoryQuery from "../MemoryQuery.ts"
@@ -18,7 +18,6 @@ import type { OpenClImages } from "./OpenClImages.ts"
 
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
-const CL_MEM_OBJECT_IMAGE1D_BUFFER = 0x10f6
 const CL_INVALID_MEM_OBJECT = -38
 
 const operation = "OpenClMemory.adoptImage"
@@ -45,12 +44,13 @@ export const find = (
   if (isGpuError(type)) return type
   const kind = OpenClImageFormat.kindOf(type)
   if (kind === undefined) {
-    return type === CL_MEM_OBJECT_IMAGE1D_BUFFER ? lacks(device, "an image over a buffer") : invalidRequest(
+    return invalidRequest(
       operation,
       `the handle is of a ${MemoryQuery.typeName(type)}`,
       "Pass the cl_mem of an image; OpenClMemory.adopt takes a buffer's."
     )
   }
+  if (kind === "1dBuffer") return lacks(device, "an image over a buffer")
   const info = describe(device.api, memory)
   const problem = missing(device, memory, info)
   if (problem !== undefined) return problem
@@ -93,7 +93,7 @@ const shapeOf = (kind: ImageShape["kind"], { arraySize, depth, height, width }: 
   return {
     kind,
     width: Math.max(1, width ?? 1),
-    height: kind === "1d" || kind === "1dArray" ? 1 : Math.max(1, height ?? 1),
+    height: isFlat(kind) ? 1 : Math.max(1, height ?? 1),
     depth: kind === "3d" ? Math.max(1, depth ?? 1) : 1,
     layers: isArray ? Math.max(1, arraySize ?? 1) : 1
   }

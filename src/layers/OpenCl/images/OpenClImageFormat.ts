@@ -51,7 +51,8 @@ export const kindCodes: { readonly [K in ImageKind]: number } = {
   "3d": 0x10f2,
   "2dArray": 0x10f3,
   "1d": 0x10f4,
-  "1dArray": 0x10f5
+  "1dArray": 0x10f5,
+  "1dBuffer": 0x10f6
 }
 
 const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>

@@ -52,7 +52,7 @@ export interface ImageInfo {
   readonly depth: number | undefined
   /** CL_IMAGE_ARRAY_SIZE. */
   readonly arraySize: number | undefined
-  /** CL_IMAGE_BUFFER: always 0, since images of this library stand on no buffer. */
+  /** CL_IMAGE_BUFFER: the cl_mem of the buffer that it stands on, or 0. */
   readonly buffer: bigint | undefined
   /** CL_IMAGE_NUM_MIP_LEVELS. */
   readonly mipLevels: number | undefined

@@ -4,25 +4,29 @@
  *
  * @internal
  */
-import type * as ImageShape from "../../../domain/images/ImageShape.ts"
+import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
 import { kindCodes } from "./OpenClImageFormat.ts"
 
 /**
- * A cl_image_desc: the kind, and the dimensions that it has.
+ * A cl_image_desc: the kind, the dimensions that it has, and the buffer that it stands on.
  *
  * @internal
  */
-export const description = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ArrayBuffer => {
+export const description = (
+  { depth, height, kind, layers, width }: ImageShape.ImageShape,
+  buffer: bigint = 0n
+): ArrayBuffer => {
   const bytes = new ArrayBuffer(72)
   const view = new DataView(bytes)
-  const flat = kind === "1d" || kind === "1dArray"
+  const flat = ImageShape.isFlat(kind)
   const isArray = kind === "1dArray" || kind === "2dArray"
   view.setUint32(0, kindCodes[kind], true)
   view.setBigUint64(8, BigInt(width), true)
   view.setBigUint64(16, BigInt(flat ? 0 : height), true)
   view.setBigUint64(24, BigInt(kind === "3d" ? depth : 0), true)
   view.setBigUint64(32, BigInt(isArray ? layers : 0), true)
+  view.setBigUint64(64, buffer, true)
   return bytes
 }
 

@@ -9,7 +9,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import { type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../../domain/GpuError.ts"
+import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, LimitExceeded, make as makeError, outOfMemory, Unsupported } from "../../../domain/GpuError.ts"
 import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
@@ -20,6 +21,7 @@ import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import { memoryOf } from "../OpenClBuffer.ts"
 import * as OpenClCode from "../OpenClCode.ts"
+import { isPocl } from "../OpenClDevices.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
@@ -35,6 +37,7 @@ const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
+const CL_INVALID_MEM_OBJECT = -38
 const CL_INVALID_IMAGE_SIZE = -40
 const CL_INVALID_BUFFER_SIZE = -61
 
@@ -44,6 +47,7 @@ const limits = {
   width3d: 0x1013,
   height3d: 0x1014,
   depth3d: 0x1015,
+  bufferElements: 0x1040,
   arraySize: 0x1041
 }
 
@@ -69,19 +73,19 @@ export class OpenClImages implements ImageDriver {
     this.#queue = queue
     this.#api = device.api
     this.samplers = new OpenClSamplers(device)
-    device.atClose.push(() => this.#close())
+    device.beforeBuffers.push(() => this.#close())
   }
 
   /** 1 in each dimension where there are no images at all, since that is what an image has that lacks the dimension. */
   readonly largest: ImageDriver["largest"] = (kind) => {
-    const { arraySize, depth3d, height2d, height3d, width2d, width3d } = limits
+    const { arraySize, bufferElements, depth3d, height2d, height3d, width2d, width3d } = limits
     const isArray = kind === "1dArray" || kind === "2dArray"
     if (kind === "3d") {
       return { width: this.#limit(width3d), height: this.#limit(height3d), depth: this.#limit(depth3d), layers: 1 }
     }
     return {
-      width: this.#limit(width2d),
-      height: kind === "1d" || kind === "1dArray" ? 1 : this.#limit(height2d),
+      width: this.#limit(kind === "1dBuffer" ? bufferElements : width2d),
+      height: ImageShape.isFlat(kind) ? 1 : this.#limit(height2d),
       depth: 1,
       layers: isArray ? this.#limit(arraySize) : 1
     }
@@ -126,6 +130,25 @@ export class OpenClImages implements ImageDriver {
       this.destroyUnsafe(image)
       return Exit.failCause(touched.cause)
     })
+
+  /** Its memory is the buffer's, and so is what kernels may do with it; nothing is to be touched. */
+  readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
+    const { context, info, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const memory = this.#api.clCreateImage(
+      context,
+      0,
+      OpenClImageFormat.encode(format),
+      description(shape, memoryOf(buffer)),
+      null,
+      this.#code
+    )
+    if (memory === null) return Exit.fail(this.#notOver(buffer, this.#code[0]!))
+    const image = new OpenClImage(memory, info, shape, format, usage, label)
+    this.#device.driverObjects.add("image")
+    this.#images.add(image)
+    return Exit.succeed(image)
+  }
 
   /** Takes over a reference to a cl_mem that the program made, and gives it back as any image's. */
   adoptUnsafe(
@@ -183,6 +206,7 @@ export class OpenClImages implements ImageDriver {
   }
 
   readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) => {
+    if (target.beneath !== undefined) return this.#fillBeneath(target, target.beneath, region, element)
     const color = fillColor(target.format, element)
     if (color === undefined) return this.#fillByWriting(target, region, element)
     const [bytes, name] = [bytesOf(target, region), target.label]
@@ -253,7 +277,7 @@ export class OpenClImages implements ImageDriver {
   #isSound({ order, type }: ImageFormat.ImageFormat, usage: ImageUsage.ImageUsage): boolean {
     if (type !== "float16" || (order !== "r" && order !== "a")) return true
     const forKernels = (usage & (ImageUsage.sampled | ImageUsage.storage)) !== 0
-    return !forKernels || this.#device.platform.name !== "Portable Computing Language"
+    return !forKernels || !isPocl(this.#device.platform)
   }
 
   #limit(what: number): number {
@@ -280,6 +304,21 @@ export class OpenClImages implements ImageDriver {
     }
     if (code === CL_INVALID_IMAGE_SIZE || code === CL_INVALID_BUFFER_SIZE) return outOfMemory(bytes)
     return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
+  }
+
+  /** PoCL 3.1 takes a whole buffer, and no region of one. */
+  #notOver({ parent, size }: DeviceBuffer, code: number): GpuError {
+    if (code !== CL_INVALID_MEM_OBJECT || parent === undefined) {
+      return onMemory(this.#device.status, size, { call: "clCreateImage", code })
+    }
+    return makeError(
+      new Unsupported({
+        operation: "Images.overBuffer",
+        backend: formatDevice(this.#device.info),
+        feature: "an image over a region of a buffer",
+        hint: "Pass the whole buffer, or allocate one for the image."
+      })
+    )
   }
 
   /** Makes the driver find memory for a fresh image, or say that it has none. */
@@ -329,6 +368,22 @@ export class OpenClImages implements ImageDriver {
           null,
           event
         )
+    )
+  }
+
+  /** PoCL 3.1 ends the process when it fills an image over a buffer; an element is a pattern that buffers are filled with. */
+  #fillBeneath(
+    target: DeviceImage,
+    buffer: DeviceBuffer,
+    { extent: [width], origin: [x] }: ImageShape.ImageRegion,
+    element: Uint8Array<ArrayBuffer>
+  ): Exit.Exit<void, GpuError> {
+    const { length } = element
+    const [bytes, name] = [width * length, target.label]
+    return this.#queue.record(
+      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
+      (queue, event) =>
+        this.#api.clEnqueueFillBuffer(queue, memoryOf(buffer), element, length, x * length, bytes, 0, null, event)
     )
   }
 

@@ -66,6 +66,7 @@ export class WebGpuImages implements ImageDriver {
       case "1d":
         return { width: limits.maxTextureDimension1D, height: 1, depth: 1, layers: 1 }
       case "1dArray":
+      case "1dBuffer":
         return { width: 0, height: 0, depth: 0, layers: 0 }
       case "2d":
         return { width: flat, height: flat, depth: 1, layers: 1 }
@@ -77,7 +78,7 @@ export class WebGpuImages implements ImageDriver {
   }
 
   readonly formats = (usage: ImageUsage, kind: ImageKind): ReadonlyArray<ImageFormat.ImageFormat> =>
-    kind === "1dArray" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
+    kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
 
   readonly create = (
     shape: ImageShape,
@@ -219,7 +220,7 @@ export class WebGpuImages implements ImageDriver {
   }
 
   /** A sampler around the program's, which stays the program's: it is counted nowhere. */
-  adoptSamplerUnsafe(gpu: GPUSampler, options: Resolved): WebGpuSampler {
+  adoptSamplerUnsafe(gpu: WebGpuHandle.Sampler, options: Resolved): WebGpuSampler {
     return new WebGpuSampler(this.#opened.info, options, gpu)
   }
 

@@ -1,0 +1,128 @@
+/**
+ * What an image over a buffer is to be, checked against the buffer.
+ *
+ * @internal
+ */
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as Label from "../../domain/Label.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as BufferLike from "../BufferLike.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+
+/** @internal */
+export interface OverBufferOptions {
+  readonly width?: number | undefined
+  readonly usage?: ImageUsage.ImageUsage | undefined
+  readonly label?: string | undefined
+}
+
+/** @internal */
+export interface OverBuffer {
+  readonly memory: DeviceBuffer
+  readonly shape: ImageShape.ImageShape
+  readonly usage: ImageUsage.ImageUsage
+  readonly label: string | undefined
+}
+
+/**
+ * The image that is asked for, or what is wrong with that.
+ *
+ * @internal
+ */
+export const resolve = (
+  operation: string,
+  { info, status }: DeviceContext["Service"],
+  buffer: BufferLike.BufferLike,
+  format: ImageFormat.ImageFormat,
+  { label = buffer?.label, usage = ImageUsage.defaultUsage, width }: OverBufferOptions
+): OverBuffer | GpuError => {
+  const unusable = status.error ?? BufferLike.problem(operation, buffer, info)
+  if (unusable !== undefined) return unusable
+  const wrongFormat = ImageFormat.problem(format)
+  if (wrongFormat !== undefined) {
+    return invalidRequest(operation, wrongFormat, "See ImageFormat.all for those there are.")
+  }
+  const problem = usageProblem(operation, buffer, usage) ?? Label.problem(operation, label)
+  if (problem !== undefined) return problem
+  const most = Math.floor(buffer.size / ImageFormat.elementBytes(format))
+  const wrong = widthProblem(operation, buffer.size, format, width, most)
+  if (wrong !== undefined) return wrong
+  const shape = ImageShape.image1dBuffer(width ?? most)
+  // A buffer with room for an element has memory.
+  return { memory: BufferLike.deviceBuffer(buffer)!, shape, usage, label }
+}
+
+/**
+ * Why a driver without such images has none.
+ *
+ * @internal
+ */
+export const unsupported = (operation: string, info: DeviceInfo): GpuError =>
+  makeError(
+    new Unsupported({
+      operation,
+      backend: formatDevice(info),
+      feature: "an image over a buffer",
+      hint: "Copy the elements with Images.fromBuffer, or let kernels read the buffer itself."
+    })
+  )
+
+/** What the buffer needs for each usage, and what it must not be. */
+const needs: ReadonlyArray<readonly [image: ImageUsage.ImageUsage, buffer: number, forbidden: number]> = [
+  [ImageUsage.sampled, BufferUsage.storage, BufferUsage.kernelWriteOnly],
+  [ImageUsage.storage, BufferUsage.storage, BufferUsage.kernelReadOnly],
+  [ImageUsage.copySrc, BufferUsage.copySrc, 0],
+  [ImageUsage.copyDst, BufferUsage.copyDst, 0]
+]
+
+const usageProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: ImageUsage.ImageUsage
+): GpuError | undefined => {
+  const problem = ImageUsage.problem(usage)
+  if (problem !== undefined) return invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
+  for (const [flag, needed, forbidden] of needs) {
+    if (!ImageUsage.has(usage, flag)) continue
+    if (BufferUsage.has(buffer.usage, needed) && (forbidden === 0 || !BufferUsage.has(buffer.usage, forbidden))) {
+      continue
+    }
+    return invalidRequest(
+      operation,
+      `the image's usage ${ImageUsage.format(flag)} is beyond the buffer's ${BufferUsage.format(buffer.usage)}`,
+      "Ask for less usage, or allocate the buffer for more."
+    )
+  }
+  return undefined
+}
+
+const widthProblem = (
+  operation: string,
+  size: number,
+  format: ImageFormat.ImageFormat,
+  width: number | undefined,
+  most: number
+): GpuError | undefined => {
+  const element = `${ImageFormat.elementBytes(format)} bytes of an element of ${ImageFormat.format(format)}`
+  if (most === 0) {
+    return invalidRequest(
+      operation,
+      `the buffer has ${size} bytes, which hold none of the ${element}`,
+      "Allocate at least one element."
+    )
+  }
+  if (width === undefined || (Number.isSafeInteger(width) && width >= 1 && width <= most)) return undefined
+  return invalidRequest(
+    operation,
+    `the width ${
+      shown(width)
+    } is none from 1 to ${most}, of which the buffer's ${size} bytes have room for the ${element}`,
+    "Pass a whole number of elements, or leave it out for all that the buffer holds."
+  )
+}

@@ -1,0 +1,20 @@
+/**
+ * Images of any kind: one over a buffer has a lease of its own.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import * as Images from "../../services/images/Images.ts"
+
+/** @internal */
+export const make = (shape: ImageShape, format: ImageFormat.ImageFormat, options: { readonly usage: ImageUsage }) =>
+  shape.kind === "1dBuffer"
+    ? Effect.flatMap(
+      BufferPool.allocate(ImageFormat.imageBytes(format, shape)),
+      (lease) => Images.overBuffer(lease, format, { ...options, width: shape.width })
+    )
+    : Images.make(shape, format, options)
