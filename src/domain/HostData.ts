@@ -79,6 +79,23 @@ export const pinProblem = (operation: string, memory: ArrayBuffer): GpuError | u
     : undefined
 
 /**
+ * Why data is not what it was while a device took it over, or `undefined`: what a driver says of data that was transferred or
+ * resized under it misleads.
+ *
+ * @internal
+ */
+export const changedProblem = (
+  operation: string,
+  data: Uint8Array<ArrayBuffer>,
+  before: number
+): GpuError | undefined =>
+  data.byteLength === before ? undefined : invalidRequest(
+    operation,
+    `the data had ${before} bytes and has ${data.byteLength} now`,
+    "Let it stay as it is until the effect has completed."
+  )
+
+/**
  * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
  *
  * @internal

@@ -7,9 +7,9 @@ import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
 import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
-import * as HostData from "../domain/HostData.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
+import * as PinnedMemory from "./memory/PinnedMemory.ts"
 import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 
 /**
@@ -60,7 +60,7 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
 export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
   if (buffer instanceof DeviceBuffer) {
     if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
-    if (!buffer.destroyed) return pinnedProblem(operation, buffer)
+    if (!buffer.destroyed) return PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
     const { ended = "released", label, size } = buffer
     return makeError(new BufferReleased({ operation, label, size, why: ended }))
   }
@@ -69,14 +69,6 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
   const { info } = buffer.list.pool
   return info === owner ? undefined : foreign(operation, buffer, info, owner)
 }
-
-/** The driver still has the address of memory that the program gave away. */
-const pinnedProblem = (operation: string, { root }: DeviceBuffer): GpuError | undefined =>
-  root.pinned === undefined || !HostData.isDetached(root.pinned.buffer) ? undefined : invalidRequest(
-    operation,
-    "the ArrayBuffer that the buffer uses as its memory is detached",
-    "Transfer the data only after the scope of MemoryObjects.fromHost has closed, or let it be copied."
-  )
 
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>

@@ -34,6 +34,7 @@ import * as HostAccess from "./HostAccess.ts"
 import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImageMappings from "./images/ImageMappings.ts"
+import * as ImagesFromHost from "./images/ImagesFromHost.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
 import * as ImagesOverBuffers from "./images/ImagesOverBuffers.ts"
 import * as PooledImages from "./images/PooledImages.ts"
@@ -94,6 +95,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...ImagesOnDevice.tests,
   ...ImageMappings.tests,
   ...ImagesOverBuffers.tests,
+  ...ImagesFromHost.tests,
   ...PooledImages.tests,
   ...ImageKernels.tests,
   ...EachOperation.tests,

@@ -4,7 +4,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import type * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import { OpenCl, OpenClImageInfo, OpenClMemory, Svm } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
@@ -15,7 +15,7 @@ import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { allocate, onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
-import { answering } from "../support/watchedOpenCl.ts"
+import { answering, type Bends } from "../support/watchedOpenCl.ts"
 
 const CL_DEVICE_VERSION = 0x102f
 const CL_DEVICE_IMAGE_MAX_BUFFER_SIZE = 0x1040
@@ -24,6 +24,10 @@ const CL_INVALID_MEM_OBJECT = -38
 const uint32: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
 
 const images = DeviceContext.useSync(({ driverObjects }) => driverObjects.liveByKind["image"] ?? 0)
+
+const refusing = (code: number): Bends => () => ({
+  clCreateImage: (_context, _flags, _format, _description, _host, out) => setCode(out, code)
+})
 
 describeWith(["opencl"], "OpenCL images over buffers", () => {
   it.effect("are what the driver says they are, and keep the buffer's own handle", () =>
@@ -143,16 +147,6 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
   it.effect("are Unsupported on OpenCL 1.1, and a DriverError or OutOfMemory when the driver refuses", () =>
     Effect.gen(function*() {
       const made = Effect.flatMap(allocate(64), (buffer) => Images.overBuffer(buffer, uint32))
-      const refusing = (code: number) => () => ({
-        clCreateImage: (
-          _context: bigint,
-          _flags: number,
-          _format: OpenCl.Pointer,
-          _shape: OpenCl.Pointer,
-          _host: OpenCl.Pointer,
-          out: OpenCl.Pointer
-        ) => setCode(out, code)
-      })
       yield* onDevice(
         () => Effect.map(reasonOf(made), (reason) => strictEqual(reason, "Unsupported")),
         (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 test") })

@@ -2,12 +2,17 @@ import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import { OpenCl } from "../../src/opencl.ts"
+import { encode } from "../../src/layers/OpenCl/images/OpenClImageFormat.ts"
+import { description } from "../../src/layers/OpenCl/images/OpenClImageLayout.ts"
+import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Images from "../../src/services/images/Images.ts"
 import { useOclgrind } from "../support/oclgrind.ts"
 import { describeWith } from "../support/required.ts"
 import { watch } from "../support/watchedOpenCl.ts"
@@ -66,6 +71,25 @@ describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", 
       yield* CommandQueue.fill(x, Uint8Array.of(9))
       yield* CommandQueue.copy(x, y)
       deepStrictEqual([...(yield* CommandQueue.read(y, Uint8Array))], Array.from({ length: size }, () => 9))
+    }))))
+
+  it.effect("takes no notice of gaps in host memory, so that images in it have none", () =>
+    onDevice(Effect.scoped(Effect.gen(function*() {
+      const shape = ImageShape.image2d(2, 2)
+      const data = Uint32Array.from({ length: 8 }, (_, at) => at)
+      const format = ImageFormat.make("r", "uint32")
+      const { api, context } = yield* OpenCl.OpenCl
+      const code = new Int32Array(1)
+      const flags = 1 | 8
+      const theirs = api.clCreateImage(context, flags, encode(format), description(shape, { rowPitch: 16 }), data, code)
+      assert(theirs !== null, `clCreateImage ${code[0]}`)
+      const raw = yield* OpenClMemory.adoptImage(theirs, { retain: false })
+      // The second row begins with 4.
+      deepStrictEqual([...(yield* Images.read(raw, Uint32Array))], [0, 1, 2, 3])
+      const error = yield* Effect.flip(Images.fromHost(data, shape, format, { mode: "use", rowPitch: 16 }))
+      strictEqual(error.reason._tag, "Unsupported")
+      const copy = yield* Images.fromHost(data, shape, format, { rowPitch: 16 })
+      deepStrictEqual([...(yield* Images.read(copy, Uint32Array))], [0, 1, 4, 5])
     }))))
 
   it.effect("tells a compile error with the compiler's log", () =>

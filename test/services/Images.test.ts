@@ -114,6 +114,7 @@ describe("failures of commands on images", () => {
       const image = yield* square(2)
       const buffer = yield* MemoryObjects.fromHost(new Uint8Array(16))
       const over = yield* Images.overBuffer(buffer, ImageFormat.rgba8)
+      const used = yield* Images.fromHost(new Uint8Array(8), ImageShape.image1d(2), ImageFormat.rgba8, { mode: "use" })
       faults.lose()
       strictEqual(yield* reasonOf(Images.read(over)), "DeviceLost")
       const calls: ReadonlyArray<Effect.Effect<unknown, GpuError, Images.Images | Scope.Scope>> = [
@@ -124,6 +125,9 @@ describe("failures of commands on images", () => {
         Images.copy(image, image, { targetOrigin: [1, 1], extent: [1] }),
         Images.map(image),
         Images.overBuffer(buffer, ImageFormat.rgba8),
+        Images.fromHost(new Uint8Array(4), ImageShape.image1d(1), ImageFormat.rgba8),
+        Images.fromHost(new Uint8Array(8), ImageShape.image1d(2), ImageFormat.rgba8, { mode: "use" }),
+        Images.hostArray(used, Uint8Array),
         Images.sampler(),
         Images.formats(ImageUsage.defaultUsage, "2d"),
         Images.largest("2d")
@@ -206,6 +210,44 @@ describe("images", () => {
       for (const reading of readings) strictEqual((yield* Fiber.join(reading)).reason._tag, "InvalidRequest")
     }).pipe(Effect.scoped, Effect.provide(Host.layer({ faults })))
   })
+})
+
+const data = () => new Uint8Array(16).fill(7)
+const ofData = (bytes: Uint8Array<ArrayBuffer>, mode?: "use") =>
+  Images.fromHost(bytes, ImageShape.image2d(2, 2), ImageFormat.rgba8, { mode })
+
+describe("images of the program's data", () => {
+  it.effect("are made as memory allows, and say which data changed meanwhile", () => {
+    const faults = Host.makeFaults()
+    return Effect.gen(function*() {
+      faults.delay({ allocations: "1 second" })
+      const bytes = data()
+      const making = yield* Effect.forkChild(Effect.flip(Effect.scoped(ofData(bytes))), { startImmediately: true })
+      structuredClone(bytes, { transfer: [bytes.buffer] })
+      yield* TestClock.adjust("1 second")
+      const error = yield* Fiber.join(making)
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, "had 16 bytes and has 0 now")
+      faults.delay({})
+      faults.failAllocations({ nth: 1 })
+      strictEqual(yield* reasonOf(ofData(data())), "OutOfMemory")
+      faults.failAllocations({ nth: 1, error: "DriverError" })
+      strictEqual(yield* reasonOf(ofData(data(), "use")), "DriverError")
+    }).pipe(Effect.scoped, Effect.provide(Host.layer({ faults })))
+  })
+
+  it.effect("count as images, and take no memory of the device's where it is the program's", () =>
+    Effect.gen(function*() {
+      const { driverObjects } = yield* DeviceContext
+      const image = yield* ofData(data(), "use")
+      deepStrictEqual(driverObjects.liveByKind, { device: 1, image: 1 })
+      deepStrictEqual([...(yield* Images.hostArray(image, Uint8Array))], [...data()])
+      strictEqual(yield* reasonOf(ofData(data())), "OutOfMemory")
+      yield* Effect.scoped(Effect.map(Images.map(image, Uint8Array, { access: "write" }), ({ data }) => data.fill(1)))
+      deepStrictEqual([...(yield* Images.hostArray(image, Uint8Array))], [...new Uint8Array(16).fill(1)])
+      yield* Images.map(image, Uint8Array)
+      strictEqual(yield* reasonOf(Images.hostArray(image, Uint8Array)), "InvalidRequest")
+    }).pipe(Effect.scoped, Effect.provide(Host.layer({ capacityBytes: 8 }))))
 })
 
 describe("a mapping of an image", () => {

@@ -124,14 +124,15 @@ export class HostDevice {
     data: Uint8Array<ArrayBuffer>,
     mode: HostMode,
     usage: BufferUsage,
-    label?: string | undefined
+    label?: string | undefined,
+    kind: HostBuffer["kind"] = "buffer"
   ): Effect.Effect<HostBuffer, GpuError> => {
-    if (mode === "use") return Effect.suspend(() => this.#using(data, usage, label))
+    if (mode === "use") return Effect.suspend(() => this.#using(data, usage, label, kind))
     const { byteLength } = data
     // Creates and copies in one step: between two the layer may close, and take the memory away.
     return this.#afterDelay(() => {
       if (data.byteLength !== byteLength) return Exit.fail(driverError("createBuffer", "the data is gone", []))
-      const created = this.#create(byteLength, usage, label, "buffer")
+      const created = this.#create(byteLength, usage, label, kind)
       if (Exit.isSuccess(created)) new Uint8Array(created.value.memory).set(data)
       return created
     })
@@ -196,12 +197,14 @@ export class HostDevice {
   #using(
     data: Uint8Array<ArrayBuffer>,
     usage: BufferUsage,
-    label: string | undefined
+    label: string | undefined,
+    kind: HostBuffer["kind"]
   ): Exit.Exit<HostBuffer, GpuError> {
     const problem = this.#allocationProblem(data.byteLength)
-    return problem === undefined
-      ? Exit.succeed(this.#add(HostBuffer.using(this.info, data, usage, label)))
-      : Exit.fail(problem)
+    if (problem !== undefined) return Exit.fail(problem)
+    const buffer = HostBuffer.using(this.info, data, usage, label)
+    buffer.kind = kind
+    return Exit.succeed(this.#add(buffer))
   }
 
   #create(

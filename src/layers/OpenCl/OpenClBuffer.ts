@@ -12,11 +12,14 @@ import type { SvmAllocation } from "./svm/SvmAllocation.ts"
 const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
 const CL_MEM_READ_ONLY = 4
-const CL_MEM_USE_HOST_PTR = 8
-const CL_MEM_COPY_HOST_PTR = 32
 const CL_MEM_HOST_WRITE_ONLY = 128
 const CL_MEM_HOST_READ_ONLY = 256
 const CL_MEM_HOST_NO_ACCESS = 512
+/** @internal */
+export const CL_MEM_USE_HOST_PTR = 8
+
+/** @internal */
+export const CL_MEM_COPY_HOST_PTR = 32
 
 /**
  * Memory that the host can reach.

@@ -133,6 +133,9 @@ export const versionNumber = (device: OpenClDevice): number =>
  */
 export const isPocl = ({ name }: OpenClPlatform): boolean => name === "Portable Computing Language"
 
+/** The same for Oclgrind. @internal */
+export const isOclgrind = ({ name }: OpenClPlatform): boolean => name === "Oclgrind"
+
 /**
  * Whether a device has the functions of OpenCL 1.2, filling and migrating among them.
  *

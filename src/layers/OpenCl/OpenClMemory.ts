@@ -340,14 +340,22 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
       // Memory that is not the driver's lives as long as the driver has its address.
       const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
       beneath?.retain()
+      const pinned = pinnedOf(object)
       attachment.begin(ownerOf(object), () => {
         // First, while the reference keeps the context alive: the layer may have closed.
         const freed = beneath?.releaseUnsafe() ?? Exit.void
-        const released = releaseReference(opened, memory, buffer?.root.pinned)
+        const released = releaseReference(opened, memory, pinned)
         return Exit.isFailure(released) ? released : freed
       })
       return Exit.succeed(memory)
     }))
+
+/** The program's memory that it uses, which must stay for as long as the driver has its address. */
+const pinnedOf = (object: MemoryObject): Uint8Array<ArrayBuffer> | undefined => {
+  if (BufferLike.isBufferLike(object)) return BufferLike.deviceBuffer(object)?.root.pinned
+  const { beneath, pinned } = ImageLike.deviceImage(object)
+  return pinned ?? beneath?.root.pinned
+}
 
 const releaseReference = (
   { api, driverObjects, keepUntilEnded }: OpenDevice,

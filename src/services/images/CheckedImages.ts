@@ -14,7 +14,6 @@ import {
   isGpuError,
   LimitExceeded,
   make as makeError,
-  outOfMemory,
   Unsupported
 } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
@@ -38,6 +37,7 @@ import * as MapRequest from "../mapping/MapRequest.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
+import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
@@ -45,13 +45,15 @@ import type { MapAccess } from "../QueueDriver.ts"
 import * as Reading from "../Reading.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
+import * as FromHost from "./FromHost.ts"
+import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import { ImageCommands } from "./ImageCommands.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
-import type { HostLayout, Images, MapOptions } from "./Images.ts"
+import type { Images, MapOptions } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
@@ -129,9 +131,42 @@ export class CheckedImages implements Service {
       const usage = options?.usage ?? ImageUsage.defaultUsage
       const problem = this.problem(operation, shape, format, usage) ??
         (ImageUsage.has(usage, ImageUsage.copyDst) ? undefined : lacks(operation, usage, ImageUsage.copyDst)) ??
-        lengthProblem(operation, bytes.byteLength, ImageFormat.imageBytes(format, shape), ImageShape.format(shape))
+        HostRows.lengthProblem(
+          operation,
+          bytes.byteLength,
+          ImageFormat.imageBytes(format, shape),
+          ImageShape.format(shape)
+        )
       if (problem !== undefined) return problem
       return Effect.tap(this.make(shape, format, { ...options, usage }), (image) => this.write(image, data))
+    })
+
+  readonly fromHost: Service["fromHost"] = (data, shape, format, options) =>
+    Effect.acquireRelease(
+      checkedStep("Images.fromHost", (operation) => {
+        const { label, usage = ImageUsage.defaultUsage } = options ?? {}
+        const problem = this.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
+        if (problem !== undefined) return problem
+        const given = FromHost.resolve(operation, data, shape, format, options ?? {})
+        if (isGpuError(given)) return given
+        const { bytes, mode, pitches } = given
+        const { byteLength } = bytes
+        return Effect.mapError(
+          this.driver.createFromHost(bytes, mode, pitches, plain(shape), plainFormat(format), usage, label),
+          (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
+        )
+      }),
+      (image) => logged(() => this.destroyUnsafe(image), "An image")
+    )
+
+  readonly hostArray: Service["hostArray"] = (image, type) =>
+    checkedStep("Images.hostArray", (operation) => {
+      const problem = this.#device.status.error ?? ImageLike.problem(operation, image, this.info)
+      if (problem !== undefined) return problem
+      const view = PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type)
+      if (isGpuError(view)) return view
+      // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+      return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
 
   readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
@@ -147,11 +182,11 @@ export class CheckedImages implements Service {
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
-      const place = hostPlace(operation, part, bytes.byteLength, options)
+      const place = HostRows.place(operation, part, bytes.byteLength, options)
       if (isGpuError(place)) return place
       if (part.bytes === 0) return Exit.void
       const write = () => {
-        const packed = gathered(part, bytes, place)
+        const packed = HostRows.gathered(part, bytes, place)
         if (isGpuError(packed)) return packed
         return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
@@ -187,7 +222,7 @@ export class CheckedImages implements Service {
         const view = HostData.bytes(operation, target)
         if (isGpuError(view)) return view
         const { byteLength } = view
-        const place = hostPlace(operation, part, byteLength, options)
+        const place = HostRows.place(operation, part, byteLength, options)
         if (isGpuError(place)) return place
         asked = { part, byteLength, place }
         return this.#reading(part)
@@ -197,9 +232,9 @@ export class CheckedImages implements Service {
         const bytes = HostData.bytes(operation, target)
         if (isGpuError(bytes)) return bytes
         // A view of memory that was resized meanwhile has another length now.
-        const changed = lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
+        const changed = HostRows.lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
         if (changed !== undefined) return changed
-        const extent = rectangle(part)
+        const extent = HostRows.rectangle(part)
         Rectangle.copyBytes(extent, new Uint8Array(memory), Rectangle.packed(extent), bytes, place)
         return Exit.void
       })
@@ -512,13 +547,6 @@ const limitProblem = (
   return makeError(new LimitExceeded({ operation, requested: beyond.length, limitName, limit: beyond.most }))
 }
 
-const lengthProblem = (operation: string, bytes: number, expected: number, what: string): GpuError | undefined =>
-  bytes === expected ? undefined : invalidRequest(
-    operation,
-    `the data has ${bytes} bytes, but ${what} has ${expected}`,
-    "Pass exactly the elements of the region, or say how far apart rows and slices are."
-  )
-
 const itemsProblem = (
   operation: string,
   type: ElementType<ArrayBufferView>,
@@ -578,44 +606,6 @@ const elementOf = (
     )
   }
   return encode(format, list)
-}
-
-/** A part as a rectangle of bytes. */
-const rectangle = ({ image, region: { extent } }: Part): Rectangle.Extent => [
-  extent[0] * ImageFormat.elementBytes(image.format),
-  extent[1],
-  extent[2]
-]
-
-/** Where the rows of a part lie in host data of that many bytes. */
-const hostPlace = (
-  operation: string,
-  part: Part,
-  bytes: number,
-  layout: HostLayout | undefined
-): Rectangle.Place | GpuError => {
-  const { rowPitch, slicePitch } = layout ?? {}
-  if (rowPitch === undefined && slicePitch === undefined) {
-    const extent = part.region.extent.join(" x ")
-    const problem = lengthProblem(operation, bytes, part.bytes, `a region of ${extent} elements`)
-    if (problem !== undefined) return problem
-  }
-  return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
-}
-
-/** The bytes of a part, without the gaps that host data may have. */
-const gathered = (
-  part: Part,
-  data: Uint8Array<ArrayBuffer>,
-  place: Rectangle.Place
-): Uint8Array<ArrayBuffer> | GpuError => {
-  if (data.byteLength === part.bytes) return data
-  const memory = HostData.allocate(part.bytes)
-  if (memory === undefined) return outOfMemory(part.bytes)
-  const packed = new Uint8Array(memory)
-  const extent = rectangle(part)
-  Rectangle.copyBytes(extent, data, place, packed, Rectangle.packed(extent))
-  return packed
 }
 
 const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {

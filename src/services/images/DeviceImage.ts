@@ -47,6 +47,8 @@ export abstract class DeviceImage implements Equal.Equal {
 
   /** The buffer whose memory it has, for an image over a buffer; for all others `undefined`. @internal */
   beneath: DeviceBuffer | undefined = undefined
+  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
+  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
   /** Why it ended, where that is more than that it was released. @internal */
   ended: BufferReleased["why"] | undefined = undefined
   /** Mappings, which end before the image goes back. @internal */

@@ -15,6 +15,7 @@ import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../doma
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../domain/images/SamplerOptions.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { HostMode } from "../DeviceContext.ts"
 import type { DriverMapping, MapAccess, ReadAnswer } from "../QueueDriver.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
@@ -44,6 +45,20 @@ export interface ImageDriver {
   /** The formats that an image of that usage and kind can have. */
   readonly formats: (usage: ImageUsage, kind: ImageKind) => ReadonlyArray<ImageFormat>
   readonly create: (
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) => Effect.Effect<DeviceImage, GpuError>
+  /**
+   * An image that begins with the bytes of the program's data: a copy of them, which are packed and taken in the step in which it
+   * is created, or, with mode "use", that very memory, at those pitches, which the image keeps as `pinned`. No usage is needed for
+   * what it begins with. Fails as `create`, and with Unsupported where a device cannot use the program's memory so.
+   */
+  readonly createFromHost: (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    pitches: { readonly rowPitch: number; readonly slicePitch: number },
     shape: ImageShape,
     format: ImageFormat,
     usage: ImageUsage,

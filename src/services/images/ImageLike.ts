@@ -13,6 +13,7 @@ import {
   make as makeError
 } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { DeviceImage } from "./DeviceImage.ts"
 import { PooledImage, releasedError } from "./PooledImage.ts"
 
@@ -60,11 +61,12 @@ export const isImageLike = (value: unknown): value is ImageLike =>
 export const problem = (operation: string, image: ImageLike, owner: DeviceInfo): GpuError | undefined => {
   if (image instanceof DeviceImage) {
     if (image.owner !== owner) return foreign(operation, image, image.owner, owner)
-    const { destroyed, ended = "released", format, label, shape } = image
+    const { beneath, destroyed, ended = "released", format, label, pinned, shape } = image
     const size = ImageFormat.imageBytes(format, shape)
     return destroyed
       ? makeError(new BufferReleased({ operation, label, size, why: ended, what: "image" }))
-      : undefined
+      : PinnedMemory.detachedProblem(operation, "image", pinned) ??
+        PinnedMemory.detachedProblem(operation, "buffer", beneath?.root.pinned)
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)

@@ -28,8 +28,9 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
-import type { DeviceContext } from "../DeviceContext.ts"
+import type { DeviceContext, HostMode } from "../DeviceContext.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
+import type { ViewType } from "../memory/MemoryObjects.ts"
 import type { MapAccess } from "../QueueDriver.ts"
 import { CheckedImages } from "./CheckedImages.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
@@ -86,6 +87,20 @@ export interface HostLayout {
   readonly rowPitch?: number | undefined
   /** From a slice to the next, whole rows. */
   readonly slicePitch?: number | undefined
+}
+
+/**
+ * How an image is made of the program's data, and how its rows lie there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromHostOptions extends ImageOptions, HostLayout {
+  /**
+   * `"copy"` without it: the data is copied once. `"use"` makes the data itself the image's memory, without a copy where the
+   * device can reach it.
+   */
+  readonly mode?: HostMode | undefined
 }
 
 /**
@@ -165,6 +180,18 @@ export class Images extends Context.Service<Images, {
     format: ImageFormat,
     options?: ImageOptions
   ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
+  /** See {@link fromHost}. */
+  readonly fromHost: (
+    data: HostData.HostData,
+    shape: ImageShape,
+    format: ImageFormat,
+    options?: FromHostOptions
+  ) => Effect.Effect<DeviceImage, GpuError, Scope.Scope>
+  /** See {@link hostArray}. */
+  readonly hostArray: <A extends ArrayBufferView>(
+    image: ImageLike.ImageLike,
+    type: ViewType<A>
+  ) => Effect.Effect<A, GpuError>
   /** See {@link overBuffer}. */
   readonly overBuffer: (
     buffer: BufferLike.BufferLike,
@@ -327,6 +354,84 @@ export const make = (
   options?: ImageOptions
 ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
   Images.use((images) => images.make(shape, format, options))
+
+/**
+ * An image without a pool that begins with the bytes of `data`, until the scope closes. No usage is needed for what it begins
+ * with.
+ *
+ * **Details**
+ *
+ * With mode "use" (OpenCL and the host) the image keeps the data's ArrayBuffer for as long as it lives and until the commands on
+ * it have ended. What a kernel writes is there after {@link hostArray}, and what the program writes reaches the device through
+ * {@link map}; at other times a device with memory of its own has another copy. The data must have a fixed length and begin
+ * at a multiple of 8 bytes of its ArrayBuffer, and of an element's; its rows whole elements apart, its slices whole rows, and all
+ * of the last one there.
+ *
+ * **Gotchas**
+ *
+ * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
+ * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
+ *
+ * Fails with InvalidRequest for data of another length, shared, detached or, in use, resizable, or pitches that do not fit; with
+ * Unsupported for mode "use" on WebGPU, which has no memory but its own, and with gaps on Oclgrind, which takes no notice of
+ * them; and otherwise as {@link make}.
+ *
+ * **Example** (Letting kernels work on a picture of the program's)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const pixels = new Uint8Array(8)
+ * const program = Effect.gen(function*() {
+ *   const image = yield* Images.fromHost(pixels, ImageShape.image2d(2, 1), ImageFormat.rgba8, { mode: "use" })
+ *   yield* Images.fill(image, [1, 0, 0, 1], { origin: [1] })
+ *   const seen = yield* Images.hostArray(image, Uint8Array)
+ *   return [seen.buffer === pixels.buffer, ...pixels]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [true, 0, 0, 0, 0, 255, 0, 0, 255]
+ * ```
+ *
+ * @see pyopencl.Image, with COPY_HOST_PTR or USE_HOST_PTR
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromHost = (
+  data: HostData.HostData,
+  shape: ImageShape,
+  format: ImageFormat,
+  options?: FromHostOptions
+): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
+  Images.use((images) => images.fromHost(data, shape, format, options))
+
+/**
+ * The program's own data as an image made by {@link fromHost} with mode "use" sees it now: waits for recorded work, then makes
+ * what the device has written visible. A view of all the data, gaps included, not a copy.
+ *
+ * Fails with InvalidRequest for an image that is not made so, is mapped to be written or lacks the usage `copySrc`, or whose
+ * bytes are no whole number of elements; and as {@link map}.
+ *
+ * **Example** (The rows of a picture that kernels have written)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool"
+ *
+ * const row = (image: ImageLike.ImageLike, y: number) =>
+ *   Effect.map(Images.hostArray(image, Float32Array), (all) => all.subarray(y * image.shape.width, (y + 1) * image.shape.width))
+ * ```
+ *
+ * @see pyopencl.MemoryObject.get_host_array
+ * @category accessors
+ * @since 0.1.0
+ */
+export const hostArray = <A extends ArrayBufferView>(
+  image: ImageLike.ImageLike,
+  type: ViewType<A>
+): Effect.Effect<A, GpuError, Images> => Images.use((images) => images.hostArray(image, type))
 
 /**
  * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than

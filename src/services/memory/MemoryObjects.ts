@@ -26,6 +26,7 @@ import * as BufferAccess from "../mapping/BufferAccess.ts"
 import * as Mapping from "../mapping/Mapping.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
+import * as PinnedMemory from "./PinnedMemory.ts"
 
 /**
  * How a buffer is made of data.
@@ -275,12 +276,12 @@ const create = (
     BufferRequest.limitProblem(operation, byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
   if (problem !== undefined) return problem
   const bytes = whole.subarray(0, byteLength)
-  const unusable = modeProblem(operation, mode, bytes)
+  const unusable = PinnedMemory.modeProblem(operation, mode, bytes, 8)
   if (unusable !== undefined) return unusable
   if (byteLength === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
   return Effect.mapError(
     device.createFromHost(bytes, mode, usage, label),
-    (error) => changedProblem(operation, bytes, byteLength) ?? error
+    (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
   )
 }
 
@@ -292,61 +293,13 @@ const sizeProblem = (operation: string, size: number, available: number): GpuErr
     "Pass at most as many, or allocate a buffer of that size and write the data into it."
   )
 
-/** What a driver says of data that was transferred or resized under it misleads. */
-const changedProblem = (operation: string, data: Uint8Array<ArrayBuffer>, before: number): GpuError | undefined =>
-  data.byteLength === before ? undefined : invalidRequest(
-    operation,
-    `the data had ${before} bytes and has ${data.byteLength} now`,
-    "Let it stay as it is until the effect has completed."
-  )
-
-/** Programs without types can pass anything. */
-const modeProblem = (operation: string, mode: HostMode, data: Uint8Array<ArrayBuffer>): GpuError | undefined => {
-  if (mode === "copy") return undefined
-  if (mode !== "use") {
-    return invalidRequest(operation, `the mode ${shown(mode)} is none`, `Pass "copy" or "use".`)
-  }
-  const problem = HostData.pinProblem(operation, data.buffer)
-  if (problem !== undefined) return problem
-  if (data.byteLength === 0) {
-    return invalidRequest(
-      operation,
-      "there are no bytes that a buffer could use as its memory",
-      "Pass data of at least one byte, or let it be copied."
-    )
-  }
-  return data.byteOffset % 8 === 0 ? undefined : invalidRequest(
-    operation,
-    `the data begins at byte ${data.byteOffset} of its ArrayBuffer`,
-    "Memory of a device holds elements of 8 bytes too: begin at a multiple of 8, or let it be copied."
-  )
-}
-
 const viewOf = <A extends ArrayBufferView>(
   operation: string,
   buffer: BufferLike.BufferLike,
   type: ViewType<A>
 ): A | GpuError => {
   const memory = BufferLike.deviceBuffer(buffer)
-  const data = memory?.root.pinned
-  if (memory === undefined || data === undefined) {
-    return invalidRequest(
-      operation,
-      "the buffer has no memory of the program",
-      `Make it by MemoryObjects.fromHost with mode "use", or read it by CommandQueue.read.`
-    )
-  }
-  const itemSize: unknown = type?.BYTES_PER_ELEMENT
-  if (typeof itemSize === "number" && memory.size % itemSize === 0 && memory.origin % itemSize === 0) {
-    return new type(data.buffer, data.byteOffset + memory.origin, memory.size / itemSize)
-  }
-  return invalidRequest(
-    operation,
-    `the ${memory.size} bytes are no whole number of elements of ${
-      typeof type === "function" ? type.name : shown(type)
-    }`,
-    "Pass a typed array class that fits, such as Uint8Array."
-  )
+  return PinnedMemory.viewOf(operation, "buffer", memory?.root.pinned, type, memory?.origin, memory?.size)
 }
 
 /** Programs without types can pass anything. */

@@ -134,6 +134,41 @@ export const addPlaces = (kind: ImageKind) => {
   })
 }
 
+/** Adds to each element x + 10 y + 100 z. @internal */
+export const placesOf = (kind: ImageKind) => {
+  const { opencl, wgsl } = languages[kind]
+  const format: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
+  return Kernel.make({
+    name: `places_of_${kind}`,
+    args: [
+      ImageArg("source", { kind, channel: "uint" }),
+      ImageArg("result", { access: "write", kind, format }),
+      ScalarArg("i32", "width"),
+      ScalarArg("i32", "height")
+    ],
+    body: {
+      wgsl: `
+  let x = i32(i) % width;
+  let y = i32(i) / width % height;
+  let z = i32(i) / width / height;
+  let place = vec4<u32>(u32(x + 10 * y + 100 * z), 0u, 0u, 0u);
+  textureStore(result, ${wgsl}, textureLoad(source, ${wgsl}, 0) + place);`,
+      opencl: `
+  const int x = (int) i % width;
+  const int y = (int) i / width % height;
+  const int z = (int) i / width / height;
+  const uint4 place = (uint4)((uint) (x + 10 * y + 100 * z), 0, 0, 0);
+  write_imageui(result, ${opencl}, read_imageui(source, ${opencl}) + place);`,
+      host: (from, to, { height, result, source, width }) => {
+        for (let i = from; i < to; i++) {
+          const [x, y, z] = [i % width, Math.floor(i / width) % height, Math.floor(i / width / height)]
+          result.store(x, y, z, [source.load(x, y, z)[0] + x + 10 * y + 100 * z, 0, 0, 0])
+        }
+      }
+    }
+  })
+}
+
 /** The coordinates of `at` as sampling functions take them, where there is such a test. */
 const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: string] } = {
   "1d": ["at[3u * i]", "at[3 * i]"],

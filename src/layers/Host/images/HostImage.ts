@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
-import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import { elementBytes, type ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import { DeviceImage } from "../../../services/images/DeviceImage.ts"
@@ -12,13 +12,17 @@ import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
 /**
- * An image of the host backend: its elements lie packed in a buffer of its own, so that all that is done with it is done
- * with rectangles of that buffer.
+ * An image of the host backend: its elements lie in a buffer of its own, so that all that is done with it is done with
+ * rectangles of that buffer. Only the program's own memory has gaps between rows and slices.
  *
  * @internal
  */
 export class HostImage extends DeviceImage {
   readonly buffer: HostBuffer
+  /** Bytes from a row to the next. */
+  readonly rowPitch: number
+  /** Bytes from a slice to the next. */
+  readonly slicePitch: number
 
   constructor(
     owner: DeviceInfo,
@@ -26,10 +30,13 @@ export class HostImage extends DeviceImage {
     format: ImageFormat,
     usage: ImageUsage,
     label: string | undefined,
-    buffer: HostBuffer
+    buffer: HostBuffer,
+    pitches?: { readonly rowPitch: number; readonly slicePitch: number }
   ) {
     super(owner, shape, format, usage, label)
     this.buffer = buffer
+    this.rowPitch = pitches?.rowPitch ?? shape.width * elementBytes(format)
+    this.slicePitch = pitches?.slicePitch ?? this.rowPitch * shape.height
   }
 }
 

@@ -58,6 +58,13 @@ export class HostImages implements ImageDriver {
       (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
     )
 
+  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+    Effect.map(this.#device.createFromHost(data, mode, defaultUsage, label, "image"), (buffer) => {
+      const image = new HostImage(this.#device.info, shape, format, usage, label, buffer, pitches)
+      image.pinned = buffer.pinned
+      return image
+    })
+
   readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
     const size = ImageFormat.imageBytes(format, shape)
     const { origin, root } = buffer
@@ -149,10 +156,9 @@ const extentOf = ({ format }: DeviceImage, { extent: [width, height, slices] }: 
   slices
 ]
 
-const placeOf = ({ format, shape }: DeviceImage, [x, y, z]: ImageOrigin): Place => {
+const placeOf = (image: DeviceImage, [x, y, z]: ImageOrigin): Place => {
+  const { format, rowPitch, shape, slicePitch } = own(image)
   const elementBytes = ImageFormat.elementBytes(format)
-  const rowPitch = shape.width * elementBytes
-  const slicePitch = shape.height * rowPitch
   const origin = [x * elementBytes, y, z] as const
   const offset = origin[0] + y * rowPitch + z * slicePitch
   return { origin, rowPitch, slicePitch, offset, end: shape.depth * shape.layers * slicePitch }

@@ -7,11 +7,12 @@ import * as ImageChannel from "../../../domain/images/ImageChannel.ts"
 import * as ImageElement from "../../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageSampling from "../../../domain/images/ImageSampling.ts"
-import { type ImageShape, isFlat, isSingle } from "../../../domain/images/ImageShape.ts"
+import { isFlat, isSingle } from "../../../domain/images/ImageShape.ts"
 import type { ReadableImage, WritableImage } from "../../../domain/images/KernelImage.ts"
 import type { ImageArg } from "../../../domain/KernelArgument.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
 import type { HostBuffer } from "../HostMemory.ts"
+import type { HostImage } from "./HostImage.ts"
 
 /** What is read outside an image, apart from what a sampler makes of it. */
 const nothing: ImageElement.Rgba = [0, 0, 0, 0]
@@ -19,7 +20,9 @@ const nothing: ImageElement.Rgba = [0, 0, 0, 0]
 /** Where an element lies, or `undefined` outside the image. Coordinates that the kind lacks are ignored. */
 type Place = (x: number, y: number, z: number) => number | undefined
 
-const placeOf = ({ depth, height, kind, layers, width }: ImageShape, elementBytes: number): Place => {
+const placeOf = ({ format, rowPitch, shape, slicePitch }: HostImage): Place => {
+  const { depth, height, kind, layers, width } = shape
+  const elementBytes = ImageFormat.elementBytes(format)
   const slices = depth * layers
   const hasRows = !isFlat(kind)
   const hasSlices = !isSingle(kind)
@@ -28,28 +31,30 @@ const placeOf = ({ depth, height, kind, layers, width }: ImageShape, elementByte
     const slice = hasSlices ? Math.floor(z) : 0
     const column = Math.floor(x)
     return column >= 0 && column < width && row >= 0 && row < height && slice >= 0 && slice < slices
-      ? ((slice * height + row) * width + column) * elementBytes
+      ? slice * slicePitch + row * rowPitch + column * elementBytes
       : undefined
   }
 }
 
 /**
- * An image as the body of a kernel sees it; `buffer` has its elements, packed.
+ * An image as the body of a kernel sees it; `buffer` has its elements.
  *
  * @internal
  */
 export const kernelImage = (
   { access }: ImageArg,
-  { format, shape }: DeviceImage,
+  image: DeviceImage,
   { base, memory }: HostBuffer
 ): ReadableImage | WritableImage => {
   const view = new DataView(memory, base)
-  return access === "read" ? readable(shape, format, view) : writable(shape, format, view)
+  // What arrives here is checked: it is an image of this backend.
+  return access === "read" ? readable(image as HostImage, view) : writable(image as HostImage, view)
 }
 
-const readable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: DataView): ReadableImage => {
+const readable = (image: HostImage, view: DataView): ReadableImage => {
+  const { format, shape } = image
   const { depth, height, layers, width } = shape
-  const place = placeOf(shape, ImageFormat.elementBytes(format))
+  const place = placeOf(image)
   const border = ImageElement.toRgba(format, ImageFormat.channels(format).map(() => 0))
   const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
     at === undefined ? otherwise : ImageElement.toRgba(format, ImageElement.decodeFrom(format, view, at))
@@ -71,9 +76,10 @@ const readable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: Data
   }
 }
 
-const writable = (shape: ImageShape, format: ImageFormat.ImageFormat, view: DataView): WritableImage => {
+const writable = (image: HostImage, view: DataView): WritableImage => {
+  const { format, shape } = image
   const { depth, height, layers, width } = shape
-  const place = placeOf(shape, ImageFormat.elementBytes(format))
+  const place = placeOf(image)
   return {
     width,
     height,

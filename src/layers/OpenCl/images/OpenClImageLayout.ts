@@ -15,7 +15,11 @@ import { kindCodes } from "./OpenClImageFormat.ts"
  */
 export const description = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
-  buffer: bigint = 0n
+  { buffer = 0n, rowPitch = 0, slicePitch = 0 }: {
+    readonly buffer?: bigint
+    readonly rowPitch?: number
+    readonly slicePitch?: number
+  } = {}
 ): ArrayBuffer => {
   const bytes = new ArrayBuffer(72)
   const view = new DataView(bytes)
@@ -26,9 +30,25 @@ export const description = (
   view.setBigUint64(16, BigInt(flat ? 0 : height), true)
   view.setBigUint64(24, BigInt(kind === "3d" ? depth : 0), true)
   view.setBigUint64(32, BigInt(isArray ? layers : 0), true)
+  view.setBigUint64(40, BigInt(rowPitch), true)
+  view.setBigUint64(48, BigInt(slicePitch), true)
   view.setBigUint64(64, buffer, true)
   return bytes
 }
+
+/**
+ * The pitches of host memory as {@link description} takes them: PoCL goes by the row pitch of an array of rows, whose slices they
+ * are, and a pitch of what there is only one of must be 0.
+ *
+ * @internal
+ */
+export const hostPitches = (
+  kind: ImageShape.ImageKind,
+  { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }
+): { readonly rowPitch: number; readonly slicePitch: number } =>
+  kind === "1dArray"
+    ? { rowPitch: slicePitch, slicePitch }
+    : { rowPitch, slicePitch: ImageShape.isSingle(kind) ? 0 : slicePitch }
 
 /** Three size_t. @internal */
 export const sizes = () => new Uint32Array(new ArrayBuffer(24))

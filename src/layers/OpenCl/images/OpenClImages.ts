@@ -19,9 +19,9 @@ import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
-import { memoryOf } from "../OpenClBuffer.ts"
+import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR, memoryOf } from "../OpenClBuffer.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { isPocl } from "../OpenClDevices.ts"
+import { isOclgrind, isPocl } from "../OpenClDevices.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
@@ -29,7 +29,7 @@ import * as ImageMapping from "./ImageMapping.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { description, extent, isRow, place, sizes } from "./OpenClImageLayout.ts"
+import { description, extent, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
 const CL_NON_BLOCKING = 0
@@ -122,13 +122,32 @@ export class OpenClImages implements ImageDriver {
         this.#code
       )
       if (memory === null) return this.#notCreated(ImageFormat.imageBytes(format, shape), this.#code[0]!)
-      const image = new OpenClImage(memory, info, shape, format, usage, label)
-      this.#device.driverObjects.add("image")
-      this.#images.add(image)
+      const image = this.#add(new OpenClImage(memory, info, shape, format, usage, label))
       const touched = this.#touch(image)
       if (Exit.isSuccess(touched)) return Exit.succeed(image)
       this.destroyUnsafe(image)
       return Exit.failCause(touched.cause)
+    })
+
+  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+    Effect.suspend(() => {
+      const { context, hostMemoryFlag, info, platform, status } = this.#device
+      if (status.error !== undefined) return status.error
+      const bytes = ImageFormat.imageBytes(format, shape)
+      const hasGaps = mode === "use" && pitches.slicePitch * shape.depth * shape.layers > bytes
+      if (hasGaps && isOclgrind(platform)) return this.#noGaps()
+      const memory = this.#api.clCreateImage(
+        context,
+        accessFlag(usage) | (mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR),
+        OpenClImageFormat.encode(format),
+        description(shape, hasGaps ? hostPitches(shape.kind, pitches) : {}),
+        data,
+        this.#code
+      )
+      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      const image = new OpenClImage(memory, info, shape, format, usage, label)
+      if (mode === "use") image.pinned = data
+      return Exit.succeed(this.#add(image))
     })
 
   /** Its memory is the buffer's, and so is what kernels may do with it; nothing is to be touched. */
@@ -139,15 +158,12 @@ export class OpenClImages implements ImageDriver {
       context,
       0,
       OpenClImageFormat.encode(format),
-      description(shape, memoryOf(buffer)),
+      description(shape, { buffer: memoryOf(buffer) }),
       null,
       this.#code
     )
     if (memory === null) return Exit.fail(this.#notOver(buffer, this.#code[0]!))
-    const image = new OpenClImage(memory, info, shape, format, usage, label)
-    this.#device.driverObjects.add("image")
-    this.#images.add(image)
-    return Exit.succeed(image)
+    return Exit.succeed(this.#add(new OpenClImage(memory, info, shape, format, usage, label)))
   }
 
   /** Takes over a reference to a cl_mem that the program made, and gives it back as any image's. */
@@ -160,15 +176,15 @@ export class OpenClImages implements ImageDriver {
   ): OpenClImage {
     const twin = [...this.#images].find((image) => image.memory === memory)
     const image = new OpenClImage(memory, this.#device.info, shape, format, usage, label, twin)
-    this.#device.driverObjects.add("image")
-    this.#images.add(image)
-    return image
+    image.pinned = twin?.pinned
+    return this.#add(image)
   }
 
   readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
     if (image.destroyed || !(image instanceof OpenClImage)) return Exit.void
     image.destroyed = true
     this.#images.delete(image)
+    if (image.pinned !== undefined) this.#device.keepUntilEnded(image.pinned.buffer)
     const code = this.#api.clReleaseMemObject(image.memory)
     if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
     this.#device.driverObjects.remove("image")
@@ -304,6 +320,24 @@ export class OpenClImages implements ImageDriver {
     }
     if (code === CL_INVALID_IMAGE_SIZE || code === CL_INVALID_BUFFER_SIZE) return outOfMemory(bytes)
     return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
+  }
+
+  #add(image: OpenClImage): OpenClImage {
+    this.#device.driverObjects.add("image")
+    this.#images.add(image)
+    return image
+  }
+
+  /** Oclgrind 21.10 reads rows of host memory as if there were no gaps between them. */
+  #noGaps(): GpuError {
+    return makeError(
+      new Unsupported({
+        operation: "Images.fromHost",
+        backend: formatDevice(this.#device.info),
+        feature: "an image that uses host memory with gaps between rows or slices",
+        hint: "Let the data be copied, or lay it out without gaps."
+      })
+    )
   }
 
   /** PoCL 3.1 takes a whole buffer, and no region of one. */

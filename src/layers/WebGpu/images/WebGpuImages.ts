@@ -34,7 +34,15 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import type { WebGpuQueue } from "../WebGpuQueue.ts"
 import * as TextureCommands from "./TextureCommands.ts"
 import * as TextureRows from "./TextureRows.ts"
-import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsage, WebGpuImage } from "./WebGpuImage.ts"
+import {
+  dimensionOf,
+  gpuExtent,
+  gpuOrigin,
+  textureOf,
+  textureUsage,
+  textureUsageBits,
+  WebGpuImage
+} from "./WebGpuImage.ts"
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import { descriptorOf, WebGpuSampler } from "./WebGpuSampler.ts"
 
@@ -91,6 +99,17 @@ export class WebGpuImages implements ImageDriver {
       if (texture === undefined) return Effect.fail(unsupported(shape, format))
       const request = this.#request(shape, format, texture, usage, label)
       const room = this.#destroyed.room(this.#liveBytes)
+      return room === undefined ? request : Effect.andThen(room, request)
+    })
+
+  /** The texture gets its data in the step in which it is created, before anything else can be done with it. */
+  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
+    Effect.suspend(() => {
+      const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
+      if (texture === undefined) return Effect.fail(unsupported(shape, format))
+      if (mode === "use") return Effect.fail(ownMemoryAlone())
+      const room = this.#destroyed.room(this.#liveBytes)
+      const request = this.#request(shape, format, texture, usage, label, { data, rowPitch })
       return room === undefined ? request : Effect.andThen(room, request)
     })
 
@@ -236,17 +255,19 @@ export class WebGpuImages implements ImageDriver {
     format: ImageFormat.ImageFormat,
     texture: WebGpuHandle.TextureFormat,
     usage: ImageUsage,
-    label: string | undefined
+    label: string | undefined,
+    first?: FirstData
   ): Effect.Effect<WebGpuImage, GpuError> {
     return Effect.suspend(() => {
       if (this.#opened.status.error !== undefined) return this.#opened.status.error
+      if (first !== undefined && first.data.byteLength !== ImageFormat.imageBytes(format, shape)) return goneData()
       let image: WebGpuImage | undefined
       const abandon = (): void => {
         if (image !== undefined) this.#destroy(image)
       }
       const start = async () => {
         const failures = await inScopes(this.#device, () => {
-          image = this.#create(shape, format, texture, usage, label)
+          image = this.#create(shape, format, texture, usage, label, first)
         })
         if (failures.length === 0 && image !== undefined) return Exit.succeed(image)
         abandon()
@@ -265,17 +286,23 @@ export class WebGpuImages implements ImageDriver {
     format: ImageFormat.ImageFormat,
     texture: WebGpuHandle.TextureFormat,
     usage: ImageUsage,
-    label: string | undefined
+    label: string | undefined,
+    first: FirstData | undefined
   ): WebGpuImage {
+    const size = gpuExtent(Shape.extent(shape))
     const gpu = this.#device.createTexture({
-      size: gpuExtent(Shape.extent(shape)),
+      size,
       dimension: dimensionOf(shape.kind),
       format: texture,
-      usage: textureUsage(usage),
+      usage: textureUsage(usage) | (first === undefined ? 0 : textureUsageBits.copyDst),
       ...(label === undefined ? {} : { label })
     })
     const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
     this.#add(image)
+    if (first !== undefined) {
+      const layout = { bytesPerRow: first.rowPitch, rowsPerImage: shape.height }
+      this.#device.queue.writeTexture({ texture: gpu }, first.data, layout, size)
+    }
     return image
   }
 
@@ -297,6 +324,26 @@ export class WebGpuImages implements ImageDriver {
     this.#destroyed.add(bytes)
   }
 }
+
+/** What a texture begins with, packed. */
+interface FirstData {
+  readonly data: Uint8Array<ArrayBuffer>
+  readonly rowPitch: number
+}
+
+const ownMemoryAlone = (): GpuError =>
+  makeError(
+    new Unsupported({
+      operation: "Images.fromHost",
+      backend: "webgpu",
+      feature: "an image in memory of the program's",
+      hint: `WebGPU has no memory but its own: pass mode "copy".`
+    })
+  )
+
+/** The caller tells it better. */
+const goneData = (): GpuError =>
+  driverError("GPUQueue.writeTexture", [{ codeName: "unknown", message: "the data is gone" }], [])
 
 /** An element again and again: 16 bytes are a whole number of any. */
 const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {

@@ -1,0 +1,77 @@
+/**
+ * What an image of the program's data is to be, checked.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import type { HostMode } from "../DeviceContext.ts"
+import * as PinnedMemory from "../memory/PinnedMemory.ts"
+import * as HostRows from "./HostRows.ts"
+import type { Pitches } from "./ImageAxes.ts"
+import type { HostLayout } from "./Images.ts"
+
+/** @internal */
+export interface FromHost {
+  /** Without gaps where they are copied. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly mode: HostMode
+  readonly pitches: Pitches
+}
+
+/**
+ * The bytes of an image of that shape and format, which are right, or what is wrong with them.
+ *
+ * @internal
+ */
+export const resolve = (
+  operation: string,
+  data: HostData.HostData,
+  shape: ImageShape.ImageShape,
+  format: ImageFormat.ImageFormat,
+  options: HostLayout & { readonly mode?: HostMode | undefined }
+): FromHost | GpuError => {
+  const mode = options.mode ?? "copy"
+  const bytes = HostData.bytes(operation, data)
+  if (isGpuError(bytes)) return bytes
+  const elementBytes = ImageFormat.elementBytes(format)
+  const wrongMode = PinnedMemory.modeProblem(operation, mode, bytes, Math.max(8, elementBytes))
+  if (wrongMode !== undefined) return wrongMode
+  const region = ImageShape.whole(shape)
+  const part = { image: { format }, region, bytes: ImageFormat.imageBytes(format, shape) }
+  const place = HostRows.place(operation, part, bytes.byteLength, options)
+  if (isGpuError(place)) return place
+  const { rowPitch, slicePitch } = place
+  if (mode === "use") {
+    const problem = gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, place)
+    return problem ?? { bytes, mode, pitches: { rowPitch, slicePitch } }
+  }
+  const packed = HostRows.gathered(part, bytes, place)
+  if (isGpuError(packed)) return packed
+  const row = region.extent[0] * elementBytes
+  return { bytes: packed, mode, pitches: { rowPitch: row, slicePitch: row * region.extent[1] } }
+}
+
+/** OpenCL wants whole elements from row to row, and all of the last row and slice. */
+const gapsProblem = (
+  operation: string,
+  size: number,
+  slices: number,
+  elementBytes: number,
+  { rowPitch, slicePitch }: Pitches
+): GpuError | undefined => {
+  if (rowPitch % elementBytes !== 0) {
+    return invalidRequest(
+      operation,
+      `the row pitch ${rowPitch} is no multiple of the ${elementBytes} bytes of an element`,
+      "Lay the rows whole elements apart, or let the data be copied."
+    )
+  }
+  return size >= slicePitch * slices ? undefined : invalidRequest(
+    operation,
+    `the data has ${size} bytes, but ${slices} slices ${slicePitch} bytes apart have ${slicePitch * slices}`,
+    "Memory in use needs all of its last row and slice: pass more, or let it be copied."
+  )
+}

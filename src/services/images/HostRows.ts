@@ -1,0 +1,65 @@
+/**
+ * How the rows of a part of an image lie in data of the host.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import * as Rectangle from "../../domain/Rectangle.ts"
+import type { HostLayout } from "./Images.ts"
+
+/** A part of an image of some format. @internal */
+export interface Part {
+  readonly image: { readonly format: ImageFormat.ImageFormat }
+  readonly region: ImageRegion
+  /** Bytes of the part, packed. */
+  readonly bytes: number
+}
+
+/** @internal */
+export const lengthProblem = (operation: string, bytes: number, expected: number, what: string): GpuError | undefined =>
+  bytes === expected ? undefined : invalidRequest(
+    operation,
+    `the data has ${bytes} bytes, but ${what} has ${expected}`,
+    "Pass exactly the elements of the region, or say how far apart rows and slices are."
+  )
+
+/** A part as a rectangle of bytes. @internal */
+export const rectangle = ({ image, region: { extent } }: Part): Rectangle.Extent => [
+  extent[0] * ImageFormat.elementBytes(image.format),
+  extent[1],
+  extent[2]
+]
+
+/** Where the rows of a part lie in host data of that many bytes. @internal */
+export const place = (
+  operation: string,
+  part: Part,
+  bytes: number,
+  layout: HostLayout | undefined
+): Rectangle.Place | GpuError => {
+  const { rowPitch, slicePitch } = layout ?? {}
+  if (rowPitch === undefined && slicePitch === undefined) {
+    const extent = part.region.extent.join(" x ")
+    const problem = lengthProblem(operation, bytes, part.bytes, `a region of ${extent} elements`)
+    if (problem !== undefined) return problem
+  }
+  return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
+}
+
+/** The bytes of a part, without the gaps that host data may have. @internal */
+export const gathered = (
+  part: Part,
+  data: Uint8Array<ArrayBuffer>,
+  place: Rectangle.Place
+): Uint8Array<ArrayBuffer> | GpuError => {
+  if (data.byteLength === part.bytes) return data
+  const memory = HostData.allocate(part.bytes)
+  if (memory === undefined) return outOfMemory(part.bytes)
+  const packed = new Uint8Array(memory)
+  const extent = rectangle(part)
+  Rectangle.copyBytes(extent, data, place, packed, Rectangle.packed(extent))
+  return packed
+}
