@@ -54,6 +54,16 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
 }
 
+/** `Uint8Array`, `unit` and `u32` begin with a consonant when they are spoken; `f32` and 8 begin with none. */
+const spokenVowel = /^(?:(?!u(?:\d|int|ni|s[aeiu]|t[aeiou])|one|eu)[aeiou8]|f\d)/i
+
+/**
+ * A word with its indefinite article, as `an OpenCL` and `a Uint8Array`.
+ *
+ * @internal
+ */
+export const withArticle = (word: string): string => `${spokenVowel.test(word) ? "an" : "a"} ${line(word, 40)}`
+
 /**
  * Whether a value is an array; `false` for a revoked proxy, which throws at that question.
  *
@@ -66,6 +76,12 @@ export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
     return false
   }
 }
+
+const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
+  ?.get
+
+/** The name of a typed array's class, by what the language itself keeps in it; `undefined` for what is none. */
+const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
 /**
  * A value in a few words, without calling anything of the value's own.
@@ -80,7 +96,7 @@ export const shown = (value: unknown): string => {
         escaped
       )
     case "object":
-      return value === null ? "null" : isArray(value) ? "an array" : "an object"
+      return value === null ? "null" : isArray(value) ? "an array" : withArticle(typedArrayName(value) ?? "object")
     case "function":
       return "a function"
     case "bigint":
@@ -117,5 +133,24 @@ export const thrownText = (thrown: unknown): string => {
     return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : shown(thrown)
   } catch {
     return "something that cannot be read"
+  }
+}
+
+/** The innermost frame of a stack, as V8 writes it, or the others. */
+const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
+
+/**
+ * What something threw, with all its lines, and where that was as far as the engine tells.
+ *
+ * @internal
+ */
+export const thrownPlace = (thrown: unknown): string => {
+  try {
+    const text = thrown instanceof Error ? lines(`${thrown.name}: ${thrown.message}`) : shown(thrown)
+    const frame = thrown instanceof Error ? innermost.exec(String(thrown.stack)) : null
+    const place = frame?.[1] ?? frame?.[2]
+    return place === undefined ? text : `${text}, at ${line(place)}`
+  } catch {
+    return thrownText(thrown)
   }
 }

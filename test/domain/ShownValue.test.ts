@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import * as GpuError from "../../src/domain/GpuError.ts"
-import { line, lines, list, shown, thrownText } from "../../src/domain/ShownValue.ts"
+import { line, lines, list, shown, thrownPlace, thrownText, withArticle } from "../../src/domain/ShownValue.ts"
 
 /** What would end a line of a log, steer a terminal, turn the direction of text, or is no character. */
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
@@ -125,5 +125,52 @@ describe("messages", () => {
       }
     }
     assert.match(reasons(forged)[4]!.message, /x\\nINFO all is well/)
+  })
+})
+
+describe("a word", () => {
+  it.each([
+    ["OpenCL", "an OpenCL"],
+    ["WGSL", "a WGSL"],
+    ["host", "a host"],
+    ["Int32Array", "an Int32Array"],
+    ["Uint8Array", "a Uint8Array"],
+    ["Float32Array", "a Float32Array"],
+    ["f32", "an f32"],
+    ["i32", "an i32"],
+    ["u32", "a u32"],
+    ["bool", "a bool"],
+    ["object", "an object"],
+    ["undefined", "an undefined"],
+    ["image", "an image"],
+    ["unit", "a unit"]
+  ])("%s has its article", (word, expected) => {
+    strictEqual(withArticle(word), expected)
+  })
+})
+
+describe("a typed array", () => {
+  it("is shown by its class, whatever a program puts on it", () => {
+    strictEqual(shown(new Float32Array(2)), "a Float32Array")
+    strictEqual(shown(new Int16Array(2)), "an Int16Array")
+    strictEqual(
+      shown(Object.defineProperty(new Uint8Array(2), Symbol.toStringTag, { value: "nothing" })),
+      "a Uint8Array"
+    )
+    strictEqual(shown({ [Symbol.toStringTag]: "Float32Array" }), "an object")
+    strictEqual(shown(new DataView(new ArrayBuffer(2))), "an object")
+  })
+})
+
+describe("what was thrown", () => {
+  it("is shown with the place where it was, as far as it tells one", () => {
+    const here = thrownPlace(new RangeError("not today"))
+    assert.match(here, /^RangeError: not today, at .*ShownValue\.test\.ts.*:\d+:\d+$/)
+    strictEqual(
+      thrownPlace(Object.assign(new Error("x"), { stack: "f@http://a/b.js:1:2\ng@http://a/c.js:3:4" })),
+      "Error: x, at http://a/b.js:1:2"
+    )
+    strictEqual(thrownPlace(Object.assign(new Error("x"), { stack: undefined })), "Error: x")
+    strictEqual(thrownPlace("x"), `"x"`)
   })
 })
