@@ -60,12 +60,14 @@ export const chromium = async (): Promise<string | undefined> => {
  * variable once, so it must be set before libOpenCL is loaded. `undefined` when Oclgrind is not installed.
  */
 export const oclgrindVendors = (): string | undefined => {
-  const library = [
-    process.env.EFFECT_GPU_POOL_OCLGRIND,
+  const named = process.env.EFFECT_GPU_POOL_OCLGRIND
+  const usual = [
     "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/local/lib/liboclgrind-rt-icd.so"
-  ].find((file) => file !== undefined && existsSync(file))
+  ]
+  // what is named and not there must not pass for another one
+  const library = (named === undefined ? usual : [named]).find((file) => existsSync(file))
   if (library === undefined) return undefined
   const folder = join(cacheFolder, "oclgrind")
   mkdirSync(folder, { recursive: true })
@@ -117,7 +119,14 @@ const opencl = (): Presence => {
 
 const oclgrind = (): Presence => {
   const vendors = oclgrindVendors()
-  if (vendors === undefined) return absent("liboclgrind-rt-icd.so is not installed")
+  if (vendors === undefined) {
+    const named = process.env.EFFECT_GPU_POOL_OCLGRIND
+    return absent(
+      named === undefined
+        ? "liboclgrind-rt-icd.so is not installed"
+        : `EFFECT_GPU_POOL_OCLGRIND names ${named}, and there is no such file`
+    )
+  }
   process.env.OCL_ICD_VENDORS = vendors
   const names = openClPlatforms()
   return names.includes("Oclgrind") ? present(names.join(", ")) : absent("the OpenCL loader does not load Oclgrind")

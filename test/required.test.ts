@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { join } from "node:path"
 import { backends } from "../scripts/backends.ts"
 import { parseRequired } from "./support/required.ts"
+
+const script = join(import.meta.dirname, "../scripts/backends.ts")
 
 describe("EFFECT_GPU_POOL_REQUIRE", () => {
   it("requires nothing when unset or empty", () => {
@@ -17,5 +21,22 @@ describe("EFFECT_GPU_POOL_REQUIRE", () => {
 
   it("refuses a name that it does not know, so that a misspelling cannot turn a requirement off", () => {
     assert.throws(() => parseRequired("webgpu,opencll"), /opencll; known: all, webgpu/)
+  })
+})
+
+const report = (args: ReadonlyArray<string>, env: Record<string, string>) =>
+  spawnSync(process.execPath, [script, ...args], { encoding: "utf8", env: { ...process.env, ...env } })
+
+describe("scripts/backends.ts", () => {
+  it("fails where a variable names what is not there, and says what", () => {
+    const { status, stdout } = report(["oclgrind"], { EFFECT_GPU_POOL_OCLGRIND: "/nowhere/liboclgrind.so" })
+    assert.strictEqual(status, 1)
+    assert.include(stdout, "EFFECT_GPU_POOL_OCLGRIND names /nowhere/liboclgrind.so, and there is no such file")
+  })
+
+  it("fails for a backend that it does not know, and says which there are", () => {
+    const { status, stderr } = report(["cuda"], {})
+    assert.strictEqual(status, 1)
+    assert.include(stderr, "unknown backend cuda; known: webgpu, opencl")
   })
 })
