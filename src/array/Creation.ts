@@ -5,15 +5,16 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { isInstance, readValues } from "../domain/ArgumentProblem.ts"
+import { isInstance, optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { holds } from "../kernels/expression/Expression.ts"
 import { isFloat } from "../kernels/expression/Operation.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
-import { arrayProblem, elementHint, isDataFirst, optionsProblem } from "./ArrayProblem.ts"
+import { arrayProblem, elementHint, isDataFirst } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as FreshArray from "./FreshArray.ts"
@@ -49,13 +50,15 @@ const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined)
   return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
 }
 
+const known = KnownOptions.of<CreationOptions<DType.DType>>({ dtype: true })
+
 /** What can be wrong with the options of any new array. */
 const problemOf = (
   operation: string,
   options: CreationOptions<DType.DType> | undefined,
-  known: ReadonlyArray<string> = ["dtype"]
+  names: KnownOptions.KnownOptions = known
 ): GpuError | undefined =>
-  optionsProblem(operation, options, known) ?? FreshArray.dtypeProblem(operation, dtypeOf(options))
+  optionsProblem(operation, options, names) ?? FreshArray.dtypeProblem(operation, dtypeOf(options))
 
 /**
  * An array whose elements are whatever the memory holds, for programs that write all of them themselves, through the
@@ -247,7 +250,7 @@ const filledLike = <D extends DType.DType>(
   value: number,
   options: CreationOptions<D> | undefined
 ): Created<D> =>
-  arrayProblem(operation, self) ?? optionsProblem(operation, options, ["dtype"]) ??
+  arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
     filled(operation, self.shape, value, like(self, options))
 
 /**
@@ -499,6 +502,8 @@ export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<
   readonly endpoint?: boolean | undefined
 }
 
+const knownOfLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: true, count: true, endpoint: true })
+
 /**
  * `count` numbers at equal distances from `start` to `stop`, both of which are in it exactly; without the endpoint,
  * `stop` would come next. The type is f32 unless another float type is named. The first half of the elements are counted
@@ -532,7 +537,7 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   options?: LinspaceOptions<D>
 ): Created<D> => {
   const operation = "DeviceArray.linspace"
-  const problem = problemOf(operation, options, ["dtype", "count", "endpoint"])
+  const problem = problemOf(operation, options, knownOfLinspace)
   if (problem !== undefined) return problem
   const { count = 50, endpoint = true } = options ?? {}
   const dtype = dtypeOf(options)
@@ -596,6 +601,8 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
   readonly diagonal?: number | undefined
 }
 
+const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, columns: true, diagonal: true })
+
 /**
  * A matrix of `rows` rows with ones on a diagonal and zeros elsewhere: the identity, without options.
  *
@@ -622,7 +629,7 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
  */
 export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Created<D> => {
   const operation = "DeviceArray.eye"
-  const problem = problemOf(operation, options, ["dtype", "columns", "diagonal"])
+  const problem = problemOf(operation, options, knownOfEye)
   if (problem !== undefined) return problem
   const { columns = rows, diagonal = 0 } = options ?? {}
   const shape = [rows, columns]

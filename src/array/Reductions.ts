@@ -9,13 +9,14 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
-import { isInstance } from "../domain/ArgumentProblem.ts"
+import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { release } from "../services/PooledBuffer.ts"
-import { arrayProblem, isDataFirst, optionsProblem } from "./ArrayProblem.ts"
+import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
 import type { ArrayOperation } from "./fusion/Pending.ts"
@@ -131,15 +132,18 @@ const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
       operation: `${operation}, shape ${Shape.format(shape)}`,
       requested: size,
       limitName: "maxDispatchItems",
-      limit: largestSize
+      limit: largestSize,
+      unit: "elements"
     })
   )
+
+const known = KnownOptions.of<ReductionOptions>({ axis: true, keepDims: true })
 
 const choicesProblem = (operation: string, options: ReductionOptions | undefined): GpuError | undefined => {
   if (isInstance(options, DeviceArray)) {
     return invalidRequest(operation, "two arrays were given", "Reduce one, along { axis } or as a whole.")
   }
-  const problem = optionsProblem(operation, options, ["axis", "keepDims"])
+  const problem = optionsProblem(operation, options, known)
   if (problem !== undefined) return problem
   const keepDims: unknown = options?.keepDims
   return keepDims === undefined || typeof keepDims === "boolean" ? undefined : invalidRequest(

@@ -6,10 +6,12 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
-import { satisfies } from "../domain/ArgumentProblem.ts"
+import { optionsProblem, satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import type * as MemoryLimit from "../domain/MemoryLimit.ts"
 import * as BufferPool from "../services/BufferPool.ts"
+import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import * as LeaseHolder from "../services/LeaseHolder.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
@@ -61,6 +63,8 @@ export interface RegionOptions {
   readonly reserve?: MemoryLimit.Input | undefined
 }
 
+const known = KnownOptions.of<RegionOptions>({ reserve: true })
+
 /** One function for both orders of the arguments. */
 interface Region {
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
@@ -72,7 +76,12 @@ const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
   options: RegionOptions | undefined
 ): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
-  options?.reserve === undefined ? BufferPool.inTurn(region) : BufferPool.reserve(region, options.reserve)
+  checkedStep(
+    "DeviceArray.scoped",
+    (operation): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
+      optionsProblem(operation, options, known) ??
+        (options?.reserve === undefined ? BufferPool.inTurn(region) : BufferPool.reserve(region, options.reserve))
+  )
 
 const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, GpuError> =>
   Effect.map(

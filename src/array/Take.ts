@@ -6,13 +6,14 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
-import { isInstance } from "../domain/ArgumentProblem.ts"
+import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { isArray, shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import { arrayProblem, optionsProblem } from "./ArrayProblem.ts"
+import { arrayProblem } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type ArrayServices, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -47,6 +48,8 @@ export interface TakeOptions {
    */
   readonly mode?: "clip" | "wrap" | undefined
 }
+
+const known = KnownOptions.of<TakeOptions>({ axis: true, mode: true })
 
 /**
  * Positions: an array of whole numbers, on the device or in the program.
@@ -124,7 +127,7 @@ export const take: {
     indices: Indices,
     options?: TakeOptions
   ): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
-    const problem = arrayProblem(operation, self) ?? optionsProblem(operation, options, ["axis", "mode"]) ??
+    const problem = arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
       modeProblem(options?.mode)
     if (problem !== undefined) return problem
     const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)

@@ -4,16 +4,17 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { isInstance } from "../domain/ArgumentProblem.ts"
+import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
 import { PooledBuffer } from "../services/PooledBuffer.ts"
-import { arrayProblem, optionsProblem } from "./ArrayProblem.ts"
+import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type ArrayServices, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -92,6 +93,8 @@ export interface FromHost {
 
 type FromHostOptions = NumbersOptions<DType.DType>
 
+const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: true })
+
 /**
  * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays, nested
  * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
@@ -137,7 +140,7 @@ export const fromHost: {
 ): Effect.Effect<DeviceArray<never>, GpuError, ArrayServices> =>
   Effect.flatMap(CommandQueue, (queue) => {
     const operation = "DeviceArray.fromHost"
-    const problem = optionsProblem(operation, options, ["shape", "dtype"])
+    const problem = optionsProblem(operation, options, knownOfNumbers)
     if (problem !== undefined) return problem
     const dtype = dtypeFor(operation, data, options?.dtype)
     if (dtype instanceof GpuError) return dtype
@@ -206,6 +209,8 @@ export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
   readonly offset?: number | undefined
 }
 
+const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
+
 /**
  * An array over a lease that the program has already, without a copy: the elements follow each other from `offset` on,
  * to the end of the lease where there is no `shape`. The array holds the lease and does not own it, so it ends with it.
@@ -237,7 +242,7 @@ export const fromLease = <D extends DType.DType = "f32">(
   options?: FromLeaseOptions<D>
 ): Effect.Effect<DeviceArray<D>, GpuError> => {
   const operation = "DeviceArray.fromLease"
-  const problem = optionsProblem(operation, options, ["shape", "dtype", "offset"])
+  const problem = optionsProblem(operation, options, knownOfLease)
   if (problem !== undefined) return problem
   if (!isInstance(lease, PooledBuffer)) {
     return invalidRequest(operation, "what was given is no lease", "Pass a lease of BufferPool.allocate.")

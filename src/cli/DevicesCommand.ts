@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Devices from "../devices/Devices.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import { lines } from "../domain/ShownValue.ts"
@@ -21,6 +22,10 @@ const flags = {
     Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
   )
 }
+
+/** Where nobody chose, a machine without devices is no failure. */
+const selectsSomething = (choice: Devices.Choice): Effect.Effect<unknown, GpuError> =>
+  choice.selector === undefined ? Effect.void : Devices.firstUsable(choice)
 
 const forUser = (error: GpuError): CliError.UserError =>
   new CliError.UserError({ cause: error, userMessage: error.message })
@@ -37,11 +42,10 @@ export const devicesCommand = Command.make(
       }),
       forUser
     )
-    // A wrong selection in the environment hides no device: it is told after the list.
+    // A selection in the environment that cannot be read, or selects nothing, hides no device: it is told after the list.
     const choice = yield* Effect.result(Devices.choice())
-    const chosen = choice._tag === "Success" ? choice.success : undefined
-    const report = DeviceReport.make(devices, chosen)
+    const report = DeviceReport.make(devices, Result.getOrUndefined(choice))
     yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : DeviceReport.table(report))
-    if (choice._tag === "Failure") return yield* forUser(choice.failure)
+    yield* Effect.mapError(Effect.flatMap(Effect.fromResult(choice), selectsSomething), forUser)
   })
 ).pipe(Command.withDescription("List the devices of this machine, on every backend, and what selects each of them"))

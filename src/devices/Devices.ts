@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { membersOf } from "../domain/ArgumentProblem.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
@@ -164,7 +165,7 @@ export const layer = (
   Layer.effectContext(checkedStep("Devices.layer", (operation) => {
     const wanted = DeviceSelector.from(selector, operation)
     if (isGpuError(wanted)) return wanted
-    const read = membersOf(operation, options)
+    const read = membersOf(operation, options, knownOfOpening)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
 
@@ -232,7 +233,7 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  */
 export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(checkedStep("Devices.layerDefault", (operation) => {
-    const read = membersOf(operation, options)
+    const read = membersOf(operation, options, knownOfDefault)
     return isGpuError(read) ? read : Effect.flatMap(chosen(operation, read), (by) => openFirst(by, read))
   }))
 
@@ -257,19 +258,45 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
  */
 export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevice, GpuError> =>
   checkedStep("Devices.selectDefault", (operation) => {
-    const read = membersOf(operation, options)
+    const read = membersOf(operation, options, knownOfChoice)
     if (isGpuError(read)) return read
-    return Effect.flatMap(
-      Effect.flatMap(chosen(operation, read), candidatesOf),
-      ({ devices, hint, leftOut }) =>
-        devices[0] === undefined
-          ? unavailable(leftOut, hint)
-          : Effect.succeed(devices[0])
-    )
+    return Effect.flatMap(chosen(operation, read), firstUsable)
   })
+
+/**
+ * The device that a choice comes to. Fails with DeviceUnavailable where it fits none.
+ *
+ * @internal
+ */
+export const firstUsable = (by: By): Effect.Effect<ListedDevice, GpuError> =>
+  Effect.flatMap(
+    candidatesOf(by),
+    ({ devices, hint, leftOut }) => devices[0] === undefined ? unavailable(leftOut, hint) : Effect.succeed(devices[0])
+  )
+
+const knownOfOpening = KnownOptions.of<OpenOptions>({ byteGranular: true, kernelCacheCapacity: true })
+
+const knownOfTests = KnownOptions.of<NonNullable<Parameters<typeof forTests>[0]>>({
+  byteGranular: true,
+  kernelCacheCapacity: true,
+  selector: true
+})
+
+const knownOfDefault = KnownOptions.of<DefaultOptions>({
+  byteGranular: true,
+  kernelCacheCapacity: true,
+  home: true,
+  selector: true,
+  default: true
+})
+
+const knownOfChoice = KnownOptions.of<ChoiceOptions>({ home: true, selector: true, default: true })
 
 const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
   `"${line(DeviceSelector.format(selector))}", from ${source}`
+
+const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string =>
+  `The selection was ${given(selector, source)}. ${lookUp}`
 
 /**
  * Who chooses the device of {@link layerDefault}, and what; {@link selectDefault} has the device itself. Nothing is
@@ -291,7 +318,7 @@ const given = (selector: DeviceSelector.DeviceSelector, source: string): string 
  */
 export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError> =>
   checkedStep("Devices.choice", (operation) => {
-    const read = membersOf(operation, options)
+    const read = membersOf(operation, options, knownOfChoice)
     return isGpuError(read) ? read : chosen(operation, read)
   })
 
@@ -347,8 +374,7 @@ type By = Pick<Choice, "selector" | "source">
 const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
   selector === undefined ? Effect.map(list, anyOf) : Effect.map(listFor(selector), (listed) => {
     const { devices, misses } = DeviceSelector.select(selector, listed)
-    const hint = `The selection was ${given(selector, source)}. ${lookUp}`
-    return { devices, leftOut: misses.map(triedOf), hint }
+    return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
   })
 
 const anyOf = (listed: ReadonlyArray<ListedDevice>): Candidates => {
@@ -431,7 +457,7 @@ export const forTests = (
   options?: OpenOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
 ): Effect.Effect<TestDevices> =>
   Effect.gen(function*() {
-    const read = membersOf("Devices.forTests", options)
+    const read = membersOf("Devices.forTests", options, knownOfTests)
     if (isGpuError(read)) return yield* read
     const { selector, source } = yield* checkedStep("Devices.forTests", () => testChoice(read.selector))
     const listed = yield* selector === undefined ? list : listFor(selector)
@@ -439,7 +465,7 @@ export const forTests = (
       ? { devices: listed.filter(({ unusable }) => unusable === undefined), misses: [] }
       : DeviceSelector.select(selector, listed)
     const problem = misses.length > 0
-      ? unavailable(misses.map(triedOf), `The selection was ${given(selector!, source)}. ${lookUp}`).message
+      ? unavailable(misses.map(triedOf), hintOf(selector!, source)).message
       : undefined
     return { source, devices: yield* Effect.forEach(devices, (device) => testDevice(device, read)), problem }
   }).pipe(

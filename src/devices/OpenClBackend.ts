@@ -12,7 +12,10 @@ import { sameDevice } from "./SameDevice.ts"
 /** @internal */
 export const openClBackend: DeviceBackend = {
   name: "opencl",
-  list: Effect.map(Effect.suspend(() => OpenCl.devices), (platforms) => platforms.flatMap(listedOf)),
+  list: Effect.map(
+    Effect.suspend(() => OpenCl.devices),
+    (platforms) => platforms.length === 0 ? [noDriver] : platforms.flatMap(listedOf)
+  ),
   open: (device, { byteGranular, kernelCacheCapacity }) =>
     sameDevice(
       device,
@@ -23,6 +26,16 @@ export const openClBackend: DeviceBackend = {
         kernelCacheCapacity
       })
     )
+}
+
+const noDriver: ListedDevice = {
+  backend: "opencl",
+  platform: undefined,
+  device: undefined,
+  type: undefined,
+  driver: "",
+  memoryBytes: undefined,
+  unusable: "the OpenCL loader finds no platform: no driver is installed"
 }
 
 const listedOf = (platform: OpenCl.OpenClPlatform): ReadonlyArray<ListedDevice> => {

@@ -5,6 +5,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "./GpuError.ts"
+import * as KnownOptions from "./KnownOptions.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
 /**
@@ -95,22 +96,49 @@ export const booleanProblem = (operation: string, name: string, value: unknown):
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
 /**
- * Why nothing is told by these options, or `undefined`: they are left out, or an object.
+ * Why nothing is told by these options, or `undefined`: they are left out, or an object with known names only.
  *
  * @internal
  */
-export const optionsProblem = (operation: string, value: unknown): GpuError | undefined =>
-  value === undefined || (typeof value === "object" && value !== null && !isList(value))
-    ? undefined
-    : invalidRequest(operation, `${shown(value)} was given for options`, "Pass an object, or leave it out.")
+export const optionsProblem = (
+  operation: string,
+  value: unknown,
+  known: KnownOptions.KnownOptions
+): GpuError | undefined => {
+  if (value === undefined) return undefined
+  try {
+    return givenProblem(operation, value, known)
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
+
+const givenProblem = (operation: string, value: unknown, known: KnownOptions.KnownOptions): GpuError | undefined =>
+  typeof value === "object" && value !== null && !isList(value)
+    ? KnownOptions.problem(operation, value, known)
+    : invalidRequest(
+      operation,
+      `${shown(value)} was given for options`,
+      `Pass an object with ${[...known].join(", ")}, or leave it out.`
+    )
 
 /**
- * Options with their members as they are now, read once; or why they tell nothing.
+ * Options with their members as they are now, read once; or why they tell nothing. Requests that hit come by here, so it
+ * makes nothing but the copy.
  *
  * @internal
  */
-export const membersOf = <O extends object>(operation: string, options: O | undefined): Partial<O> | GpuError =>
-  readValues(operation, () => optionsProblem(operation, options) ?? { ...options })
+export const membersOf = <O extends object>(
+  operation: string,
+  options: O | undefined,
+  known: KnownOptions.KnownOptions
+): Partial<O> | GpuError => {
+  try {
+    return (options === undefined ? undefined : givenProblem(operation, options, known)) ?? { ...options }
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
 
 /**
  * The values of a list, looked at once: an array or anything that can be gone through, but not a text.

@@ -6,7 +6,18 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "./GpuError.ts"
-import { shown } from "./ShownValue.ts"
+import { line, shown } from "./ShownValue.ts"
+
+/** What is accessed: a buffer, or what stands for one in a test. */
+interface Accessed {
+  /** Requested bytes. */
+  readonly size: number
+  readonly label?: string | undefined
+}
+
+/** As `the source "frame" of 64 bytes`. */
+const named = (role: string, { label, size }: Accessed): string =>
+  `the ${role}${label === undefined ? "" : ` "${line(label)}"`} of ${size} bytes`
 
 /**
  * What offsets and lengths are multiples of where a program runs on every device.
@@ -25,10 +36,11 @@ const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && v
  */
 export const offsetProblem = (
   operation: string,
-  size: number,
+  buffer: Accessed,
   offset: number,
   alignment: number,
-  name: string = "offset"
+  name: string = "offset",
+  role: string = "buffer"
 ): GpuError | undefined => {
   if (!isByteCount(offset)) {
     return invalidRequest(
@@ -37,16 +49,16 @@ export const offsetProblem = (
       "Pass an integer below 2^53."
     )
   }
-  if (offset > size) {
+  if (offset > buffer.size) {
     return invalidRequest(
       operation,
-      `${name} ${offset} is outside the buffer of ${size} bytes`,
+      `${name} ${offset} is outside ${named(role, buffer)}`,
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
   return offset % alignment === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${offset} is no multiple of ${alignment}`,
+    `${name} ${offset} is no multiple of ${alignment} bytes`,
     `Start at a multiple of ${alignment} bytes, ${everyDevice}.`
   )
 }
@@ -66,29 +78,32 @@ export const everyDevice = "as every device can; OpenCL and the host can do othe
  */
 export const lengthProblem = (
   operation: string,
-  size: number,
+  buffer: Accessed,
   offset: number,
   bytes: number,
   alignment: number,
-  name: string = "size"
+  role: string = "buffer"
 ): GpuError | undefined => {
   if (!isByteCount(bytes)) {
     return invalidRequest(
       operation,
-      `${name} ${shown(bytes)} is no whole number of bytes, zero or more`,
+      `size ${shown(bytes)} is no whole number of bytes, zero or more`,
       "Pass an integer below 2^53."
     )
   }
+  const { size } = buffer
   if (offset + bytes > size) {
     return invalidRequest(
       operation,
-      `bytes ${offset} to ${offset + bytes} are outside the buffer of ${size} bytes`,
+      `bytes ${offset} to ${offset + bytes} are outside ${named(role, buffer)}`,
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
   return bytes % alignment === 0 || offset + bytes === size ? undefined : invalidRequest(
     operation,
-    `the length ${bytes} is no multiple of ${alignment} and does not end at the buffer's size ${size}`,
+    `the length of ${bytes} bytes is no multiple of ${alignment} bytes and does not end where ${
+      named(role, buffer)
+    } ends`,
     `Go to the end of the buffer, or use a multiple of ${alignment} bytes, ${everyDevice}.`
   )
 }
@@ -100,9 +115,9 @@ export const lengthProblem = (
  */
 export const problem = (
   operation: string,
-  size: number,
+  buffer: Accessed,
   offset: number,
   bytes: number,
   alignment: number
 ): GpuError | undefined =>
-  offsetProblem(operation, size, offset, alignment) ?? lengthProblem(operation, size, offset, bytes, alignment)
+  offsetProblem(operation, buffer, offset, alignment) ?? lengthProblem(operation, buffer, offset, bytes, alignment)

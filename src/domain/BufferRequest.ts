@@ -5,7 +5,7 @@
  */
 import * as BufferUsage from "./BufferUsage.ts"
 import type { DeviceLimits } from "./DeviceInfo.ts"
-import { type GpuError, invalidRequest, LimitExceeded, make } from "./GpuError.ts"
+import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
 import * as Label from "./Label.ts"
 import { shown } from "./ShownValue.ts"
 
@@ -18,8 +18,15 @@ export const sizeProblem = (operation: string, size: number): GpuError | undefin
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
     `the size ${shown(size)} is no whole number of bytes from 0 to 2^53 - 1`,
-    "Round it up with Math.ceil, and check where it comes from if it is negative or NaN."
+    sizeHint(size)
   )
+
+const sizeHint = (size: unknown): string => {
+  if (typeof size !== "number") return "Pass a number of bytes, as 64 * 1024 * 1024 for 64 MiB."
+  return size > 0 && size < Number.MAX_SAFE_INTEGER
+    ? "Round it up with Math.ceil."
+    : "Check what it is computed from."
+}
 
 /**
  * Why no buffer can have this usage, or `undefined`.
@@ -30,7 +37,11 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
   const problem = BufferUsage.problem(usage)
   return problem === undefined
     ? undefined
-    : invalidRequest(operation, problem, "Join flags of BufferUsage with |, as storage | copyDst.")
+    : invalidRequest(
+      operation,
+      problem,
+      "Join flags of BufferUsage with |, as BufferUsage.storage | BufferUsage.copyDst."
+    )
 }
 
 /**
@@ -56,9 +67,22 @@ export const limitProblem = (
   operation: string,
   bytes: number,
   limitName: string,
-  limit: number
+  limit: number,
+  owner: LimitOwner
 ): GpuError | undefined =>
-  bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit }))
+  bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit, owner }))
+
+/**
+ * The same for a limit of the device.
+ *
+ * @internal
+ */
+export const deviceLimitProblem = (
+  operation: string,
+  bytes: number,
+  limits: DeviceLimits,
+  limitName: "maxBufferSize" | "memoryBytes"
+): GpuError | undefined => limitProblem(operation, bytes, limitName, limits[limitName] ?? Infinity, { kind: "device" })
 
 /**
  * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.
@@ -68,7 +92,7 @@ export const limitProblem = (
 export const deviceProblem = (
   operation: string,
   bytes: number,
-  { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
+  limits: DeviceLimits
 ): GpuError | undefined =>
-  limitProblem(operation, bytes, "maxBufferSize", maxBufferSize) ??
-    limitProblem(operation, bytes, "memoryBytes", memoryBytes)
+  deviceLimitProblem(operation, bytes, limits, "maxBufferSize") ??
+    deviceLimitProblem(operation, bytes, limits, "memoryBytes")

@@ -29,7 +29,7 @@ export interface BytePattern {
  */
 export const make = (operation: string, pattern: number | HostData.HostData): BytePattern | GpuError => {
   if (typeof pattern === "number") return isWord(pattern) ? { size: 4, words: [pattern] } : noWord(operation, pattern)
-  const bytes = HostData.bytes(operation, pattern)
+  const bytes = HostData.bytes(operation, pattern, "pattern")
   if (isGpuError(bytes)) return bytes
   return sizeProblem(operation, bytes) ?? { size: bytes.byteLength, words: wordsOf(bytes) }
 }

@@ -5,7 +5,7 @@
  *
  * @internal
  */
-import { shown } from "./ShownValue.ts"
+import { shown, withArticle } from "./ShownValue.ts"
 
 /** @internal */
 export type Kind = "number" | "string" | "boolean" | "object" | "function" | "list"
@@ -22,8 +22,7 @@ const isOf = (kind: Kind, value: unknown): boolean => {
  */
 export const demand = (operation: string, name: string, value: unknown, kind: Kind): void => {
   if (isOf(kind, value)) return
-  const article = kind === "object" ? "an" : "a"
-  throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${article} ${kind}.`)
+  throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${withArticle(kind)}.`)
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 
 /** @internal */
-export const compile = "Correct the kernel's body at the line that the log names, and ask for it again."
+export const compile = "Correct the kernel's body or preamble at the line that the log names, and ask for it again."
 
 /** @internal */
 export const recorded =

@@ -1,3 +1,4 @@
+import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 /**
  * Which of the calls to come fail, by plan of a test.
@@ -25,6 +26,11 @@ export interface FaultWindow {
  * @internal
  */
 export class FaultPlan<Fault> {
+  /** Throws a TypeError for a window with a name that is neither a window's nor one of `own`. */
+  static demandNames(operation: string, window: FaultWindow | undefined, ...own: ReadonlyArray<string>): void {
+    KnownOptions.demand(operation, window, new Set([...own, "nth", "times"]))
+  }
+
   #count = 0
   #windows: ReadonlyArray<{ readonly first: number; readonly last: number; readonly fault: Fault }> = []
 

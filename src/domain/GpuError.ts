@@ -102,6 +102,8 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly pooled: boolean
   /** Whose limit and counters these are: the pool's own, or those of a budget within it. */
   readonly limitName: "maxBytes" | "budget"
+  /** The label of that pool or budget, where it has one. */
+  readonly limitLabel?: string | undefined
   /** That byte limit, `Infinity` when there is none. */
   readonly limit: number
   /** What active leases asked for, together. */
@@ -135,30 +137,38 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     if (this.pooled) return this.pooledMessage
     const limit = this.limit === Infinity
       ? ""
-      : ` under maxBytes ${this.limit}: ${this.activeBytes} are allocated and ${this.reservedBytes} reserved`
+      : ` under maxBytes ${this.limit} B: ${this.activeBytes} B are allocated and ${this.reservedBytes} B reserved`
     return `Out of memory: ${this.requested} bytes could not be had${limit}. ` +
       "Ask for less, or give other buffers back first."
   }
   private get raise(): string {
     return this.limitName === "budget" ? "the budget" : "maxBytes"
   }
+  /** As `the budget "frames"`. */
+  private get limitText(): string {
+    if (this.limit === Infinity) return "no byte limit"
+    const named = this.limitLabel === undefined ? "" : this.limitName === "budget"
+      ? ` "${line(this.limitLabel)}"`
+      : ` of "${line(this.limitLabel)}"`
+    return `${this.limitName}${named} ${this.limit} B`
+  }
   private get standstillMessage(): string {
     const jobs = this.standstill.map(jobText).join("; ")
-    return `Out of memory: ${this.requested} bytes asked for, ${this.limitName} ${this.limit}, and every lease belongs to a ` +
+    return `Out of memory: ${this.requested} bytes asked for, ${this.limitText}, and every lease belongs to a ` +
       `job that waits itself, so no memory can come back: ${jobs}. This is the youngest of them. Close its scope and retry ` +
       "the whole job (isRetryable is true), or let each job reserve what it needs before it holds anything: " +
       "BufferPool.reserve or BufferPool.allocateAll."
   }
   private get pooledMessage(): string {
-    const limit = this.limit === Infinity ? "no byte limit" : `${this.limitName} ${this.limit}`
     const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
     const holders = this.holders.map(holderText).join("; ")
     if (this.standstill.length > 0) return this.standstillMessage
-    return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize}), ${limit}, ` +
-      `active ${this.activeBytes}, held ${this.heldBytes}, managed ${this.managedBytes}, reserved ${this.reservedBytes}, ` +
-      (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes}, `) +
-      `largest held block ${this.largestHeldBytes}${tried}${waited}` +
+    return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize} B), ${this.limitText}, ` +
+      `active ${this.activeBytes} B, held ${this.heldBytes} B, managed ${this.managedBytes} B, ` +
+      `reserved ${this.reservedBytes} B, ` +
+      (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes} B, `) +
+      `largest held block ${this.largestHeldBytes} B${tried}${waited}` +
       (holders === "" ? ". " : `; largest holders: ${holders}. `) +
       (this.isRetryable
         ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`
@@ -168,7 +178,19 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
 }
 
 /**
- * The request can never fit: it is over `maxBytes` or over a limit of the device. All sizes are bytes.
+ * Whose limit a request is over. The device's cannot be raised, the others are the program's to set.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitOwner {
+  readonly kind: "device" | "pool" | "budget" | "allocator"
+  /** The name of a device, the label of a pool or budget. */
+  readonly name?: string | undefined
+}
+
+/**
+ * The request can never fit: it is over `maxBytes`, a budget, or a limit of the device.
  *
  * **Example** (Falling back to the largest that fits)
  *
@@ -191,15 +213,39 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
   /** The name of the limit, as `maxBytes` or `maxBufferSize`. */
   readonly limitName: string
   readonly limit: number
+  /** What the two numbers count, as `items`; `bytes` where nothing is said. */
+  readonly unit?: string | undefined
+  /** Whose limit it is, where that is known. */
+  readonly owner?: LimitOwner | undefined
 }> {
   get isRetryable(): boolean {
     return false
   }
   get message(): string {
+    const unit = line(this.unit ?? "bytes")
     return `${
       line(this.operation)
-    }: ${this.requested} is over ${this.limitName} = ${this.limit}, so it can never fit. ` +
-      `Ask for less, split the work, or raise ${this.limitName} where that is yours to set.`
+    }: ${this.requested} ${unit} are over ${this.whose}, ${this.limit} ${unit}, so they can ` +
+      `never fit. Ask for less, split the work, or ${this.advice}.`
+  }
+  private get whose(): string {
+    const name = line(this.limitName)
+    if (this.owner === undefined) return name
+    const owner = `the ${this.owner.kind}${this.owner.name === undefined ? "" : ` "${line(this.owner.name)}"`}`
+    // The limit of a budget is all that it is.
+    return this.owner.kind === "budget" ? owner : `${name} of ${owner}`
+  }
+  private get advice(): string {
+    switch (this.owner?.kind) {
+      case undefined:
+        return `raise ${line(this.limitName)} where that is yours to set`
+      case "device":
+        return "choose a device that takes more"
+      case "budget":
+        return "raise the budget"
+      default:
+        return `raise ${line(this.limitName)}`
+    }
   }
 }
 
@@ -492,6 +538,11 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
   readonly code: number | undefined
   /** What the driver or its compiler printed. */
   readonly log: string
+  /**
+   * For a kernel that did not compile: the lines that the log speaks of, of the whole source that the compiler got, each
+   * with its number.
+   */
+  readonly source?: string | undefined
   /** Labels of the recorded commands among which the failure happened. */
   readonly commands: ReadonlyArray<string>
   /** What to do next. */
@@ -506,7 +557,10 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
       : ` (${[this.codeName, this.code].filter((part) => part !== undefined).join(" ")})`
     const commands = this.commands.length === 0 ? "" : ` Commands: ${list(this.commands, ", ", 64)}.`
     const log = asSentence(lines(this.log))
-    return `${line(this.backend)}: ${line(this.call)} failed${code}: ${log}${commands} ${lines(this.hint, 2000)}`
+    const source = this.source === undefined ? " " : `\nThe source that was compiled:\n${lines(this.source)}\n`
+    return `${line(this.backend)}: ${line(this.call)} failed${code}: ${log}${commands}${source}${
+      lines(this.hint, 2000)
+    }`
   }
 }
 

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { GpuError, invalidRequest } from "./GpuError.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
  * Data that `CommandQueue.write` takes: an ArrayBuffer, or a typed array or DataView over one.
@@ -37,7 +38,11 @@ export const isDetached = (buffer: ArrayBuffer): boolean =>
  *
  * @internal
  */
-export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer> | GpuError => {
+export const bytes = (
+  operation: string,
+  data: HostData,
+  name: string = "data"
+): Uint8Array<ArrayBuffer> | GpuError => {
   const view:
     | { readonly buffer: ArrayBufferLike; readonly byteOffset: number; readonly byteLength: number }
     | undefined = ArrayBuffer.isView(data)
@@ -50,14 +55,16 @@ export const bytes = (operation: string, data: HostData): Uint8Array<ArrayBuffer
       (data as unknown instanceof SharedArrayBuffer || view?.buffer instanceof SharedArrayBuffer)
     return invalidRequest(
       operation,
-      shared ? "the data is a SharedArrayBuffer" : "the data is neither an ArrayBuffer nor a view of one",
-      "Pass a typed array over an ordinary ArrayBuffer, as slice() gives it."
+      shared ? `the ${name} is over a SharedArrayBuffer` : `${shown(data)} was given for the ${name}`,
+      shared
+        ? "Pass a typed array over an ordinary ArrayBuffer, as slice() gives it."
+        : "Pass a typed array, as Float32Array.of(1, 2) or Float32Array.from(values), or an ArrayBuffer."
     )
   }
   if (isDetached(view.buffer)) {
     return invalidRequest(
       operation,
-      "the data's ArrayBuffer is detached",
+      `the ${name}'s ArrayBuffer is detached`,
       "Write the data before it is transferred elsewhere."
     )
   }

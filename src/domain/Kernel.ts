@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { readValues } from "./ArgumentProblem.ts"
+import { optionsProblem, readValues } from "./ArgumentProblem.ts"
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
@@ -12,7 +12,8 @@ import type { ImageKind } from "./images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "./images/KernelImage.ts"
 import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
-import { isReserved } from "./ReservedWords.ts"
+import * as KnownOptions from "./KnownOptions.ts"
+import { reservedBy } from "./ReservedWords.ts"
 import { shown } from "./ShownValue.ts"
 import * as ValueType from "./ValueType.ts"
 
@@ -152,7 +153,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
     dtypes: fixedList(dtypes),
     itemwise: fixedList(itemwise),
     workPerItem,
-    problem
+    problem: problem ?? namesProblem(options)
   }))
   fixedForms.set(kernel, kernel)
   return kernel
@@ -169,6 +170,32 @@ const given = <O extends { readonly body: object }>(options: O): O => {
   throw new TypeError(
     `${operation}: ${shown(options.body)} was given for the body. Pass an object, as { wgsl, opencl, host }.`
   )
+}
+
+const known: KnownOptions.KnownOptions = KnownOptions.of<Parameters<typeof make>[0]>({
+  name: true,
+  args: true,
+  body: true,
+  preamble: true,
+  workgroupSize: true,
+  buildOptions: true,
+  dtypes: true,
+  itemwise: true,
+  workPerItem: true,
+  problem: true
+})
+const knownOfBody = KnownOptions.of<KernelBodies<ReadonlyArray<KernelArgument>>>({
+  wgsl: true,
+  opencl: true,
+  host: true
+})
+const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl: true })
+
+/** A body in a language that nobody knows would be a kernel without one. */
+const namesProblem = (options: Parameters<typeof make>[0]): GpuError | undefined => {
+  const called = `${operation}, kernel "${options.name}"`
+  return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
+    optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
 }
 
 /** A list and its elements as they are now; what is no list is left for those who check it. @internal */
@@ -235,7 +262,12 @@ const problemOf = (kernel: Kernel): GpuError | undefined => {
     !Array.isArray(kernel.args) || !Array.isArray(kernel.dtypes) || !Array.isArray(kernel.itemwise) ||
     (kernel.problem !== undefined && !isGpuError(kernel.problem))
   ) {
-    return invalidRequest(operation, "the value given for a kernel is none", "Pass what Kernel.make returned.")
+    return invalidRequest(
+      operation,
+      `${shown(kernel)} was given for a kernel`,
+      "Pass what Kernel.make or ElementwiseKernel.make returned. Reductions and scans are run with ReductionKernel.run " +
+        "and ScanKernel.run."
+    )
   }
   return kernel.problem ?? textProblem(kernel) ?? argumentProblem(kernel) ?? nameProblem(kernel) ??
     dtypeProblem(kernel) ??
@@ -274,6 +306,7 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
       )
     }
     if (argument._tag === "SamplerArg") continue
+    if (argument._tag !== "ScalarArg" && isGpuError(argument.problem)) return argument.problem
     if (argument._tag === "ImageArg") {
       const problem = imageProblem(kernel, argument)
       if (problem !== undefined) return problem
@@ -388,14 +421,22 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
   }
   const seen = new Set(["i", "count"])
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
-    if (
-      typeof name !== "string" || !identifier.test(name) || name.includes("__") ||
-      (name !== kernel.name && isReserved(name))
-    ) {
+    if (typeof name !== "string" || !identifier.test(name) || name.includes("__")) {
       return invalidRequest(
         operation,
-        `"${name}" in kernel "${kernel.name}" is no name that every language accepts`,
-        "Use letters, digits and single underscores, a letter first, and no word that WGSL or OpenCL C reserves."
+        `${
+          typeof name === "string" ? `"${name}"` : shown(name)
+        } in kernel "${kernel.name}" is no name that every language accepts`,
+        "Use letters, digits and single underscores, a letter first."
+      )
+    }
+    const keeper = name === kernel.name ? undefined : reservedBy(name)
+    if (keeper !== undefined) {
+      return invalidRequest(
+        operation,
+        `"${name}" in kernel "${kernel.name}" is a word that ${keeper}`,
+        `Call the argument something else, as ${name}_value: kernels are portable, so what one language reserves is ` +
+          "refused on every backend."
       )
     }
     if (seen.has(name)) {

@@ -5,10 +5,14 @@
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
  */
+import { optionsProblem } from "./ArgumentProblem.ts"
 import type { DType } from "./DType.ts"
+import type { GpuError } from "./GpuError.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
 import * as Format from "./images/ImageFormat.ts"
 import type { ImageKind } from "./images/ImageShape.ts"
+import * as KnownOptions from "./KnownOptions.ts"
+import { shown } from "./ShownValue.ts"
 import type { SmallInteger, ValueType } from "./ValueType.ts"
 
 /**
@@ -38,6 +42,8 @@ export interface VectorArg<
   readonly name: Name
   readonly access: A
   readonly withOffset: Offset
+  /** What is wrong with its options, if anything; told when a kernel with it is first dispatched. */
+  readonly problem?: GpuError | undefined
 }
 
 /**
@@ -75,6 +81,8 @@ export interface ImageArg<Name extends string = string, A extends ImageAccess = 
   readonly channel: ImageChannel.ImageChannel
   /** The format that images must have; any with such channels without it. An image that is written has one. */
   readonly format: Format.ImageFormat | undefined
+  /** What is wrong with its options, if anything; told when a kernel with it is first dispatched. */
+  readonly problem?: GpuError | undefined
 }
 
 /**
@@ -142,8 +150,22 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   name,
   // Inside a kernel's list of arguments plain type parameters would be inferred too widely, from the list's type.
   access: (options?.access ?? "readwrite") as AccessOf<Options>,
-  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>
+  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>,
+  ...problemOf("VectorArg", name, options, knownOfVector)
 })
+
+const knownOfVector = KnownOptions.of<VectorOptions>({ access: true, withOffset: true })
+
+/** A definition never throws, and one in order has no such member. */
+const problemOf = (
+  what: string,
+  name: unknown,
+  options: unknown,
+  known: KnownOptions.KnownOptions
+): { readonly problem?: GpuError } => {
+  const problem = optionsProblem(`KernelArgument.${what}, argument ${shown(name)}`, options, known)
+  return problem === undefined ? {} : { problem }
+}
 
 type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false
 
@@ -240,8 +262,11 @@ export const ImageArg = <Name extends string, const Options extends ImageOptions
   access: (options?.access ?? "read") as ImageAccessOf<Options>,
   kind: options?.kind ?? "2d",
   channel: options?.channel ?? channelOf(options?.format),
-  format: options?.format
+  format: options?.format,
+  ...problemOf("ImageArg", name, options, knownOfImage)
 })
+
+const knownOfImage = KnownOptions.of<ImageOptions>({ access: true, kind: true, channel: true, format: true })
 
 /** Programs without types can pass anything for a format, and a definition never throws. */
 const channelOf = (format: Format.ImageFormat | undefined): ImageChannel.ImageChannel =>

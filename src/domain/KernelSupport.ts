@@ -9,6 +9,7 @@ import * as DType from "./DType.ts"
 import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "./GpuError.ts"
 import type { Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
+import { withArticle } from "./ShownValue.ts"
 import * as ValueType from "./ValueType.ts"
 
 type Bodies = Kernel["body"]
@@ -24,8 +25,14 @@ const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kern
  */
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
-    limitProblem(kernel, info, "maxVectorArguments", kernel.args.filter(({ _tag }) => _tag === "VectorArg").length) ??
-    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize) ??
+    limitProblem(
+      kernel,
+      info,
+      "maxVectorArguments",
+      kernel.args.filter(({ _tag }) => _tag === "VectorArg").length,
+      "vectors"
+    ) ??
+    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
     imagesProblem(kernel, info)
 
 /**
@@ -42,7 +49,7 @@ export const bodyOf = <L extends keyof Bodies>(
     new Unsupported({
       operation: operationOf(kernel),
       backend,
-      feature: `a kernel without a ${languages[language]} body`,
+      feature: `a kernel without ${withArticle(languages[language])} body`,
       hint: `Give the kernel a body.${language}, or run it on a backend that it has a body for.`
     })
   )
@@ -101,12 +108,20 @@ const where = (dtype: DType.DType): string => {
 
 const limitProblem = (
   kernel: Kernel,
-  { limits }: DeviceInfo,
+  { limits, name }: DeviceInfo,
   limitName: "maxVectorArguments" | "maxWorkgroupSize",
-  requested: number
+  requested: number,
+  unit: string
 ): GpuError | undefined =>
   requested <= limits[limitName] ? undefined : makeError(
-    new LimitExceeded({ operation: operationOf(kernel), requested, limitName, limit: limits[limitName] })
+    new LimitExceeded({
+      operation: operationOf(kernel),
+      requested,
+      limitName,
+      limit: limits[limitName],
+      unit,
+      owner: { kind: "device", name }
+    })
   )
 
 const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument) => boolean } = {
@@ -127,7 +142,9 @@ const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): G
   for (const limitName of Object.keys(imageUses) as Array<keyof ImageLimits>) {
     const requested = kernel.args.filter(imageUses[limitName]).length
     const limit = images[limitName]
-    if (requested > limit) return makeError(new LimitExceeded({ operation, requested, limitName, limit }))
+    const unit = limitName === "maxSamplers" ? "samplers" : "images"
+    const owner = { kind: "device", name } as const
+    if (requested > limit) return makeError(new LimitExceeded({ operation, requested, limitName, limit, unit, owner }))
   }
   return undefined
 }

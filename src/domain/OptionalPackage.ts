@@ -16,11 +16,3 @@ export const isMissing = (name: string, cause: unknown): boolean => {
   return /Cannot find (?:package|module)|not a dependency/.test(message) &&
     [`'${name}'`, `"${name}"`].some((text) => message.includes(text))
 }
-
-/**
- * Why a package did not load, and what to do where it is not there.
- *
- * @internal
- */
-export const whyNotLoaded = (name: string, cause: unknown): string =>
-  isMissing(name, cause) ? `the package is not installed: npm install ${name}` : messageOf(cause)

@@ -12,6 +12,7 @@
  */
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
+import * as KnownOptions from "./KnownOptions.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
@@ -77,6 +78,10 @@ export interface PoolCoreOptions {
   /** How held blocks go when nobody asks for them. Default: they stay. It turns `recency` on. */
   readonly idle?: IdleDecayOptions | undefined
 }
+
+const knownOfCore = KnownOptions.of<PoolCoreOptions>({ maxBytes: true, maxHeldBytes: true, recency: true, idle: true })
+
+const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
 class Block<A, F> implements PoolBlock<A, F> {
   readonly value: A
@@ -215,6 +220,8 @@ export class PoolCore<A, F = number> {
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
+    KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
+    KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
     this.limit = options?.maxBytes ?? Infinity
     this.heldLimit = options?.maxHeldBytes ?? Infinity
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)

@@ -9,8 +9,10 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueCopyBufferRect
  * @since 0.1.0
  */
+import { optionsProblem } from "./ArgumentProblem.ts"
 import { everyDevice } from "./BufferRange.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
@@ -144,12 +146,16 @@ export const inHostMemory = (
   return isGpuError(place) ? place : boundsProblem(operation, name, place, size, "host memory") ?? place
 }
 
+const known = KnownOptions.of<Placement>({ origin: true, rowPitch: true, slicePitch: true })
+
 const placeOf = (
   operation: string,
   name: string,
   placement: Placement | undefined,
   extent: Extent
 ): Place | GpuError => {
+  const unknown = optionsProblem(`${operation}, ${name}`, placement, known)
+  if (unknown !== undefined) return unknown
   const origin = triple(operation, `${name}.origin`, placement?.origin ?? [], 0)
   if (isGpuError(origin)) return origin
   const problem = countProblem(operation, `${name}.rowPitch`, placement?.rowPitch ?? 0) ??
@@ -213,7 +219,7 @@ const alignmentProblem = (
 ): GpuError | undefined =>
   value % alignment === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${value} is no multiple of ${alignment}`,
+    `${name} ${value} is no multiple of ${alignment} bytes`,
     `Copy rows of multiples of ${alignment} bytes that start at such, ${everyDevice}.`
   )
 

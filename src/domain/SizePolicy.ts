@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import { demand, demandMembers } from "./Demand.ts"
+import * as KnownOptions from "./KnownOptions.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "./PowersOfTwo.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
@@ -121,7 +122,10 @@ const checkBits = (bits: number): void => {
   }
 }
 
-const checkedBorrow = (options: BorrowOptions | undefined): number => {
+const known = KnownOptions.of<BorrowOptions>({ borrow: true })
+
+const checkedBorrow = (operation: string, options: BorrowOptions | undefined): number => {
+  KnownOptions.demand(operation, options, known)
   const borrow = options?.borrow ?? 0
   if (!Number.isFinite(borrow) || borrow < 0) {
     throw new RangeError(`borrow must be a finite number >= 0, got ${shown(borrow)}`)
@@ -203,7 +207,7 @@ export const leadingBits = (bits: number = 4): SizePolicy => {
  */
 export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy => {
   checkBits(bits)
-  const borrow = checkedBorrow(options)
+  const borrow = checkedBorrow("SizePolicy.sizeClasses", options)
   return {
     name: `sizeClasses(${bits}${borrowSuffix(borrow)})`,
     borrow,
@@ -238,7 +242,7 @@ export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =
  */
 export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePolicy => {
   const sorted = sortedSizes(sizes)
-  const borrow = checkedBorrow(options)
+  const borrow = checkedBorrow("SizePolicy.table", options)
   const many = sorted.length === 1 ? "1 size" : `${sorted.length} sizes`
   return {
     name: `table(${many}${borrowSuffix(borrow)})`,

@@ -61,7 +61,7 @@ export const resolve = (
     operation,
     `an array of shape [${shape.join(", ")}] and strides [${
       strides.join(", ")
-    }] spans ${span} elements of ${available}`,
+    }] spans ${span} elements, of which there are ${available}`,
     "Make the shape or the strides smaller, or start at a lower offset."
   )
 }

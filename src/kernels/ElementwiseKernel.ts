@@ -5,10 +5,13 @@
  * @see pyopencl.elementwise.ElementwiseKernel
  * @since 0.1.0
  */
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import type { NumericArgument, VectorArg } from "../domain/KernelArgument.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
+import { shown } from "../domain/ShownValue.ts"
 import type { Widened } from "../domain/ValueType.ts"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
@@ -146,7 +149,8 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   options: ElementwiseOptions<Args>
 ): Kernel.Kernel<Args> => {
   const operation = operationOf(maker, options?.name)
-  const outputs = declarationProblem(operation, options?.name, options?.args) ?? outputsOf(operation, options)
+  const outputs = optionsProblem(operation, options, known) ??
+    declarationProblem(operation, options?.name, options?.args) ?? outputsOf(operation, options)
   if (!isGpuError(outputs)) return generate({ ...options, outputs })
   return Kernel.make({
     name: options?.name,
@@ -158,6 +162,13 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
 }
 
 const maker = "ElementwiseKernel.make"
+
+const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>>({
+  name: true,
+  args: true,
+  outputs: true,
+  workgroupSize: true
+})
 
 /** What the program's function answers, which may be anything. */
 const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
@@ -175,7 +186,7 @@ const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
     ? answered as Readonly<Record<string, Expr.Expr | undefined>>
     : invalidRequest(
       operation,
-      `its function outputs answered ${answered === null ? "null" : `a value of type ${typeof answered}`}`,
+      `its function outputs answered ${shown(answered)}`,
       "Answer an object with an expression for each output, by its name."
     )
 }

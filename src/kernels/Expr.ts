@@ -13,6 +13,7 @@ import { dual } from "effect/Function"
 import type { Pipeable } from "effect/Pipeable"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { withArticle } from "../domain/ShownValue.ts"
 import { above, apply, constantOf, isExpression, isExprType, make, wrong } from "./expression/Expression.ts"
 import type { ExprType, Operation } from "./expression/Operation.ts"
 
@@ -312,7 +313,7 @@ const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
     type,
     invalidRequest(
       name,
-      typeof type === "string" ? `there is no type ${JSON.stringify(type)}` : `the type is a ${typeof type}`,
+      typeof type === "string" ? `there is no type ${JSON.stringify(type)}` : `the type is ${withArticle(typeof type)}`,
       `Use "f32", "i32", "u32", "f16", "f64" or "bool".`
     )
   )

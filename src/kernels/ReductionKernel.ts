@@ -6,10 +6,12 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import { fixedList } from "../domain/Kernel.ts"
 import { showingKernel } from "../domain/KernelLine.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
@@ -166,7 +168,7 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   options: ReductionOptions<Args, D>
 ): ReductionKernel<Args, PooledBuffer> => {
   const operation = operationOf("ReductionKernel.make", options?.name)
-  return define(operation, options, ([lease]) => lease!, (inputs) => {
+  return define(operation, options, known, ([lease]) => lease!, (inputs) => {
     const answer = answerOf(operation, "map", () => options.map(inputs, Reduction.position))
     const mapped = expressionOf(operation, "map", answer)
     return isGpuError(mapped) ? mapped : {
@@ -297,7 +299,7 @@ export const makeState = <const Args extends ReadonlyArray<InputArgument>, const
   const recordOf = <A>(list: ReadonlyArray<A>) => Object.fromEntries(names.map((name, index) => [name, list[index]!]))
   const resultOf = (leases: ReadonlyArray<PooledBuffer>) =>
     recordOf(leases) as { readonly [K in keyof S]: PooledBuffer }
-  return define(operation, options, resultOf, (inputs) => {
+  return define(operation, options, knownOfState, resultOf, (inputs) => {
     const state = componentsOf(operation, options.state, options.neutral)
     if (isGpuError(state)) return state
     const listOf = (answer: unknown): ReadonlyArray<unknown> =>
@@ -314,6 +316,12 @@ export const makeState = <const Args extends ReadonlyArray<InputArgument>, const
   })
 }
 
+const named = { name: true, args: true, map: true, combine: true, neutral: true, commutative: true } as const
+
+const known = KnownOptions.of<ReductionOptions<ReadonlyArray<InputArgument>, DType>>(named)
+
+const knownOfState = KnownOptions.of<StateOptions<ReadonlyArray<InputArgument>, State>>({ ...named, state: true })
+
 /** What the two ways to define a reduction come to; `combine` is not checked yet. */
 interface Parts {
   readonly state: ReadonlyArray<Component>
@@ -324,10 +332,11 @@ interface Parts {
 const define = <Args extends ReadonlyArray<InputArgument>, Result>(
   operation: string,
   options: { readonly name: string; readonly args: Args; readonly commutative?: boolean | undefined },
+  known: KnownOptions.KnownOptions,
   resultOf: (leases: ReadonlyArray<PooledBuffer>) => Result,
   partsOf: (inputs: Inputs<Args>) => Parts | GpuError
 ): ReductionKernel<Args, Result> => {
-  const inputs = declaredInputs(operation, options?.name, options?.args)
+  const inputs = optionsProblem(operation, options, known) ?? declaredInputs(operation, options?.name, options?.args)
   const parts = isGpuError(inputs) ? inputs : partsOf(inputs)
   const reduction = isGpuError(parts) ? parts : reductionOf(operation, options, parts)
   return shownKernel<ReductionKernel<Args, Result>>({
@@ -410,7 +419,7 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, Result>(
     const reduction = kernel?.reduction
     if (isGpuError(reduction)) return reduction
     if (!(reduction instanceof Reduction.Reduction)) {
-      return noKernel("ReductionKernel.run", "ReductionKernel.make or makeState")
+      return noKernel("ReductionKernel.run", kernel, "ReductionKernel.make or makeState")
     }
     const operation = operationOf("ReductionKernel.run", kernel.name)
     const problem = runProblem(operation, kernel.args, kernel.own, args, count)

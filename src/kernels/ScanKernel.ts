@@ -7,10 +7,12 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import { fixedList } from "../domain/Kernel.ts"
 import { showingKernel } from "../domain/KernelLine.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import type { BufferPool } from "../services/BufferPool.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
@@ -171,11 +173,20 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
 
 const shownKernel = showingKernel<ScanKernel>("ScanKernel")
 
+const known = KnownOptions.of<ScanOptions<ReadonlyArray<InputArgument>, DType, DType>>({
+  name: true,
+  args: true,
+  map: true,
+  combine: true,
+  neutral: true,
+  output: true
+})
+
 const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType>(
   options: ScanOptions<Args, D, O>
 ): Scan.Scan | GpuError => {
   const operation = operationOf("ScanKernel.make", options?.name)
-  const inputs = declaredInputs(operation, options?.name, options?.args)
+  const inputs = optionsProblem(operation, options, known) ?? declaredInputs(operation, options?.name, options?.args)
   if (isGpuError(inputs)) return inputs
   const { args, combine, map, name, neutral, output } = options
   const mapped = expressionOf(operation, "map", answerOf(operation, "map", () => map(inputs, position)))
@@ -213,6 +224,8 @@ export interface ScanRunOptions {
   /** Leaves an element's own value out of its result, so that the first is the neutral value; `false` without it. */
   readonly exclusive?: boolean | undefined
 }
+
+const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
 
 /**
  * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. What lies between
@@ -259,8 +272,9 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, D extends D
   checkedStep("ScanKernel.run", () => {
     const scan = kernel?.scan
     if (isGpuError(scan)) return scan
-    if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", "ScanKernel.make")
+    if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", kernel, "ScanKernel.make")
     const operation = operationOf("ScanKernel.run", kernel.name)
-    return runProblem(operation, kernel.args, kernel.own, args, count) ??
+    return optionsProblem(operation, options, knownOfRun) ??
+      runProblem(operation, kernel.args, kernel.own, args, count) ??
       Scan.run(scan, args, count, options?.exclusive ?? false)
   })

@@ -8,9 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../domain/BufferRequest.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as CallSite from "./CallSite.ts"
 import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
@@ -82,6 +84,8 @@ export class Allocator extends Context.Service<Allocator, {
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
   logged(() => freeUnsafe(buffer))
 
+const known = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
+
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
@@ -93,8 +97,9 @@ const make = (immediate: boolean) =>
       checkedStep("Allocator.allocate", (operation) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         const problem = device.status.error ??
+          optionsProblem(operation, options, known) ??
           BufferRequest.problem(operation, bytes, usage, label) ??
-          BufferRequest.limitProblem(operation, bytes, "maxBufferSize", device.info.limits.maxBufferSize)
+          BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
         if (problem !== undefined) return problem
         return bytes === 0
           ? Exit.succeed(new EmptyBuffer(device.info, usage, label))

@@ -6,11 +6,13 @@
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
-import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
+import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import { line } from "../domain/ShownValue.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import * as PinnedMemory from "./memory/PinnedMemory.ts"
 import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
+import { wrongArgument } from "./WrongArgument.ts"
 
 /**
  * A lease or a device buffer.
@@ -70,11 +72,20 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
   return info === owner ? undefined : foreign(operation, buffer, info, owner)
 }
 
+/**
+ * A buffer as messages name it.
+ *
+ * @internal
+ */
+export const named = ({ label }: BufferLike): string =>
+  label === undefined ? "the buffer" : `the buffer "${line(label)}"`
+
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>
-  invalidRequest(
+  wrongArgument(
     operation,
-    `${value === null ? "null" : `a value of type ${typeof value}`} was given for a buffer`,
+    value,
+    "a buffer",
     "Pass a lease of BufferPool.allocate, or a device buffer of an Allocator."
   )
 

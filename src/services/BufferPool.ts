@@ -37,6 +37,9 @@ import { type PooledBuffer, transfer } from "./PooledBuffer.ts"
 import {
   type BudgetOptions,
   type BufferPoolOptions,
+  knownOfBudget,
+  knownOfLimit,
+  knownOfPool,
   limitOf,
   patienceOf,
   type PoolAllocateOptions,
@@ -252,6 +255,8 @@ const membersOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
       checkedStep("BufferPool.reserve", (operation) => {
         const bytes = requiredBytes(operation, "the reservation", amount, device)
         if (isGpuError(bytes)) return bytes
+        const unknown = optionsProblem(operation, options, knownOfBudget)
+        if (unknown !== undefined) return unknown
         const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
         const problem = functionProblem(operation, "f", f)
@@ -284,12 +289,19 @@ const membersOf = (requests: PoolRequests, device: DeviceInfo): Pool => {
       checkedStep("BufferPool.withBudget", (operation) => {
         const bytes = requiredBytes(operation, "the budget", limit, device)
         if (isGpuError(bytes)) return bytes
+        const unknown = optionsProblem(operation, options, knownOfBudget)
+        if (unknown !== undefined) return unknown
         const patience = patienceOf(operation, options, terms.patience)
         if (isGpuError(patience)) return patience
         const { label = terms.label } = options
         const mislabelled = Label.problem(operation, label)
         if (mislabelled !== undefined) return mislabelled
-        const nested = new PoolRequests(memory, { ...terms, budget: memory.budget(bytes, budget), patience, label })
+        const nested = new PoolRequests(memory, {
+          ...terms,
+          budget: memory.budget(bytes, budget, options.label),
+          patience,
+          label
+        })
         return Exit.succeed(serviceOf(nested, device))
       })
   })
@@ -380,6 +392,8 @@ const changedLimit = (
   if (typeof limit !== "object" || limit === null) {
     return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass bytes, { maxBytes } or { maxFraction }.`)
   }
+  const unknown = optionsProblem(operation, limit, knownOfLimit)
+  if (unknown !== undefined) return unknown
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
     return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
   }
@@ -493,7 +507,7 @@ export const layerConfig = (
   Layer.unwrap(checkedStep("BufferPool.layerConfig", (
     operation
   ): Effect.Effect<Layer.Layer<BufferPool, GpuError, DeviceContext | CommandQueue>, GpuError | Config.ConfigError> => {
-    const problem = Config.isConfig(config) ? undefined : optionsProblem(operation, config)
+    const problem = Config.isConfig(config) ? undefined : optionsProblem(operation, config, knownOfPool)
     return problem ?? Effect.map(configOf(config ?? {}), layer)
   }))
 

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import * as BytePattern from "../domain/BytePattern.ts"
@@ -12,9 +13,10 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as BufferLike from "./BufferLike.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { CommandQueue, ElementType } from "./CommandQueue.ts"
+import type { CommandQueue, CopyOptions, ElementType, FillOptions, OffsetOptions, ReadOptions } from "./CommandQueue.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import * as DispatchArguments from "./DispatchArguments.ts"
 import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
@@ -27,6 +29,11 @@ import * as Reading from "./Reading.ts"
 import { RectangleCommands } from "./RectangleCommands.ts"
 
 type Service = CommandQueue["Service"]
+
+const knownOfWrite = KnownOptions.of<OffsetOptions>({ offset: true })
+const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
+const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
+const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
 
 /**
  * One queue on one device. The operations are properties, so that a service can be spread with some of them replaced.
@@ -75,7 +82,8 @@ export class CheckedQueue implements Service {
       const bytes = HostData.bytes(operation, data)
       if (bytes instanceof GpuError) return bytes
       const offset = options?.offset ?? 0
-      const problem = BufferRange.problem(operation, target.size, offset, bytes.byteLength, this.#alignment)
+      const problem = optionsProblem(operation, options, knownOfWrite) ??
+        BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment)
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return Exit.void
@@ -92,7 +100,8 @@ export class CheckedQueue implements Service {
     const bytes = Reading.read("CommandQueue.read", (operation) => {
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ?? typeProblem(operation, type) ??
-        BufferRange.offsetProblem(operation, source.size, offset, this.#alignment)
+        optionsProblem(operation, options, knownOfRead) ??
+        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
       if (problem !== undefined) return problem
       const bytes = readBytes(operation, source.size - offset, type, options?.length)
       return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
@@ -105,9 +114,10 @@ export class CheckedQueue implements Service {
     const bytes = Reading.read(operation, () => {
       const offset = options?.offset ?? 0
       const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
-        BufferRange.offsetProblem(operation, source.size, offset, this.#alignment)
+        optionsProblem(operation, options, knownOfWrite) ??
+        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
       if (problem !== undefined) return problem
-      const view = HostData.bytes(operation, target)
+      const view = HostData.bytes(operation, target, "target")
       return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
     })
     return Effect.flatMap(bytes, (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void)
@@ -119,12 +129,13 @@ export class CheckedQueue implements Service {
       const targetOffset = options?.targetOffset ?? 0
       const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
         this.#problem(operation, target, BufferUsage.copyDst) ??
-        BufferRange.offsetProblem(operation, source.size, sourceOffset, this.#alignment, "sourceOffset") ??
-        BufferRange.offsetProblem(operation, target.size, targetOffset, this.#alignment, "targetOffset")
+        optionsProblem(operation, options, knownOfCopy) ??
+        BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source") ??
+        BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target")
       if (unusable !== undefined) return unusable
       const bytes = options?.size ?? source.size - sourceOffset
-      const problem = BufferRange.lengthProblem(operation, source.size, sourceOffset, bytes, this.#alignment) ??
-        BufferRange.lengthProblem(operation, target.size, targetOffset, bytes, this.#alignment)
+      const problem = BufferRange.lengthProblem(operation, source, sourceOffset, bytes, this.#alignment, "source") ??
+        BufferRange.lengthProblem(operation, target, targetOffset, bytes, this.#alignment, "target")
       if (problem !== undefined) return problem
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
@@ -146,10 +157,11 @@ export class CheckedQueue implements Service {
     checkedStep("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
       const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
-        BufferRange.offsetProblem(operation, target.size, offset, this.#alignment)
+        optionsProblem(operation, options, knownOfFill) ??
+        BufferRange.offsetProblem(operation, target, offset, this.#alignment)
       if (unusable !== undefined) return unusable
       const bytes = options?.size ?? target.size - offset
-      const problem = BufferRange.lengthProblem(operation, target.size, offset, bytes, this.#alignment)
+      const problem = BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment)
       if (problem !== undefined) return problem
       const repeated = BytePattern.make(operation, pattern)
       if (isGpuError(repeated)) return repeated
@@ -201,7 +213,7 @@ export class CheckedQueue implements Service {
     offset: number,
     bytes: number
   ): Reading.Begin | GpuError | undefined {
-    const problem = BufferRange.lengthProblem(operation, source.size, offset, bytes, this.#alignment)
+    const problem = BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0

@@ -8,6 +8,7 @@ import * as Cache from "effect/Cache"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 
 /**
@@ -22,6 +23,8 @@ export interface DeviceMemo<in Key, out A, out E, out R> {
   /** Forgets what was computed for the open device. {@link clearAll} does so for every memo and device. */
   readonly clear: Effect.Effect<void, never, DeviceContext>
 }
+
+const known = KnownOptions.of<{ readonly capacity?: unknown }>({ capacity: true })
 
 /** What the results of all memos hang on: an opening of a device, from one {@link clearAll} to the next. */
 interface Age {
@@ -107,6 +110,7 @@ export const make = <Key, A, E, R>(
   lookup: (key: Key) => Effect.Effect<A, E, R>,
   options?: { readonly capacity?: number | undefined }
 ): DeviceMemo<Key, A, E, R> => {
+  KnownOptions.demand("DeviceMemo.make", options, known)
   const caches = new WeakMap<Age, Cache.Cache<Key, A, E, R>>()
   const fresh = Cache.makeWith<Key, A, E, R, "lookup">(lookup, {
     capacity: options?.capacity ?? 256,

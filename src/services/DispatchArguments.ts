@@ -15,7 +15,8 @@ import {
   type ScalarArg,
   type VectorArg
 } from "../domain/KernelArgument.ts"
-import { shown } from "../domain/ShownValue.ts"
+import { nearest } from "../domain/KnownOptions.ts"
+import { line, shown, withArticle } from "../domain/ShownValue.ts"
 import * as ValueType from "../domain/ValueType.ts"
 import * as BufferLike from "./BufferLike.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
@@ -175,14 +176,22 @@ const countProblem = (count: number): GpuError | undefined =>
   Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
     operation,
     `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
-    "Dispatch in several parts if there are more items."
+    countHint(count, "Pass how many items the kernel runs over, after its arguments.")
   )
+
+/**
+ * What to do about a number of items or elements that is none.
+ *
+ * @internal
+ */
+export const countHint = (count: unknown, otherwise: string): string =>
+  typeof count === "number" && count > 0xffffffff ? "Do it in several parts." : otherwise
 
 /** Programs without types can pass anything. */
 const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =>
   typeof args === "object" && args !== null ? undefined : invalidRequest(
     operation,
-    `the arguments of kernel "${kernel.name}" are ${args === null ? "null" : `a value of type ${typeof args}`}`,
+    `the arguments of kernel "${kernel.name}" are ${shown(args)}`,
     "Pass an object with the arguments by name."
   )
 
@@ -195,15 +204,31 @@ const namesProblem = (
     if (names.has(name)) continue
     return invalidRequest(
       operation,
-      `kernel "${kernel.name}" has no argument "${name}"`,
-      `Its arguments are ${[...names].join(", ") || "none"}.`
+      `kernel "${kernel.name}" has no argument "${line(name)}"`,
+      namesHint(name, [...names])
     )
   }
   return undefined
 }
 
+/**
+ * What to do about an argument that a kernel does not have.
+ *
+ * @internal
+ */
+export const namesHint = (unknown: string, names: ReadonlyArray<string>): string => {
+  const near = nearest(unknown, names)
+  return `${near === undefined ? "" : `Did you mean ${near}? `}Its arguments are ${names.join(", ") || "none"}.`
+}
+
+const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
+  invalidRequest(operation, `argument "${name}" is missing`, `Pass ${what} by that name.`)
+
 const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | GpuError => {
   const { element, length } = ValueType.partsOf(argument.dtype)
+  if (value === undefined) {
+    return missingProblem(argument, length === 1 ? `a number, ${withArticle(argument.dtype)},` : "an array of numbers")
+  }
   if (length !== 1) return holdVector(argument, element, length, value)
   return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(
     operation,
@@ -256,6 +281,7 @@ const bindVector = (
   info: DeviceInfo,
   usable: Usable
 ): VectorBinding | GpuError => {
+  if (value === undefined) return missingProblem(argument, "a lease")
   if (value === null) return nullProblem(operation, argument.name, "buffer")
   if (typeof value !== "object") {
     return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
@@ -265,12 +291,24 @@ const bindVector = (
   if (buffer === null) return nullProblem(operation, argument.name, "buffer")
   const offset = isOffsetBuffer(value) ? value.offset : 0
   const unusable = usable(operation, buffer, BufferUsage.storage)
-  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusable
+  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusableProblem(argument, buffer, usable)
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
   if (problem !== undefined) return problem
   // No driver gets one that is empty: what has no element is bound for no items alone.
   const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
   return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
+}
+
+/** The same, said of the argument: no dispatch in order pays for its name. */
+const unusableProblem = ({ name }: VectorArg, buffer: BufferLike.BufferLike, usable: Usable): GpuError => {
+  const named = `${operation}, argument "${name}"`
+  return ArrayBuffer.isView(buffer)
+    ? invalidRequest(
+      named,
+      `${shown(buffer)} was given for a buffer`,
+      "Bring the data to the device first: allocate a lease, and CommandQueue.write to it."
+    )
+    : usable(named, buffer, BufferUsage.storage)!
 }
 
 /** Elements lie at multiples of their own bytes; where devices align regions to less, only the host finds out. */
@@ -329,7 +367,8 @@ const sizeProblem = (
         operation: `${operation}, argument "${argument.name}"`,
         requested: buffer.size,
         limitName: "maxBindingSize",
-        limit
+        limit,
+        owner: { kind: "device", name: info.name }
       })
     )
   }

@@ -4,10 +4,12 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as Delay from "../domain/Delay.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import type { IdleDecayOptions } from "../domain/IdleDecay.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as Label from "../domain/Label.ts"
 import * as MemoryLimit from "../domain/MemoryLimit.ts"
 import { shown } from "../domain/ShownValue.ts"
@@ -189,8 +191,54 @@ export interface PoolSettings {
 
 const operation = "BufferPool.layer"
 
-const noOptions = (where: string, options: unknown): GpuError =>
-  invalidRequest(where, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
+const ofExhausted = { onExhausted: true, waitAtMost: true } as const
+
+const ofLimit = { maxBytes: true, maxFraction: true } as const
+
+/**
+ * The names of a pool's options.
+ *
+ * @internal
+ */
+export const knownOfPool = KnownOptions.of<BufferPoolOptions>({
+  ...ofLimit,
+  maxHeldBytes: true,
+  sizePolicy: true,
+  ...ofExhausted,
+  idleTimeToLive: true,
+  idleKeepBytes: true,
+  idleSteps: true,
+  maxOvertakes: true,
+  suspectAfter: true,
+  clear: true,
+  label: true
+})
+
+/**
+ * The same for a request.
+ *
+ * @internal
+ */
+export const knownOfRequest = KnownOptions.of<PoolAllocateOptions>({
+  usage: true,
+  label: true,
+  ...ofExhausted,
+  callSite: true
+})
+
+/**
+ * The same for a budget or a reservation.
+ *
+ * @internal
+ */
+export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({ label: true, ...ofExhausted })
+
+/**
+ * The same for a limit.
+ *
+ * @internal
+ */
+export const knownOfLimit = KnownOptions.of<PoolLimit>(ofLimit)
 
 const oneOf = (
   where: string,
@@ -221,8 +269,8 @@ const policyProblem = (policy: Partial<SizePolicy.SizePolicy> | null | undefined
   if (typeof policy?.blockSize !== "function") {
     return invalidRequest(
       operation,
-      "the sizePolicy has no function blockSize",
-      "Pass one of SizePolicy, as SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
+      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
+      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
     )
   }
   const { borrow } = policy
@@ -261,7 +309,6 @@ export const patienceOf = (
   options: ExhaustedOptions,
   without: Patience
 ): Patience | GpuError => {
-  if (typeof options !== "object" || options === null) return noOptions(where, options)
   const { onExhausted, waitAtMost } = options
   const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
   if (problem !== undefined) return problem
@@ -291,7 +338,8 @@ export const limitOf = (
  * @internal
  */
 export const settingsOf = (options: BufferPoolOptions, device: DeviceInfo): PoolSettings | GpuError => {
-  if (typeof options !== "object" || options === null) return noOptions(operation, options)
+  const unknown = optionsProblem(operation, options, knownOfPool)
+  if (unknown !== undefined) return unknown
   const { clear, idleSteps = 4, label, maxOvertakes = 16, sizePolicy } = options
   const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? policyProblem(sizePolicy) ??
     Label.problem(operation, label) ??

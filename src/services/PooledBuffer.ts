@@ -20,6 +20,7 @@ import { LeaseHolder } from "./LeaseHolder.ts"
 import type { LeaseAccount } from "./leasing/LeaseAccount.ts"
 import type { LeaseList } from "./leasing/LeaseList.ts"
 import type { Attachments } from "./memory/Attachments.ts"
+import { wrongArgument } from "./WrongArgument.ts"
 
 /**
  * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each
@@ -208,11 +209,7 @@ export const transfer = (lease: PooledBuffer, scope: Scope.Scope): Effect.Effect
 
 /** Programs without types can pass anything. */
 const noLease = (operation: string, value: unknown): GpuError =>
-  invalidRequest(
-    operation,
-    `${value === null ? "null" : `a value of type ${typeof value}`} was given for a lease`,
-    "Pass a lease of BufferPool.allocate."
-  )
+  wrongArgument(operation, value, "a lease", "Pass a lease of BufferPool.allocate.")
 
 const move = (lease: PooledBuffer, to: LeaseList): Effect.Effect<void, GpuError> => {
   if (lease.list === undefined) return releasedError("PooledBuffer.transfer", lease)

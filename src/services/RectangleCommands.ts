@@ -5,14 +5,16 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as Rectangle from "../domain/Rectangle.ts"
 import * as BufferLike from "./BufferLike.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { CommandQueue, ElementType } from "./CommandQueue.ts"
+import type { CommandQueue, CopyRectOptions, ElementType, HostRectOptions, ReadRectOptions } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import { PendingCopies } from "./PendingCopies.ts"
@@ -20,6 +22,10 @@ import type { QueueDriver } from "./QueueDriver.ts"
 import * as Reading from "./Reading.ts"
 
 type Service = CommandQueue["Service"]
+
+const knownOfCopy = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
+const knownOfRead = KnownOptions.of<ReadRectOptions>({ region: true, buffer: true })
+const knownOfHost = KnownOptions.of<HostRectOptions>({ region: true, buffer: true, host: true })
 
 /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
 type Problem = (
@@ -63,6 +69,8 @@ export class RectangleCommands {
 
   readonly copy: Service["copyRect"] = (source, target, options) =>
     checkedStep("CommandQueue.copyRect", (operation) => {
+      const unknown = optionsProblem(operation, options, knownOfCopy)
+      if (unknown !== undefined) return unknown
       const region = options?.region
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
       if (isGpuError(from)) return from
@@ -91,6 +99,8 @@ export class RectangleCommands {
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
     return checkedStep("CommandQueue.writeRect", (operation) => {
+      const unknown = optionsProblem(operation, options, knownOfHost)
+      if (unknown !== undefined) return unknown
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
       if (isGpuError(to)) return to
       const bytes = HostData.bytes(operation, data)
@@ -113,7 +123,8 @@ export class RectangleCommands {
 
   readonly read: Service["readRect"] = (source, type, options) => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
-      const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+      const from = optionsProblem(operation, options, knownOfRead) ??
+        this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
       if (isGpuError(from)) return from
       return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
     })
@@ -124,7 +135,8 @@ export class RectangleCommands {
     checkedStep("CommandQueue.readRectInto", (operation) => {
       let extent: Rectangle.Extent
       const rows = Reading.read(operation, () => {
-        const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+        const from = optionsProblem(operation, options, knownOfHost) ??
+          this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
         if (isGpuError(from)) return from
         extent = from.extent
         const to = hostPlace(operation, target, options?.host, extent)
@@ -170,7 +182,7 @@ const hostPlace = (
   placement: Rectangle.Placement | undefined,
   extent: Rectangle.Extent
 ): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } | GpuError => {
-  const bytes = HostData.bytes(operation, target)
+  const bytes = HostData.bytes(operation, target, "target")
   if (isGpuError(bytes)) return bytes
   const place = Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)
   return isGpuError(place) ? place : { bytes, place }

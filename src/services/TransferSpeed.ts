@@ -7,8 +7,10 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as Delay from "../domain/Delay.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "./BufferPool.ts"
 import { checkedStep } from "./CheckedStep.ts"
@@ -52,6 +54,8 @@ export interface MeasureOptions {
   /** Transfers of one round at most, 65,536 without it. */
   readonly maxRuns?: number | undefined
 }
+
+const known = KnownOptions.of<MeasureOptions>({ atLeast: true, maxRuns: true })
 
 const directions: ReadonlyArray<Direction> = ["hostToDevice", "deviceToHost", "deviceToDevice"]
 
@@ -100,7 +104,9 @@ export const measure = (
   options?: MeasureOptions
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {
-    const { atLeast, maxRuns } = yield* checkedStep("TransferSpeed.measure", () => {
+    const { atLeast, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
+      const unknown = optionsProblem(operation, options, known)
+      if (unknown !== undefined) return unknown
       const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
       return Effect.succeed({ atLeast, maxRuns })
     })

@@ -190,12 +190,12 @@ const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> 
   ],
   [
     "a copy from past the end",
-    "sourceOffset 68 is outside the buffer of 64 bytes",
+    "sourceOffset 68 is outside the source of 64 bytes",
     (lease) => withGood((other) => CommandQueue.copy(lease, other, { sourceOffset: 68 }))
   ],
   [
     "a copy to past the end",
-    "targetOffset 68 is outside the buffer of 64 bytes",
+    "targetOffset 68 is outside the target of 64 bytes",
     (lease) => withGood((other) => CommandQueue.copy(other, lease, { targetOffset: 68 }))
   ],
   [
@@ -240,6 +240,59 @@ const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call
     { counting: true }
   )
 )
+
+const misspelt = (options: unknown): never => options as never
+
+/** Options that nobody reads would go unnoticed, and so would an offset that is passed by itself. */
+const unknownOptions: ReadonlyArray<Mistake> = [
+  [
+    "a write with a misspelt offset",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.write(lease, new Uint8Array(4), misspelt({ ofset: 4 })))
+  ],
+  [
+    "a write with a number for its options",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.write(lease, new Uint8Array(4), misspelt(4)))
+  ],
+  [
+    "a read with a misspelt length",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.read(lease, Uint8Array, misspelt({ lenght: 4 })))
+  ],
+  [
+    "a read into an array with a length",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.readInto(lease, new Uint8Array(4), misspelt({ length: 4 })))
+  ],
+  [
+    "a fill with a length",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, 0, misspelt({ length: 4 })))
+  ],
+  [
+    "a copy with an offset",
+    "InvalidRequest",
+    withGood((from) => withGood((to) => CommandQueue.copy(from, to, misspelt({ offset: 4 }))))
+  ],
+  [
+    "a copy of a region with a misspelt placement",
+    "InvalidRequest",
+    withGood((from) =>
+      withGood((to) => CommandQueue.copyRect(from, to, { region: [8, 2], source: misspelt({ rowpitch: 16 }) }))
+    )
+  ],
+  [
+    "a read of a region with an origin beside it",
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.readRect(lease, Uint8Array, misspelt({ region: [8, 2], origin: [8, 1] })))
+  ],
+  [
+    "a mapping with a misspelt access",
+    "InvalidRequest",
+    withGood((lease) => Effect.scoped(Mapping.map(lease, Uint8Array, misspelt({ acces: "read" }))))
+  ]
+]
 
 const wrongTypes: ReadonlyArray<Mistake> = [undefined, null, "Float32Array", DataView].map((type) => [
   `a read of elements of type ${typeof type === "function" ? type.name : String(type)}`,
@@ -320,5 +373,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("wrong buffers", wrongBuffers),
   ...mistakeTests("wrong ranges", [...wrongRanges, ...wrongLengths, ...aliases]),
   ...saidTests,
-  ...mistakeTests("wrong data", [...patterns, ...wrongData, ...wrongTypes])
+  ...mistakeTests("wrong data", [...patterns, ...wrongData, ...wrongTypes]),
+  ...mistakeTests("unknown options", unknownOptions)
 ]

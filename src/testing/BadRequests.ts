@@ -121,10 +121,22 @@ const badPools: ReadonlyArray<Mistake> = [
   ["a pool with an unknown way to run out", "InvalidRequest", buildPool({ onExhausted: "block" as "wait" })],
   ["a pool with a negative wait", "InvalidRequest", buildPool({ waitAtMost: -1 })],
   ["a pool without steps of idle time", "InvalidRequest", buildPool({ idleTimeToLive: "1 second", idleSteps: 0 })],
-  ["a pool with a negative bound on overtaking", "InvalidRequest", buildPool({ maxOvertakes: -1 })]
+  ["a pool with a negative bound on overtaking", "InvalidRequest", buildPool({ maxOvertakes: -1 })],
+  ["a pool with a misspelt limit", "InvalidRequest", buildPool({ maxByte: 1 } as BufferPool.BufferPoolOptions)]
 ]
 
 const badLimits: ReadonlyArray<Mistake> = [
+  ["a misspelt limit", "InvalidRequest", BufferPool.setLimit({ maxByte: 4096 } as BufferPool.PoolLimit)],
+  [
+    "a lease with a misspelt label",
+    "InvalidRequest",
+    BufferPool.allocate(64, { lable: "x" } as { readonly label?: string })
+  ],
+  [
+    "a loan with a misspelt label",
+    "InvalidRequest",
+    BufferPool.use(64, () => Effect.void, { lable: "x" } as { readonly label?: string })
+  ],
   ["a negative limit for a running pool", "InvalidRequest", BufferPool.setLimit({ maxBytes: -1 })],
   ["a limit that is none", "InvalidRequest", BufferPool.setLimit(4096 as BufferPool.PoolLimit)],
   ["trimming to a negative size", "InvalidRequest", BufferPool.trimTo(-1)],

@@ -98,5 +98,6 @@ export const reasonOf = <Tag extends Reason["_tag"]>(
 const isHelpful = (reason: Reason): boolean => {
   if ("hint" in reason && reason.hint.trim() === "") return false
   if (reason._tag === "DriverError" && reason.log.trim() === "") return false
+  if (reason._tag === "LimitExceeded" && !/\d [a-z]+ are over .+, \d+ [a-z]+, so/.test(reason.message)) return false
   return /[.)!?] [A-Z]/.test(reason.message)
 }

@@ -345,13 +345,17 @@ layer(strictHost)("creation on the host", (it) => {
       const x = yield* DeviceArray.zeros([2])
       const lease = x.lease!
       const [bad, axes] = [untyped<never>({ type: "i32" }), untyped<never>({ axes: 0 })]
-      yield* no(DeviceArray.zeros([2], bad), `zeros: there is no option "type"`, "Use dtype.")
+      yield* no(
+        DeviceArray.zeros([2], bad),
+        `zeros: there is no option "type"`,
+        "Did you mean dtype? The only option is dtype."
+      )
       yield* no(DeviceArray.empty([2], bad), `"type"`, "dtype")
       yield* no(DeviceArray.arange(2, bad), `"type"`, "dtype")
       yield* no(DeviceArray.fullLike(x, 1, bad), `"type"`, "dtype")
       yield* no(DeviceArray.zerosLike(x, untyped<never>(x)), `"shape"`, "dtype")
-      yield* no(DeviceArray.linspace(0, 1, untyped<never>({ num: 5 })), `"num"`, "dtype, count or endpoint")
-      yield* no(DeviceArray.eye(2, untyped<never>({ k: 1 })), `"k"`, "dtype, columns or diagonal")
+      yield* no(DeviceArray.linspace(0, 1, untyped<never>({ num: 5 })), `"num"`, "dtype, count and endpoint")
+      yield* no(DeviceArray.eye(2, untyped<never>({ k: 1 })), `"k"`, "dtype, columns and diagonal")
       yield* no(DeviceArray.fromHost([1], bad), `"type"`, "shape or dtype")
       yield* no(DeviceArray.fromLease(lease, bad) as Made, `"type"`, "shape, dtype or offset")
       yield* no(DeviceArray.take(x, [0], axes), `"axes"`, "axis or mode")

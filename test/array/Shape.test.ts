@@ -41,7 +41,7 @@ describe("Shape", () => {
       [{ length: 1 }, "an object"],
       [Object.create(null), "an object"],
       [Symbol("shape"), "Symbol(shape)"],
-      [new Float32Array(2), "an object"],
+      [new Float32Array(2), "a Float32Array"],
       [[-1], "[-1]"],
       [[1.5], "[1.5]"],
       [[NaN], "[NaN]"],

@@ -105,6 +105,21 @@ describe("effect-gpu-pool devices", () => {
     assert.match(stderr, /GPU_POOL_DEVICE: "cuda" is no backend, at character 1/)
   })
 
+  it.concurrent("prints the list and fails where the environment's selection selects nothing", async () => {
+    const { code, stderr, stdout } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "host:nobody" })
+    strictEqual(code, 1)
+    deepStrictEqual(report(stdout).devices.at(-1), host)
+    deepStrictEqual(report(stdout).choice, { source: "GPU_POOL_DEVICE", selector: "host:nobody" })
+    assert.include(stderr, `no such platform; there is 0 "JavaScript"`)
+    assert.include(stderr, `The selection was "host:nobody", from GPU_POOL_DEVICE.`)
+    assert.notMatch(stderr, /\n +at /)
+  })
+
+  it.concurrent("prints the list where a part of the environment's selection selects a device", async () => {
+    const { code, stderr } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "host:nobody;host" })
+    strictEqual(code, 0, stderr)
+  })
+
   it.concurrent("fails for options that it does not know, and has help and a version", async () => {
     const unknown = await run(["devices", "--yaml"])
     strictEqual(unknown.code, 1)

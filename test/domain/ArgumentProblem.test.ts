@@ -33,17 +33,19 @@ describe("arguments of operations", () => {
   })
 
   it("are options where they are left out or an object that is no list", () => {
+    const known = new Set(["a", "b"])
     for (const options of [undefined, {}, Object.create(null)]) {
-      strictEqual(Argument.optionsProblem("Op.run", options), undefined)
+      strictEqual(Argument.optionsProblem("Op.run", options, known), undefined)
     }
     for (const options of [null, 7, "x", [], new Float32Array(2), () => 0]) {
-      assert.match(messageOf(Argument.optionsProblem("Op.run", options)), /^Op\.run: .* was given for options/)
+      assert.match(messageOf(Argument.optionsProblem("Op.run", options, known)), /^Op\.run: .* was given for options/)
     }
     const options = { a: 1, b: undefined }
-    const read = Argument.membersOf("Op.run", options)
+    const read = Argument.membersOf("Op.run", options, known)
     options.a = 2
     deepStrictEqual(read, { a: 1, b: undefined })
-    assert.match(messageOf(Argument.membersOf("Op.run", revoked())), /could not be read/)
+    assert.match(messageOf(Argument.membersOf("Op.run", revoked(), known)), /could not be read/)
+    assert.match(messageOf(Argument.membersOf("Op.run", { c: 1 } as object, known)), /^Op\.run: there is no option "c"/)
   })
 
   it("are lists where they can be gone through, texts apart", () => {

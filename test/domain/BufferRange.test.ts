@@ -6,8 +6,8 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 const largest = Number.MAX_SAFE_INTEGER
 
 const problem = (size: number, offset: number, bytes: number, alignment: number = 4): GpuError | undefined =>
-  BufferRange.offsetProblem("Queue.test", size, offset, alignment) ??
-    BufferRange.lengthProblem("Queue.test", size, offset, bytes, alignment)
+  BufferRange.offsetProblem("Queue.test", { size }, offset, alignment) ??
+    BufferRange.lengthProblem("Queue.test", { size }, offset, bytes, alignment)
 
 const messageOf = (size: number, offset: number, bytes: number): string => problem(size, offset, bytes)?.message ?? ""
 
@@ -98,8 +98,19 @@ describe("BufferRange", () => {
     assert.match(messageOf(63, 0, 6), /6 .*multiple of 4.* 63/)
   })
 
-  it("calls offset and length what the caller calls them", () => {
-    assert.include(BufferRange.offsetProblem("Queue.test", 64, 2, 4, "sourceOffset")?.message, "sourceOffset 2")
-    assert.include(BufferRange.lengthProblem("Queue.test", 64, 0, -1, 4, "count")?.message, "count -1")
+  it("calls the offset and the buffer what the caller calls them", () => {
+    assert.include(
+      BufferRange.offsetProblem("Queue.test", { size: 64 }, 2, 4, "sourceOffset")?.message,
+      "sourceOffset 2"
+    )
+    const labelled = { size: 64, label: "frame" }
+    assert.include(
+      BufferRange.lengthProblem("Queue.test", labelled, 0, 68, 4, "target")?.message,
+      `bytes 0 to 68 are outside the target "frame" of 64 bytes`
+    )
+    assert.include(
+      BufferRange.offsetProblem("Queue.test", labelled, 68, 4)?.message,
+      `offset 68 is outside the buffer "frame" of 64 bytes`
+    )
   })
 })

@@ -47,11 +47,22 @@ describe("BufferRequest", () => {
 
   it("lets a limit be reached and not exceeded", () => {
     fc.assert(fc.property(byteCount, fc.oneof(byteCount, fc.constant(Infinity)), (bytes, limit) => {
-      const error = BufferRequest.limitProblem("Pool.test", bytes, "maxBytes", limit)
+      const error = BufferRequest.limitProblem("Pool.test", bytes, "maxBytes", limit, { kind: "pool" })
       if (bytes <= limit) assert.isUndefined(error)
       else refuses(error, "LimitExceeded", bytes, "maxBytes", limit)
     }))
-    assert.isUndefined(BufferRequest.limitProblem("Pool.test", 64, "maxBytes", 64))
-    refuses(BufferRequest.limitProblem("Pool.test", 65, "maxBytes", 64), "LimitExceeded", 65, 64)
+    assert.isUndefined(BufferRequest.limitProblem("Pool.test", 64, "maxBytes", 64, { kind: "pool" }))
+    refuses(BufferRequest.limitProblem("Pool.test", 65, "maxBytes", 64, { kind: "pool" }), "LimitExceeded", 65, 64)
+  })
+
+  it.each([
+    [1.5, /Round it up with Math\.ceil/],
+    [-1, /Check what it is computed from/],
+    [NaN, /Check what it is computed from/],
+    [2 ** 53, /Check what it is computed from/],
+    ["64 MiB", /the size "64 MiB" .* Pass a number of bytes, as 64 \* 1024 \* 1024/],
+    [{}, /the size an object .* Pass a number of bytes/]
+  ])("says what to do about a size of %s", (size, expected) => {
+    assert.match(BufferRequest.sizeProblem("Pool.test", size as number)?.message ?? "", expected)
   })
 })

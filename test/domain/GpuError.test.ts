@@ -27,6 +27,7 @@ const evidence = fc.record({
   blockSize: bytes,
   pooled: fc.constant(true),
   limitName: fc.constantFrom("maxBytes" as const, "budget" as const),
+  limitLabel: label,
   limit: fc.oneof(bytes, fc.constant(Infinity)),
   activeBytes: fc.oneof(bytes, fc.constant(0)),
   heldBytes: bytes,
@@ -45,7 +46,9 @@ const outOfMemory = evidence.map((fields): Case => ({
   values: [
     fields.requested,
     fields.blockSize,
-    fields.limit === Infinity ? "no byte limit" : `${fields.limitName} ${fields.limit}`,
+    ...(fields.limit === Infinity
+      ? ["no byte limit"]
+      : given(fields.limitName, fields.limitLabel, `${fields.limit} B`)),
     fields.activeBytes,
     fields.heldBytes,
     fields.managedBytes,
@@ -58,11 +61,25 @@ const outOfMemory = evidence.map((fields): Case => ({
   next: /Release leases and retry|ask for less, raise (maxBytes|the budget)/
 }))
 
-const limitExceeded = fc.record({ operation: word, requested: bytes, limitName: word, limit: bytes }).map(
+const ownerKind = fc.constantFrom("device" as const, "pool" as const, "budget" as const, "allocator" as const)
+const limitExceeded = fc.record({
+  operation: word,
+  requested: bytes,
+  limitName: word,
+  limit: bytes,
+  unit: fc.option(fc.constant("items"), { nil: undefined }),
+  owner: fc.option(fc.record({ kind: ownerKind, name: label }), { nil: undefined })
+}).map(
   (fields): Case => ({
     reason: new GpuError.LimitExceeded(fields),
-    values: Object.values(fields),
-    next: /Ask for less, split the work, or raise/
+    values: [
+      fields.operation,
+      `${fields.requested} ${fields.unit ?? "bytes"} are over`,
+      `, ${fields.limit} ${fields.unit ?? "bytes"}, so`,
+      ...(fields.owner?.kind === "budget" ? [] : [fields.limitName]),
+      ...(fields.owner === undefined ? [] : given(fields.owner.kind, fields.owner.name))
+    ],
+    next: /Ask for less, split the work, or (raise|choose a device)/
   })
 )
 

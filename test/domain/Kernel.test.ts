@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import { isReserved } from "../../src/domain/ReservedWords.ts"
 import { line, shown } from "../../src/domain/ShownValue.ts"
 
@@ -54,6 +54,8 @@ const someArgument: fc.Arbitrary<KernelArgument> = fc.oneof(
   fc.tuple(someName, fc.boolean()).map(([name, withOffset]): KernelArgument => VectorArg("f32", name, { withOffset }))
 )
 
+const untyped = (options: object) => Kernel.make({ name: "k", args: [], body: {}, ...options } as never)
+
 describe("Kernel.check", () => {
   it.each(places)("takes a good name for %s", (_, make) => {
     fc.assert(fc.property(good, (name) => assert.isUndefined(Kernel.check(make(name)))))
@@ -70,6 +72,30 @@ describe("Kernel.check", () => {
     }
     refuses(make("struct"), `"struct"`)
     refuses(make("kernel"), `"kernel"`)
+  })
+
+  it.each([
+    ["target", `"target" in kernel "kernelName" is a word that WGSL reserves.`],
+    ["half", "is a word that OpenCL C reserves."],
+    ["while", "is a word that WGSL and OpenCL C reserve."],
+    ["array", "is a word that the generated WGSL uses."]
+  ])("says what reserves %s, and that this holds on every backend", (word, said) => {
+    const message = refusal(kernel([VectorArg("f32", word)]))
+    assert.include(message, said)
+    assert.include(message, "kernels are portable")
+  })
+
+  it("refuses names that nobody reads, in the definition and in its arguments", () => {
+    assert.match(refusal(untyped({ workGroupSize: 4 })), /^Kernel\.make, kernel "k": .*Did you mean workgroupSize\?/)
+    assert.match(refusal(untyped({ body: { openCL: "" } })), /kernel "k", body: .*"openCL"\. Did you mean opencl\?/)
+    assert.match(refusal(untyped({ preamble: { WGSL: "" } })), /kernel "k", preamble: .*Did you mean wgsl\?/)
+    const vector = VectorArg("f32", "x", { acces: "read" } as object)
+    assert.match(
+      refusal(kernel([vector])),
+      /^KernelArgument\.VectorArg, argument "x": there is no option "acces"\. Did you mean access\?/
+    )
+    const image = ImageArg("x", { acces: "read" } as object)
+    assert.match(refusal(kernel([image])), /^KernelArgument\.ImageArg, argument "x": .*Did you mean access\?/)
   })
 
   it("refuses a bad name of the kernel, but lets it be a word of a language, since it stays on this side", () => {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import type { DType } from "../../src/domain/DType.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/KernelSupport.ts"
@@ -56,4 +57,28 @@ describe("KernelSupport.problem", () => {
       assert.include(unsupported(ofBody("f16")), "Float16Array")
       assert.notInclude(unsupported(ofBody("f16")), "shader-f16")
     })))
+})
+
+describe("KernelSupport.bodyOf", () => {
+  it.each([["wgsl", "a WGSL"], ["opencl", "an OpenCL"], ["host", "a host"]] as const)(
+    "says that there is none in %s",
+    (language, said) => {
+      const problem = KernelSupport.bodyOf(ofArgument("f32"), language, "host") as GpuError
+      assert.include(problem.message, `a kernel without ${said} body`)
+    }
+  )
+})
+
+describe("a limit of the device", () => {
+  it.each([
+    ["buffers", { args: Array.from({ length: 3 }, (_, at) => VectorArg("f32", `v${at}`)) }, "3 vectors", "2 vectors"],
+    ["a workgroup", { args: [], workgroupSize: 65 }, "65 items", "64 items"]
+  ])("on %s is told with its unit, its name and the device's", (_, options, asked, most) => {
+    const device = deviceWith("f32")
+    const problem = KernelSupport.problem(Kernel.make({ name: "k", body: {}, ...options }), device)
+    assert(problem?.reason._tag === "LimitExceeded")
+    assert.include(problem.message, `kernel "k": ${asked} are over max`)
+    assert.include(problem.message, ` of the device "${device.name}", ${most}, so`)
+    assert.include(problem.message, "choose a device that takes more")
+  })
 })

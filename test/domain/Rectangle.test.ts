@@ -136,7 +136,7 @@ describe("a region", () => {
       return isGpuError(problem) && problem.reason._tag === "InvalidRequest" ? problem.reason.problem : problem
     })
     deepStrictEqual(messages, [
-      "region's row length 6 is no multiple of 4",
+      "region's row length 6 is no multiple of 4 bytes",
       "region's row count 1.5 is no whole number, zero or more",
       "region's byte count -4 is no whole number, zero or more",
       "region [4503599627370496, 4, 1] has more bytes than can be counted",

@@ -59,7 +59,7 @@ const stolen = (): Expr.Expr<"f32"> => {
 
 const bad: ReadonlyArray<readonly [title: string, options: unknown, message: RegExp]> = [
   ["nothing", undefined, /list of vectors and scalars/],
-  ["a number", 5, /list of vectors and scalars/],
+  ["a number", 5, /5 was given for options\. Pass an object with name, args/],
   ["no arguments", { name: "k", outputs }, /kernel "k".*list of vectors and scalars/],
   ["arguments that are none", { name: "k", args: [undefined, "x"], outputs }, /neither a vector nor a scalar/],
   [
@@ -68,7 +68,12 @@ const bad: ReadonlyArray<readonly [title: string, options: unknown, message: Reg
     /the element type "f99" of argument "x" in kernel "k" is unknown/
   ],
   ["no outputs", { name: "k", args }, /outputs threw TypeError/],
-  ["outputs that answer nothing", { name: "k", args, outputs: () => undefined }, /answered a value of type undefined/],
+  ["JavaScript's operators", {
+    name: "k",
+    args,
+    outputs: ({ x }: { readonly x: unknown }) => ({ y: (x as number) * 2 })
+  }, /output "y" is NaN, no expression\. Operators of JavaScript make no expressions: write Expr\.multiply/],
+  ["outputs that answer nothing", { name: "k", args, outputs: () => undefined }, /answered undefined/],
   ["outputs that answer null", { name: "k", args, outputs: () => null }, /answered null/],
   [
     "outputs that throw",
@@ -86,7 +91,7 @@ const bad: ReadonlyArray<readonly [title: string, options: unknown, message: Reg
     { name: "k", args, outputs: () => Promise.resolve({}) },
     /no expression for output "y"/
   ],
-  ["an output that is a number", { name: "k", args, outputs: () => ({ y: 1 }) }, /type number, no expression/],
+  ["an output that is a number", { name: "k", args, outputs: () => ({ y: 1 }) }, /is 1, no expression/],
   ["an output that is null", { name: "k", args, outputs: () => ({ y: null }) }, /no expression/],
   ["an output of another type", {
     name: "k",
@@ -212,6 +217,11 @@ describe("bodies for the host", () => {
   it.each(["x; evil()", "", "1x", "x\n//", "\u2028"])("have no name %j in their code", (name) => {
     const x = new Float32Array(1)
     assert.throws(() => makeHostBody(name, [], write)(0, 1, {}), /is no name/)
+    assert.throws(
+      () => makeHostBody("k", [], () => ["let it be wrong"])(0, 1, {}),
+      SyntaxError,
+      /in this source:\n +1 \| "use strict"\n[^]*\n +\d+ \| let it be wrong\n/
+    )
     assert.throws(() => makeHostBody("k", [VectorArg("f32", name)], write)(0, 1, { [name]: x } as never), /is no name/)
     strictEqual(x[0], 0)
   })

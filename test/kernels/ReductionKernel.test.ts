@@ -96,7 +96,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "an argument that hides a function": [{ args: [x, ScalarArg("u32", "min")] }, /"min" hides a function/],
   "no list of arguments": [{ args: "x" }, /its arguments are no list/],
   "something else among the arguments": [{ args: [x, { name: "y" }] }, /neither a vector nor a scalar/],
-  "a map that answers a number": [{ map: () => 1 }, /map answered a value of type number, no expression/],
+  "a map that answers a number": [{ map: () => 1 }, /map answered 1, no expression/],
   "a map that answers a truth value": [
     { map: ({ x }: Inputs) => Expr.less(x, 0) },
     /map answered a bool. Cast it: Expr.cast\(value, "u32"\)/
@@ -309,10 +309,10 @@ describe("a mistake in a run", () => {
         [{ x: lease, y: lease }, 1, /it has no argument "y". Its arguments are x/],
         [{}, 0, /there is no value for the argument "x"/],
         [null, 1, /the arguments are null/],
-        [7, 1, /a value of type number/],
+        [7, 1, /the arguments are 7/],
         [{ x: 7 }, 1, /argument "x" is 7, no buffer/],
         [{ x: null }, 1, /argument "x" is null, and no kernel takes null for a buffer/],
-        [{ x: { size: 8 } }, 4, /a value of type object was given for a buffer/],
+        [{ x: { size: 8 } }, 4, /argument "x": an object was given for a buffer/],
         [{ x: array }, 4, /argument "x" is a value that holds leases, no buffer. .* x.lease, or \{ buffer: x.lease/],
         [{ x: { buffer: array, offset: 1 } }, 4, /argument "x" is a value that holds leases/]
       ]
@@ -331,11 +331,11 @@ describe("a mistake in a run", () => {
         const none: unknown = kernel
         yield* refused(
           ReductionKernel.run(none as typeof sum, { x: none as never }, 1),
-          /the value given for a kernel is none/
+          / was given for a kernel\. Pass what /
         )
         yield* refused(
           ScanKernel.run(none as typeof cumsum, { x: none as never }, 1),
-          /the value given for a kernel is none/
+          / was given for a kernel\. Pass what /
         )
       }
     }).pipe(Effect.scoped, Effect.provide(layer())))

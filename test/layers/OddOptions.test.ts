@@ -3,7 +3,8 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
+import { OpenCl, OpenClMemory, Svm } from "../../src/opencl.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
 import { oddValues } from "../../src/testing/OddValues.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { allocate, onDevice, reasonOf } from "../support/openClDevice.ts"
@@ -28,6 +29,9 @@ const odd = (names: ReadonlyArray<string>) =>
 const nothing = () => assert.fail("nothing is enqueued")
 
 const notObjects = [Symbol("odd"), 7, "gpu", null] as ReadonlyArray<unknown> as ReadonlyArray<never>
+
+const fails = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>, said: string) =>
+  Effect.map(Effect.flip(effect), ({ message }) => assert.include(message, said))
 
 describeWith(["webgpu"], "Options of a WebGPU layer", () => {
   it.effect.each(odd(["powerPreference", "forceFallbackAdapter", "byteGranular", "label", "flags"]))(
@@ -79,6 +83,30 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
       }
     }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
+  it.effect.each([
+    ["powerPreferences", "powerPreference"],
+    ["flag", "flags"],
+    ["kernelCache", "kernelCacheCapacity"]
+  ])("are refused where there is no %s", ([name, near]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Layer.build(WebGpu.layer({ [name!]: 1 } as never)))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, `WebGpu.layer: there is no option "${name}". Did you mean ${near}?`)
+    }).pipe(Effect.scoped))
+
+  it.effect("are refused where a GPU of the program's has no use for them, or what is adopted", () =>
+    Effect.gen(function*() {
+      const { device, gpu } = yield* WebGpu.WebGpu
+      const flags = yield* Effect.flip(Layer.build(WebGpu.layerFrom(gpu, { flags: [] } as never)))
+      assert.include(flags.message, `WebGpu.layerFrom: there is no option "flags".`)
+      const buffer = device.createBuffer({ size: 16, usage: 12 })
+      const adopted = yield* Effect.flip(WebGpu.adopt(buffer, { destroys: true } as never))
+      assert.include(adopted.message, `WebGpu.adopt: there is no option "destroys". Did you mean destroy?`)
+      const texture = device.createTexture({ size: [2, 2], format: "rgba8unorm", usage: 3 })
+      const image = yield* Effect.flip(WebGpu.adoptTexture(texture, { lable: "x" } as never))
+      assert.include(image.message, `WebGpu.adoptTexture: there is no option "lable". Did you mean label?`)
+    }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
+
   it.effect("are refused as labels of what is adopted", () =>
     Effect.gen(function*() {
       const { device } = yield* WebGpu.WebGpu
@@ -117,6 +145,41 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
         strictEqual(yield* reasonOf(OpenCl.load({ library: value as string })), "InvalidRequest", what)
       }
     }).pipe(Effect.scoped, Effect.provide(OpenCl.layer())))
+
+  it.effect.each([["plattform", "platform"], ["devices", "device"], ["libary", "library"]])(
+    "are refused where there is no %s",
+    ([name, near]) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Layer.build(OpenCl.layer({ [name!]: 1 } as never)))
+        strictEqual(error.reason._tag, "InvalidRequest")
+        assert.include(error.message, `OpenCl.layer: there is no option "${name}". Did you mean ${near}?`)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("are refused where functions of the program's have no use for them, and shared memory and what is adopted", () =>
+    Effect.gen(function*() {
+      const { api } = yield* OpenCl.OpenCl
+      yield* fails(
+        Layer.build(OpenCl.layerFrom(api, { library: "libOpenCL.so" } as never)),
+        `OpenCl.layerFrom: there is no option "library".`
+      )
+      yield* fails(
+        OpenCl.load({ libary: "x" } as never),
+        `OpenCl.load: there is no option "libary". Did you mean library?`
+      )
+      yield* fails(Layer.build(Svm.poolLayer({ maxByte: 1 } as never)), `"maxByte". Did you mean maxBytes?`)
+      yield* fails(Layer.build(Svm.poolLayer({ grains: "fine" } as never)), `"grains". Did you mean grain?`)
+      yield* fails(Layer.build(Svm.allocatorLayer({ align: 8 } as never)), `"align". Did you mean alignment?`)
+      yield* fails(OpenClMemory.adopt(1n, { retains: true } as never), `"retains". Did you mean retain?`)
+      yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
+      yield* BufferPool.use(16, (buffer) =>
+        Effect.gen(function*() {
+          yield* fails(Svm.fill(buffer, new Uint8Array(4), { ofset: 4 } as never), `"ofset". Did you mean offset?`)
+          yield* fails(Svm.copy(buffer, buffer, { sizes: 4 } as never), `"sizes". Did you mean size?`)
+          yield* fails(Svm.migrate([buffer], { too: "host" } as never), `there is no option "too".`)
+          yield* fails(Svm.view(buffer, Uint8Array, { shapes: [4] } as never), `"shapes". Did you mean shape?`)
+        }))
+    }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer())))))
 
   it.effect("are refused as labels and memory of commands and of what is adopted", () =>
     onDevice((watched) =>

@@ -98,6 +98,7 @@ describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", 
       const error = yield* Effect.flip(CommandQueue.dispatch(broken, {}, 1))
       strictEqual(error.reason._tag, "DriverError")
       assert.include(error.message, "no_such_thing")
+      assert.match(error.message, /The source that was compiled:\n[^]*\n> +\d+ \| no_such_thing = 1;\n[^]*\nCorrect/)
     })))
 
   it.effect("finishes for many fibers at once", () =>

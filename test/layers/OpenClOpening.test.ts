@@ -30,13 +30,42 @@ it.effect("says that koffi is not installed", () =>
     assert.include(error.message, "opencl npm koffi: the package is not installed: npm install koffi")
   }))
 
+it.effect("says that koffi does not load, and not to install what is installed", () =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(
+      OpenCl.load({ koffi: () => Promise.reject(new Error("Cannot find the native Koffi module")) })
+    )
+    strictEqual(error.reason._tag, "DeviceUnavailable")
+    assert.include(error.message, "the package is installed and does not load: Cannot find the native Koffi module")
+    assert.notInclude(error.message, "npm install")
+  }))
+
+const none = () =>
+  Promise.resolve({
+    config: () => ({}),
+    load: (name: string) => {
+      throw new Error(`${name}: no such file`)
+    }
+  })
+
+it.effect("says that there is no loader of the system's, and what to install", () =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(OpenCl.load({ koffi: none as never }))
+    strictEqual(error.reason._tag, "DeviceUnavailable")
+    assert.include(error.message, "no such file")
+    assert.include(error.message, "Install an OpenCL loader")
+    assert.include(error.message, "ocl-icd-libopencl1")
+    assert.notInclude(error.message, "koffi")
+  }))
+
 it.effect("says which loader it could not load", () =>
   Effect.gen(function*() {
     const layer = OpenCl.layer({ library: "libNoSuchLoader.so.9" })
     const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
     strictEqual(error.reason._tag, "DeviceUnavailable")
     assert.include(error.message, "opencl libNoSuchLoader.so.9: ")
-    assert.include(error.message, "npm run drivers")
+    assert.include(error.message, "Check the option library")
+    assert.notInclude(error.message, "koffi")
   }))
 
 it("knows the loader's name on every system", () => {
@@ -99,9 +128,16 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
         byPlatform.message,
         `platform ${platform!.index} "${platform!.name}": not the platform asked for, "no such platform"`
       )
-      assert.include(byPlatform.message, "pocl-opencl-icd")
+      assert.include(byPlatform.message, `No platform has "no such platform" in its name: there `)
+      assert.include(byPlatform.message, `${platform!.index} "${platform!.name.slice(0, 40)}`)
+      assert.notInclude(byPlatform.message, "koffi")
+      const byIndex = yield* failing(watched, { platform: 17 })
+      assert.include(byIndex.message, "No platform has the index 17: there ")
       const byDevice = yield* failing(watched, { platform: platform!.index, device: 17 })
       assert.include(byDevice.message, `"${platform!.devices[0]!.name}": not the device asked for, 17`)
+      assert.include(byDevice.message, "No device has the index 17: there ")
+      assert.include(byDevice.message, "Pass one of these")
+      assert.notInclude(byDevice.message, "koffi")
       deepStrictEqual(watched.alive(), {})
     }))
 
@@ -130,6 +166,8 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       const error = yield* failing(watched)
       strictEqual(error.reason._tag, "DeviceUnavailable")
       assert.include(error.message, "it finds no platform")
+      assert.include(error.message, "Install an OpenCL driver")
+      assert.notInclude(error.message, "koffi")
     }))
 
   it.effect("skips a platform without devices, as Clover's", () =>
@@ -138,6 +176,7 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       const error = yield* failing(watched)
       strictEqual(error.reason._tag, "DeviceUnavailable")
       assert.include(error.message, "the platform has no device")
+      assert.include(error.message, "The driver is installed and finds no device")
     }))
 
   it.effect("reports a loader that fails to list", () =>
@@ -155,7 +194,9 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       const absent = yield* watch((api) => ({
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_AVAILABLE, 0)
       }))
-      assert.include((yield* failing(absent)).message, "not available")
+      const unavailable = (yield* failing(absent)).message
+      assert.include(unavailable, "not available")
+      assert.include(unavailable, "Choose another one")
       const compilerless = yield* watch((api) => ({
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_COMPILER_AVAILABLE, 0)
       }))
@@ -199,6 +240,7 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       strictEqual(error.reason._tag, "DeviceUnavailable")
       assert.include(error.message, "A Platform")
       assert.include(error.message, "clCreateCommandQueue: CL_OUT_OF_HOST_MEMORY -6")
+      assert.include(error.message, "The driver lists the device and does not open it")
       deepStrictEqual(watched.alive(), {})
     }))
 

@@ -25,7 +25,17 @@ describe("WebGpu kernels", () => {
         const error = yield* dispatch(Kernel.make({ name: "bad", args: [], body: { wgsl: "  let y = nope + 1;" } }))
         if (error.reason._tag !== "DriverError") throw error
         strictEqual(error.reason.call, "GPUDevice.createShaderModule")
-        strictEqual(error.reason.log, "10:11 error: unresolved value 'nope'\n    let y = nope + 1;")
+        strictEqual(error.reason.log, "10:11 error: unresolved value 'nope'")
+        strictEqual(
+          error.reason.source,
+          [
+            "   8 |   let i = item__id.y * (group__counts.x * 64u) + item__id.x;",
+            "   9 |   if (i >= count) { return; }",
+            "> 10 |   let y = nope + 1;",
+            "  11 | }"
+          ].join("\n")
+        )
+        assert.include(error.message, `compiled:\n${error.reason.source}\nCorrect the kernel's body`)
         deepStrictEqual(error.reason.commands, ["kernel bad"])
         yield* CommandQueue.finish
       })))

@@ -42,7 +42,8 @@ describe("WebGpu opening", () => {
         watchedGpu({ "GPUAdapter.requestDevice": () => Promise.reject(new Error("limit too high")) }).gpu
       )
       strictEqual(device.reason._tag, "DeviceUnavailable")
-      assert.include(device.message, "null-backend: limit too high")
+      assert.include(device.message, "null-backend: requestDevice failed: limit too high")
+      assert.include(device.message, "close other programs that use it")
     }))
 
   it.effect("destroys the device when a later step fails", () =>

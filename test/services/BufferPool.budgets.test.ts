@@ -56,7 +56,7 @@ describe("a budget", () => {
         ["budget", 256, 190, 256, 0, 0]
       )
       assert.isTrue(error.isRetryable)
-      assert.include(error.message, "budget 256, active 190, held 0, managed 256, reserved 0")
+      assert.include(error.message, "budget 256 B, active 190 B, held 0 B, managed 256 B, reserved 0 B")
       assert.include(error.message, "or raise the budget")
       assert.notInclude(error.message, "tried .")
       assert.notInclude(error.message, "tried ;")

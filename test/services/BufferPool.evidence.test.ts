@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
+import * as LimitingAllocator from "../../src/services/allocators/LimitingAllocator.ts"
 import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
@@ -48,7 +49,7 @@ describe("OutOfMemory", () => {
       }
       deepStrictEqual<object>({ ...error }, evidence)
       deepStrictEqual(JSON.parse(JSON.stringify(error)), JSON.parse(JSON.stringify(evidence)))
-      assert.include(error.message, "400 bytes asked for (block of 400), maxBytes 1000")
+      assert.include(error.message, "400 bytes asked for (block of 400 B), maxBytes 1000 B")
       assert.include(error.message, "frames 300 B, 3 leases ago; (no label) 200 B, 1 leases ago; weights 100 B")
       assert.include(error.message, "Release leases and retry")
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))
@@ -121,4 +122,64 @@ describe("call sites", () => {
       yield* BufferPool.allocate(400)
       deepStrictEqual(yield* BufferPool.holders(), [{ label: undefined, size: 400, capacity: 400, age: 0 }])
     }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
+const messageOf = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) =>
+  Effect.map(Effect.flip(effect), ({ message, reason }) => {
+    strictEqual(reason._tag, "LimitExceeded")
+    return message
+  })
+
+const expected = (name: string) =>
+  `101 bytes are over the budget${name}, 100 bytes, so they can never fit. Ask for less, split the work, or raise ` +
+  "the budget."
+
+describe("LimitExceeded", () => {
+  it.effect("names the pool's limit, with units, its label and that of the request", () =>
+    Effect.gen(function*() {
+      strictEqual(
+        yield* messageOf(BufferPool.allocate(1001, { label: "weights" })),
+        `BufferPool.allocate, "weights": 1001 bytes are over maxBytes of the pool "model", 1000 bytes, so they can never ` +
+          "fit. Ask for less, split the work, or raise maxBytes."
+      )
+      assert.include(
+        yield* messageOf(BufferPool.reserve(Effect.void, 1001)),
+        `BufferPool.reserve: 1001 bytes are over maxBytes of the pool "model", 1000 bytes`
+      )
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000, label: "model" } }))))
+
+  it.effect("names the budget by its own label", () =>
+    Effect.gen(function*() {
+      const asked = BufferPool.allocate(101)
+      const tenant = yield* messageOf(BufferPool.withBudget(asked, 100, { label: "tenant A" }))
+      assert.include(tenant, expected(` "tenant A"`))
+      assert.include(yield* messageOf(BufferPool.withBudget(asked, 100)), expected(""))
+      const inner = BufferPool.withBudget(asked, 200)
+      assert.include(
+        yield* messageOf(BufferPool.withBudget(inner, 100, { label: "tenant A" })),
+        expected(` "tenant A"`)
+      )
+      const full = Effect.andThen(BufferPool.allocate(60), BufferPool.allocate(60))
+      const reason = yield* outOfMemoryOf(BufferPool.withBudget(full, 100, { label: "tenant A" }))
+      strictEqual(reason.limitLabel, "tenant A")
+      assert.include(reason.message, `budget "tenant A" 100 B, active 60 B`)
+    }).pipe(Effect.scoped, Effect.provide(layer({}))))
+
+  it.effect("names the device's limit, and that it cannot be raised", () =>
+    Effect.gen(function*() {
+      assert.include(
+        yield* messageOf(BufferPool.allocate(501)),
+        "501 bytes are over maxBufferSize of the device, 500 bytes, so they can never fit. Ask for less, split the work, " +
+          "or choose a device that takes more."
+      )
+      assert.include(
+        yield* messageOf(Effect.provide(Allocator.allocate(501), Allocator.layerImmediate)),
+        "501 bytes are over maxBufferSize of the device, 500 bytes"
+      )
+      const limited = LimitingAllocator.layer({ maxBytes: 100 }).pipe(Layer.provide(Allocator.layerImmediate))
+      assert.include(
+        yield* messageOf(Effect.provide(Allocator.allocate(101), limited)),
+        "101 bytes are over maxBytes of the allocator, 100 bytes"
+      )
+    }).pipe(Effect.scoped, Effect.provide(layer({ host: { maxBufferSize: 500 } }))))
 })

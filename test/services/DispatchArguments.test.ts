@@ -3,7 +3,7 @@ import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import * as DType from "../../src/domain/DType.ts"
-import { GpuError } from "../../src/domain/GpuError.ts"
+import { GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import type { ValueType } from "../../src/domain/ValueType.ts"
@@ -188,7 +188,10 @@ describe("DispatchArguments.bind", () => {
     for (const [dtype, most] of [["f16", 0xffffffff * 2], ["f32", 0xffffffff * 4]] as const) {
       const kernel = Kernel.make({ name: "k", args: [VectorArg(dtype, "x")], body: {} })
       assert.lengthOf(accepted(bound(kernel, { x: memory(most) }, 1)).vectors, 1)
-      assert.include(refused(bound(kernel, { x: memory(most + 1) }, 1)), `maxBindingSize = ${most}`)
+      assert.include(
+        refused(bound(kernel, { x: memory(most + 1) }, 1)),
+        `${most + 1} bytes are over maxBindingSize of the device "a device", ${most} bytes`
+      )
     }
   })
 
@@ -213,5 +216,49 @@ describe("DispatchArguments.bind", () => {
     const [one, two] = [memory(16), memory(16)]
     assert.lengthOf(accepted(bound(kernel, { a: one, b: one, y: two }, 4)).vectors, 3)
     assert.include(refused(bound(kernel, { a: two, b: one, y: one }, 4)), `"b" and "y"`)
+  })
+})
+
+const usable = (operation: string, buffer: unknown) =>
+  buffer instanceof Memory ? undefined : invalidRequest(operation, "it is no buffer", "Pass one.")
+
+describe("a dispatch is told", () => {
+  const kernel = Kernel.make({
+    name: "scale",
+    args: [VectorArg("f32", "vector"), ScalarArg("f32", "factor")],
+    body: {}
+  })
+  const told = (args: object, count: number = 1): string =>
+    refused(bind(kernel, args as Readonly<Record<string, ArgumentValue>>, count, info, usable))
+  const vector = memory(4)
+
+  it("of each argument that is missing, and what it is", () => {
+    assert.include(told({ vector }), `argument "factor" is missing. Pass a number, an f32, by that name.`)
+    assert.include(told({ factor: 1 }), `argument "vector" is missing. Pass a lease by that name.`)
+  })
+
+  it("which argument was meant", () => {
+    assert.include(
+      told({ vector, factr: 1 }),
+      `kernel "scale" has no argument "factr". Did you mean factor? Its arguments are vector, factor.`
+    )
+    assert.notInclude(told({ vector, factor: 1, x: 2 }), "Did you mean")
+  })
+
+  it("which argument is no buffer, and how data gets to the device", () => {
+    assert.include(
+      told({ vector: new Float32Array(4), factor: 1 }),
+      `CommandQueue.dispatch, argument "vector": a Float32Array was given for a buffer. Bring the data to the device first`
+    )
+    assert.include(told({ vector: {}, factor: 1 }), `CommandQueue.dispatch, argument "vector": it is no buffer`)
+  })
+
+  it("what to do about a count, by what is wrong with it", () => {
+    assert.match(
+      refused(bind(kernel, { vector, factor: 1 }, undefined as never, info, usable)),
+      /count undefined .* Pass how many items/
+    )
+    assert.match(told({ vector, factor: 1 }, -1), /count -1 .* Pass how many items/)
+    assert.match(told({ vector, factor: 1 }, 2 ** 32), /count 4294967296 .* Do it in several parts/)
   })
 })

@@ -5,8 +5,8 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import { nameProblem } from "../ArrayProblem.ts"
 import { format, type Shape } from "./Shape.ts"
 
 /**
@@ -41,6 +41,8 @@ export interface Progression {
 
 const names = ["start", "stop", "step"] as const
 
+const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
+
 /** Why a value is no range, or `undefined`. @internal */
 export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
   if (typeof range !== "object" || range === null || Array.isArray(range)) {
@@ -50,7 +52,7 @@ export const rangeProblem = (operation: string, range: Range): GpuError | undefi
       "Pass a position or { start, stop, step } for each axis; {} takes all of it."
     )
   }
-  const unknown = nameProblem(operation, range, names)
+  const unknown = KnownOptions.problem(operation, range, known)
   if (unknown !== undefined) return unknown
   for (const name of names) {
     const value = range[name]

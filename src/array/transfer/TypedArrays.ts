@@ -5,6 +5,7 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { withArticle } from "../../domain/ShownValue.ts"
 
 const dtypes: { readonly [name: string]: DType } = {
   Float32Array: "f32",
@@ -31,7 +32,7 @@ export const dtypeOf = (operation: string, view: ArrayBufferView): DType | GpuEr
   const name = className(view)
   return dtypes[name] ?? invalidRequest(
     operation,
-    `the data is a ${name}, whose elements are of no type that devices have`,
+    `the data is ${withArticle(name)}, whose elements are of no type that devices have`,
     name.startsWith("Big") || name === "DataView"
       ? `Pass one of ${Object.keys(dtypes).join(", ")}, or an array of numbers.`
       : "Convert it: Float32Array.from(data), Int32Array.from(data) or Uint32Array.from(data)."

@@ -6,7 +6,7 @@
 import * as DType from "../DType.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { isDetached } from "../HostData.ts"
-import { shown } from "../ShownValue.ts"
+import { shown, withArticle } from "../ShownValue.ts"
 import { type ChannelType, type ImageFormat, item, type ItemType } from "./ImageFormat.ts"
 
 /**
@@ -115,7 +115,9 @@ export const formatOf = (
   const name = Object.prototype.toString.call(data).slice("[object ".length, -1)
   return invalidRequest(
     operation,
-    normalized ? `items of a ${name} cannot be normalised` : `no image has the items of a ${name}`,
+    normalized
+      ? `items of ${withArticle(name)} cannot be normalised`
+      : `no image has the items of ${withArticle(name)}`,
     normalized
       ? "Only 8-bit and 16-bit integers can: leave out normalized, or pass such an array."
       : "Pass a typed array of integers up to 32 bits, halves or floats."

@@ -444,9 +444,10 @@ export const all: ReadonlyArray<ImageFormat> = orders.flatMap((order) =>
  * @internal
  */
 export const problem = (value: ImageFormat): string | undefined => {
-  const { order, type } = value ?? {}
+  if (typeof value !== "object" || value === null) return `there is no format ${shown(value)}`
+  const { order, type } = value
   if (!Object.hasOwn(channelsOf, order) || !Object.hasOwn(storageOf, type)) {
-    return `there is no format of ${written(value ?? {})}`
+    return `there is no format of ${written(value)}`
   }
   return goesWith(value) ? undefined : `the order ${order} does not go with the type ${type}`
 }

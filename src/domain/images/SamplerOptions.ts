@@ -4,6 +4,7 @@
  * @see pyopencl.Sampler
  * @since 0.1.0
  */
+import * as KnownOptions from "../KnownOptions.ts"
 import { shown } from "../ShownValue.ts"
 
 /**
@@ -55,6 +56,20 @@ export interface Resolved {
 }
 
 const coarsest = 32
+
+/**
+ * Their names.
+ *
+ * @internal
+ */
+export const known = KnownOptions.of<SamplerOptions>({
+  addressing: true,
+  filter: true,
+  normalizedCoordinates: true,
+  mipFilter: true,
+  lodMin: true,
+  lodMax: true
+})
 
 /**
  * All options, with the defaults for those left out.

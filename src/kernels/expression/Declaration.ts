@@ -8,7 +8,7 @@ import type { DType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
-import { thrownText } from "../../domain/ShownValue.ts"
+import { shown, thrownText } from "../../domain/ShownValue.ts"
 import * as ValueType from "../../domain/ValueType.ts"
 import type { Expr } from "../Expr.ts"
 import { make, scalar } from "./Expression.ts"
@@ -91,5 +91,15 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
  *
  * @internal
  */
-export const noKernel = (operation: string, makers: string): GpuError =>
-  invalidRequest(operation, "the value given for a kernel is none", `Pass what ${makers} returned.`)
+export const noKernel = (operation: string, value: unknown, makers: string): GpuError =>
+  invalidRequest(operation, `${shown(value)} was given for a kernel`, `Pass what ${makers} returned.`)
+
+/**
+ * What to do about a value that is no expression. JavaScript's operators make a number or a text of one.
+ *
+ * @internal
+ */
+export const expressionHint = (value: unknown, otherwise: string): string =>
+  Number.isNaN(value) || typeof value === "string" || typeof value === "boolean"
+    ? "Operators of JavaScript make no expressions: write Expr.multiply(x, 2) for x * 2, and Expr.less(x, 2) for x < 2."
+    : otherwise

@@ -7,17 +7,9 @@ import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { inOneLine, showing } from "../../domain/Showing.ts"
-import { line, shown } from "../../domain/ShownValue.ts"
+import { line, shown, withArticle } from "../../domain/ShownValue.ts"
 import type { Expr, Node } from "../Expr.ts"
-import {
-  type ExprType,
-  isFloat,
-  type Operation,
-  operations,
-  requirement,
-  resultType,
-  withArticle
-} from "./Operation.ts"
+import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "./Operation.ts"
 
 const TypeId = "~effect-gpu-pool/Expr"
 

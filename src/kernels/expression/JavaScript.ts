@@ -6,6 +6,8 @@
  */
 import type { HostBody } from "../../domain/Kernel.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import { messageOf } from "../../domain/ShownValue.ts"
+import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import { heldBy } from "./HeldBy.ts"
 import type { Language } from "./Language.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"
@@ -266,7 +268,9 @@ const compile = <Args extends ReadonlyArray<NumericArgument>>(source: string): H
     const program = new Function("math", "own", source) as Program
     return program(Math, functions)
   } catch (cause) {
-    if (!(cause instanceof EvalError)) throw cause
+    if (!(cause instanceof EvalError)) {
+      throw new SyntaxError(`${messageOf(cause)} in this source:\n${SourceExcerpt.of(source, "")}`, { cause })
+    }
     throw new EvalError(
       `kernels made of expressions become code on the host, which this runtime forbids (${cause.message}). ` +
         `Allow code from strings ('unsafe-eval' in a page's policy), or use another backend`,

@@ -3,7 +3,6 @@
  * the language's own affair.
  */
 import type { DType } from "../../domain/DType.ts"
-import { line } from "../../domain/ShownValue.ts"
 
 /**
  * The type of an expression: an element type, or a truth value.
@@ -126,10 +125,6 @@ export const isFloat = (type: ExprType): boolean => type === "f32" || type === "
 
 /** @internal */
 export const isInteger = (type: ExprType): boolean => type === "i32" || type === "u32"
-
-/** As in "an f32". @internal */
-export const withArticle = (type: ExprType): string =>
-  `${type === "u32" || type === "bool" ? "a" : "an"} ${line(type, 40)}`
 
 /**
  * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.

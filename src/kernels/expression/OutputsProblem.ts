@@ -5,8 +5,10 @@
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import { shown } from "../../domain/ShownValue.ts"
 import { widened } from "../../domain/ValueType.ts"
 import type { Expr } from "../Expr.ts"
+import { expressionHint } from "./Declaration.ts"
 import { isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
 import { takenNameProblem } from "./TakenNames.ts"
@@ -55,8 +57,8 @@ const outputProblem = (
   if (!isExpression(value)) {
     return invalidRequest(
       operation,
-      `output "${name}" is a value of type ${typeof value}, no expression`,
-      `Make one of it: Expr.constant("${argument.dtype}", value).`
+      `output "${name}" is ${shown(value)}, no expression`,
+      expressionHint(value, `Make one of it: Expr.constant("${argument.dtype}", value).`)
     )
   }
   if (value.problem !== undefined) return value.problem

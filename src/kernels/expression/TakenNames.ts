@@ -15,7 +15,8 @@ const openClC =
   "acos acosh as_double as_float as_half as_int as_uint as_ulong as_ushort asin asinh atan atan2 atanh clz " +
   "cosh fabs fmax fmin get_global_id popcount rint rsqrt sinh tanh"
 
-const taken: ReadonlySet<string> = new Set([...wgsl.split(" "), ...openClC.split(" ")])
+const ofWgsl: ReadonlySet<string> = new Set(wgsl.split(" "))
+const ofOpenClC: ReadonlySet<string> = new Set(openClC.split(" "))
 
 /**
  * What is wrong with the names of some arguments, beyond what every kernel's must be.
@@ -23,10 +24,13 @@ const taken: ReadonlySet<string> = new Set([...wgsl.split(" "), ...openClC.split
  * @internal
  */
 export const takenNameProblem = (operation: string, args: ReadonlyArray<NumericArgument>): GpuError | undefined => {
-  const argument = args.find(({ name }) => taken.has(name))
+  const argument = args.find(({ name }) => ofWgsl.has(name) || ofOpenClC.has(name))
   return argument === undefined ? undefined : invalidRequest(
     operation,
-    `the argument "${argument.name}" hides a function or a type that generated code uses`,
-    `Call it something else, as "${argument.name}_of".`
+    `the argument "${argument.name}" hides a function or a type that the generated ${
+      ofWgsl.has(argument.name) ? "WGSL" : "OpenCL C"
+    } uses`,
+    `Call it something else, as "${argument.name}_value": kernels are portable, so the names of one language are refused on ` +
+      "every backend."
   )
 }

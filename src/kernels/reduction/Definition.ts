@@ -5,14 +5,13 @@
 import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { shown, withArticle } from "../../domain/ShownValue.ts"
 import { type SmallInteger, widened } from "../../domain/ValueType.ts"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import * as Expr from "../Expr.ts"
-import { answerOf, declarationProblem, inputOf } from "../expression/Declaration.ts"
+import { answerOf, declarationProblem, expressionHint, inputOf } from "../expression/Declaration.ts"
 import { depthProblem, isExpression } from "../expression/Expression.ts"
 import { nodesOf } from "../expression/Inspection.ts"
-import { withArticle } from "../expression/Operation.ts"
 import { maxExpressions } from "../expression/OutputsProblem.ts"
 import { substitute } from "../expression/Substitution.ts"
 import { takenNameProblem } from "../expression/TakenNames.ts"
@@ -80,10 +79,8 @@ export const expressionOf = (
   if (!isExpression(value)) {
     return invalidRequest(
       operation,
-      `its function ${name} answered ${value === undefined ? "nothing" : `a value of type ${typeof value}`}${
-        quoted(of)
-      }, no expression`,
-      "Make one of the expressions that it is called with, or with Expr.constant."
+      `its function ${name} answered ${value === undefined ? "nothing" : shown(value)}${quoted(of)}, no expression`,
+      expressionHint(value, "Make one of the expressions that it is called with, or with Expr.constant.")
     )
   }
   if (value.problem !== undefined) return value.problem

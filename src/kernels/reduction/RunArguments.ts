@@ -6,8 +6,9 @@
 import { byteSize } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import { line, shown } from "../../domain/ShownValue.ts"
 import { isBufferLike } from "../../services/BufferLike.ts"
+import { countHint, namesHint } from "../../services/DispatchArguments.ts"
 
 /**
  * What is wrong with a run, as far as a dispatch of the kernels inside would not say it, or not in the program's own
@@ -26,13 +27,13 @@ export const runProblem = (
     return invalidRequest(
       operation,
       `count ${shown(count)} is no whole number of elements from 0 to 2^32 - 1`,
-      "Run it over several parts if there are more elements."
+      countHint(count, "Pass how many elements it runs over, after its arguments.")
     )
   }
   if (typeof values !== "object" || values === null) {
     return invalidRequest(
       operation,
-      `the arguments are ${values === null ? "null" : `a value of type ${typeof values}`}`,
+      `the arguments are ${shown(values)}`,
       "Pass an object with the arguments by name."
     )
   }
@@ -52,8 +53,8 @@ const namesProblem = (
   const unknown = Object.keys(values).find((name) => !names.includes(name))
   return unknown === undefined ? undefined : invalidRequest(
     operation,
-    `it has no argument "${unknown}"`,
-    `Its arguments are ${names.join(", ") || "none"}.`
+    `it has no argument "${line(unknown)}"`,
+    namesHint(unknown, names)
   )
 }
 

@@ -97,21 +97,25 @@ export class Faults {
 
   /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
   failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failOpenings", options, "why")
     this.#openings.add(options, options?.why ?? "a planned fault")
   }
 
   /** Makes allocations fail, with OutOfMemory unless told otherwise. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
+    FaultPlan.demandNames("Faults.failAllocations", options, "error")
     this.#allocations.add(options, options?.error ?? "OutOfMemory")
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failFrees", options, "log")
     this.#frees.add(options, options?.log ?? "a planned fault")
   }
 
   /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
   failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failCommands", options, "log")
     this.#commands.add(options, options?.log ?? "a planned fault")
   }
 

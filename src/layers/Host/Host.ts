@@ -26,6 +26,7 @@ import {
   isGpuError,
   make as makeError
 } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type * as BufferLike from "../../services/BufferLike.ts"
@@ -298,8 +299,25 @@ const GiB = 2 ** 30
 
 const layerOperation = "Host.layer"
 
+const known = KnownOptions.of<HostOptions>({
+  capacityBytes: true,
+  maxBufferSize: true,
+  maxBindingSize: true,
+  granularity: true,
+  regionAlignment: true,
+  defaultMaxBytes: true,
+  maxVectorArguments: true,
+  maxWorkgroupSize: true,
+  lateFree: true,
+  faults: true,
+  latency: true,
+  rangeItems: true,
+  byteGranular: true,
+  kernelCacheCapacity: true
+})
+
 const resolve = (options: HostOptions): Settings | GpuError => {
-  const problem = optionsProblem(layerOperation, options)
+  const problem = optionsProblem(layerOperation, options, known)
   if (problem !== undefined) return problem
   const { byteGranular, faults = new Faults(), kernelCacheCapacity } = options
   const wrong = booleanProblem(layerOperation, "byteGranular", byteGranular)

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
-import { messageOf } from "../../domain/ShownValue.ts"
+import { messageOf, thrownPlace } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import {
@@ -284,7 +284,7 @@ export class HostQueue implements QueueDriver {
     try {
       yield* command.pieces()
     } catch (cause) {
-      this.#fail("run", messageOf(cause), [command.label])
+      this.#fail("run", thrownPlace(cause), [command.label])
     }
   }
 

@@ -32,7 +32,7 @@ import { memoryOf } from "./OpenClBuffer.ts"
 import { list, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
 import * as OpenClKernel from "./OpenClKernel.ts"
 import { OpenClQueue } from "./OpenClQueue.ts"
-import { select, type Selector } from "./OpenClSelection.ts"
+import type { Selector } from "./OpenClSelection.ts"
 import { OpenDevice, openFirst } from "./OpenDevice.ts"
 import { Opened } from "./Opened.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
@@ -177,7 +177,7 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  */
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take(options)
+    const given = GivenOptions.take("OpenCl.layer", options)
     return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => make(api, given))
   }))
 
@@ -206,7 +206,11 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @since 0.1.0
  */
 export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => apiProblem("OpenCl.layerFrom", api) ?? make(api, options)))
+  Layer.effectContext(Effect.suspend(() => {
+    const operation = "OpenCl.layerFrom"
+    const given = apiProblem(operation, api) ?? GivenOptions.takeForDevice(operation, options)
+    return isGpuError(given) ? given : make(api, given)
+  }))
 
 /** Programs without types can pass anything. What OpenCL 1.1 has stands for the rest. */
 const apiProblem = (operation: string, api: unknown): GpuError | undefined =>
@@ -275,14 +279,12 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, Gpu
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
-  options: DeviceOptions | undefined
+  given: DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const given = GivenOptions.take(options)
-  if (isGpuError(given)) return yield* given
-  const { candidates, tried } = select(yield* list(api), given)
+  const platforms = yield* list(api)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = openFirst(api, candidates, tried, given)
+      const opened = openFirst(api, platforms, given)
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())

@@ -8,11 +8,14 @@
  */
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import { whyNotLoaded } from "../../domain/OptionalPackage.ts"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import type { GpuError, TriedDevice } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import { messageOf } from "../../domain/ShownValue.ts"
 import * as CompilerStack from "./CompilerStack.ts"
 import { libraryProblem } from "./GivenOptions.ts"
 import * as OpenClCode from "./OpenClCode.ts"
+import { noLoader, noPackage } from "./UnavailableOpenCl.ts"
 
 /**
  * An address: a handle, memory by its typed array, or null.
@@ -290,21 +293,6 @@ export interface OpenClApi {
 }
 
 /**
- * How to get an OpenCL device, as every DeviceUnavailable of this backend ends.
- *
- * @internal
- */
-export const hint =
-  "Install koffi (`npm install koffi`), an OpenCL loader and a driver: on Debian and Ubuntu the packages " +
-  "ocl-icd-libopencl1 and pocl-opencl-icd, or `npm run drivers` in this library's repository; elsewhere the " +
-  "driver of your GPU's vendor, or PoCL."
-
-const unavailable = (device: string, why: string): GpuError =>
-  makeError(new DeviceUnavailable({ tried: [{ backend: "opencl", device, why }], hint }))
-
-const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
-
-/**
  * The names under which systems know the OpenCL loader, in the order in which they are tried.
  *
  * @internal
@@ -352,25 +340,29 @@ export const load = (options?: {
   readonly koffi?: (() => Promise<Koffi>) | undefined
 }): Effect.Effect<OpenClApi, GpuError> =>
   Effect.suspend(() => {
+    const operation = "OpenCl.load"
+    const problem = optionsProblem(operation, options, known)
+    if (problem !== undefined) return problem
     const { koffi = importKoffi, library } = options ?? {}
-    return libraryProblem(library) ?? Effect.flatMap(
-      Effect.tryPromise({ try: koffi, catch: (cause) => unavailable("npm koffi", whyNotLoaded("koffi", cause)) }),
-      (koffi) =>
-        Effect.suspend(() => loadWith(koffi, library === undefined ? libraryNames(process.platform) : [library]))
+    return libraryProblem(operation, library) ?? Effect.flatMap(
+      Effect.tryPromise({ try: koffi, catch: noPackage }),
+      (koffi) => Effect.suspend(() => loadWith(koffi, library))
     )
   })
 
-const loadWith = (koffi: Koffi, names: ReadonlyArray<string>): Effect.Effect<OpenClApi, GpuError> => {
-  const tried: Array<DeviceUnavailable["tried"][number]> = []
+const known = KnownOptions.of<NonNullable<Parameters<typeof load>[0]>>({ library: true, koffi: true })
+
+const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<OpenClApi, GpuError> => {
+  const tried: Array<Pick<TriedDevice, "device" | "why">> = []
   const stackBytes = CompilerStack.reserve(koffi)
-  for (const name of names) {
+  for (const name of library === undefined ? libraryNames(process.platform) : [library]) {
     try {
       return Effect.succeed(bind(koffi.load(name), koffi, stackBytes))
     } catch (cause) {
-      tried.push({ backend: "opencl", device: name, why: reasonOf(cause) })
+      tried.push({ device: name, why: messageOf(cause) })
     }
   }
-  return makeError(new DeviceUnavailable({ tried, hint }))
+  return noLoader(tried, library)
 }
 
 const pointer = "void*"

@@ -6,6 +6,7 @@
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
 /**
@@ -19,6 +20,8 @@ export interface FailedCall {
   readonly code: number
   /** What the compiler printed, or what the failure means. */
   readonly log?: string | undefined
+  /** What was compiled. */
+  readonly source?: string | undefined
   /** Labels of the commands that failed. */
   readonly commands?: ReadonlyArray<string> | undefined
 }
@@ -38,6 +41,7 @@ export const driverError = (failed: FailedCall): GpuError =>
       codeName: OpenClCode.name(failed.code),
       code: failed.code,
       log: failed.log ?? "the OpenCL driver gave no further reason",
+      ...(failed.source === undefined ? {} : { source: SourceExcerpt.of(failed.source, failed.log ?? "") }),
       commands: failed.commands ?? [],
       hint: compiling.has(failed.call) ? DriverHint.compile : DriverHint.forCommands(failed.commands ?? [])
     })

@@ -74,7 +74,10 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
 }
 
 /** Drivers tell of too many parameters with an error of the compiler, or not before a dispatch. */
-const parameterProblem = (kernel: Kernel, { device: { maxParameterBytes } }: OpenDevice): GpuError | undefined => {
+const parameterProblem = (
+  kernel: Kernel,
+  { device: { maxParameterBytes, name } }: OpenDevice
+): GpuError | undefined => {
   const { bytes } = new KernelParameters(kernel.args)
   // 0 is a driver that does not tell.
   return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
@@ -82,7 +85,8 @@ const parameterProblem = (kernel: Kernel, { device: { maxParameterBytes } }: Ope
       operation: `KernelCache.get, kernel "${kernel.name}"`,
       requested: bytes,
       limitName: "maxParameterBytes",
-      limit: maxParameterBytes
+      limit: maxParameterBytes,
+      owner: { kind: "device", name }
     })
   )
 }
@@ -104,14 +108,17 @@ const build = (
   workgroupSize: number | undefined,
   device: OpenDevice
 ): Effect.Effect<OpenClKernel, GpuError> =>
-  Effect.acquireUseRelease(
-    Effect.suspend(() => createProgram(sourceOf(kernel, body, workgroupSize, device), device)),
-    (program) => Effect.andThen(buildProgram(program, kernel, device), createKernel(program, kernel, device)),
-    (program) =>
-      Effect.sync(() => {
-        if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
-      })
-  )
+  Effect.suspend(() => {
+    const source = sourceOf(kernel, body, workgroupSize, device)
+    return Effect.acquireUseRelease(
+      Effect.suspend(() => createProgram(source, device)),
+      (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
+      (program) =>
+        Effect.sync(() => {
+          if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
+        })
+    )
+  })
 
 /**
  * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
@@ -136,7 +143,12 @@ const createProgram = (
 }
 
 /** Uninterruptible: a program must not be released while a thread still builds it. */
-const buildProgram = (program: bigint, kernel: Kernel, device: OpenDevice): Effect.Effect<void, GpuError> =>
+const buildProgram = (
+  program: bigint,
+  kernel: Kernel,
+  source: string,
+  device: OpenDevice
+): Effect.Effect<void, GpuError> =>
   Effect.uninterruptible(Effect.callback((resume) => {
     // No list of devices means all of the context, which has one.
     device.api.clBuildProgramAsync(program, 0, null, kernel.buildOptions, null, null, (_, code) => {
@@ -145,6 +157,7 @@ const buildProgram = (program: bigint, kernel: Kernel, device: OpenDevice): Effe
           call: "clBuildProgram",
           code,
           log: buildLog(program, device) || `the compiler said nothing; its options were "${kernel.buildOptions}"`,
+          source,
           commands: [`kernel ${kernel.name}`]
         })
       )

@@ -6,9 +6,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
+import { withArticle } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
@@ -174,7 +177,7 @@ export const adopt = (
     Effect.flatMap(CommandQueue, ({ driver }) =>
       Effect.map(
         Effect.acquireRelease(
-          Effect.suspend(() => adoptUnsafe(opened, memory, options ?? {})),
+          Effect.suspend(() => optionsProblem(operation, options, known) ?? adoptUnsafe(opened, memory, options ?? {})),
           ({ buffer, ownParent }) =>
             Effect.andThen(
               logged(() => giveBackUnsafe(opened, driver, buffer)),
@@ -230,7 +233,10 @@ export const adoptImage = (
 ): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
   useOpened("OpenClMemory.adoptImage", (opened) =>
     Effect.acquireRelease(
-      Effect.suspend(() => adoptImageUnsafe(opened, memory, options ?? {})),
+      Effect.suspend(() =>
+        optionsProblem("OpenClMemory.adoptImage", options, knownOfImage) ??
+          adoptImageUnsafe(opened, memory, options ?? {})
+      ),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
     ))
 
@@ -397,6 +403,10 @@ interface Adopted {
 
 const operation = "OpenClMemory.adopt"
 
+const known = KnownOptions.of<AdoptOptions>({ retain: true, usage: true, label: true })
+
+const knownOfImage = KnownOptions.of<AdoptImageOptions>({ retain: true, label: true })
+
 const adoptUnsafe = (
   device: OpenDevice,
   memory: bigint,
@@ -427,7 +437,7 @@ const describe = (
   if (type !== MemoryQuery.bufferType) {
     return invalidRequest(
       operation,
-      `the handle is of a ${MemoryQuery.typeName(type)}`,
+      `the handle is of ${withArticle(MemoryQuery.typeName(type))}`,
       "Pass the cl_mem of a buffer; OpenClMemory.adoptImage takes an image's."
     )
   }

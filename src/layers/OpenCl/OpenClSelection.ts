@@ -1,11 +1,10 @@
 /**
- * Which device to open: the grammar of a selection, and what is said when nothing fits.
+ * Which device to open: the grammar of a selection, and why others are left out.
  *
  * @since 0.1.0
  */
-import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../domain/GpuError.ts"
+import type { TriedDevice } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import { hint } from "./OpenClApi.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
 
 /**
@@ -26,7 +25,25 @@ export interface Candidate {
   readonly device: OpenClDevice
 }
 
-const matches = (selector: Selector | undefined, item: { readonly index: number; readonly name: string }): boolean =>
+/**
+ * What a program asks for.
+ *
+ * @internal
+ */
+export interface Selection {
+  readonly platform?: Selector | undefined
+  readonly device?: Selector | undefined
+}
+
+/**
+ * Whether a platform or device is one that was asked for.
+ *
+ * @internal
+ */
+export const matches = (
+  selector: Selector | undefined,
+  item: { readonly index: number; readonly name: string }
+): boolean =>
   selector === undefined ||
   (typeof selector === "string"
     ? item.name.toLowerCase().includes(selector.toLowerCase())
@@ -41,7 +58,7 @@ const describe = (selector: Selector | undefined): string => selector === undefi
  */
 export const select = (
   platforms: ReadonlyArray<OpenClPlatform>,
-  selection: { readonly platform?: Selector | undefined; readonly device?: Selector | undefined }
+  selection: Selection
 ): { readonly candidates: ReadonlyArray<Candidate>; readonly tried: ReadonlyArray<TriedDevice> } => {
   const candidates: Array<Candidate> = []
   const tried: Array<TriedDevice> = []
@@ -71,18 +88,3 @@ export const select = (
 export const nameOf = (platform: OpenClPlatform, device?: OpenClDevice): string =>
   `platform ${platform.index} "${platform.name}"` +
   (device === undefined ? "" : `, device ${device.index} "${device.name}"`)
-
-/**
- * The error when no device could be opened.
- *
- * @internal
- */
-export const unavailable = (tried: ReadonlyArray<TriedDevice>): GpuError =>
-  makeError(
-    new DeviceUnavailable({
-      tried: tried.length === 0
-        ? [{ backend: "opencl", device: "loader", why: "it finds no platform: no driver is installed" }]
-        : tried,
-      hint
-    })
-  )

@@ -22,7 +22,8 @@ import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer, 
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12, makeInfo, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
 import { driverError, onMemory } from "./OpenClError.ts"
-import { type Candidate, nameOf, unavailable } from "./OpenClSelection.ts"
+import { type Candidate, nameOf, select, type Selection } from "./OpenClSelection.ts"
+import { noDevice } from "./UnavailableOpenCl.ts"
 
 const CL_CONTEXT_PLATFORM = 0x1084n
 const CL_INVALID_BUFFER_SIZE = -61
@@ -215,17 +216,17 @@ const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === und
  */
 export const openFirst = (
   api: OpenClApi,
-  candidates: ReadonlyArray<Candidate>,
-  leftOut: ReadonlyArray<TriedDevice>,
-  options: MemoryOptions
+  platforms: ReadonlyArray<OpenClPlatform>,
+  selection: Selection & MemoryOptions
 ): OpenDevice | GpuError => {
+  const { candidates, tried } = select(platforms, selection)
   const failed: Array<TriedDevice> = []
   for (const candidate of candidates) {
-    const opened = open(api, candidate, options)
+    const opened = open(api, candidate, selection)
     if (opened instanceof OpenDevice) return opened
     failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
   }
-  return unavailable([...failed, ...leftOut])
+  return noDevice(platforms, selection, [...failed, ...tried])
 }
 
 /** The device, or why it cannot be opened. */

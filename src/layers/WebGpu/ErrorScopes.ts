@@ -6,6 +6,7 @@
  */
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -70,15 +71,19 @@ export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =
 
 const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", "GPUDevice.createComputePipelineAsync"])
 
+const logOf = (failures: ReadonlyArray<ScopedFailure>): string =>
+  failures.map(({ message }) => message.trim()).join("\n")
+
 /**
- * Failures of one call as an error; there is at least one failure.
+ * Failures of one call as an error; there is at least one failure. `source` is what was compiled.
  *
  * @internal
  */
 export const driverError = (
   call: string,
   failures: ReadonlyArray<ScopedFailure>,
-  commands: ReadonlyArray<string>
+  commands: ReadonlyArray<string>,
+  source?: string
 ): GpuError =>
   makeError(
     new DriverError({
@@ -86,7 +91,8 @@ export const driverError = (
       call,
       codeName: failures[0]?.codeName,
       code: undefined,
-      log: failures.map(({ message }) => message.trim()).join("\n"),
+      log: logOf(failures),
+      ...(source === undefined ? {} : { source: SourceExcerpt.of(source, logOf(failures)) }),
       commands,
       hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
     })

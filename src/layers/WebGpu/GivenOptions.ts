@@ -6,33 +6,60 @@
  */
 import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { AdapterOptions } from "./OpenDevice.ts"
 
-const operation = "WebGpu.layer"
-
-interface DeviceOptions extends AdapterOptions {
+interface DeviceOptions extends Omit<AdapterOptions, "flags"> {
   readonly kernelCacheCapacity?: number | undefined
   readonly byteGranular?: boolean | undefined
 }
+
+interface Options extends DeviceOptions {
+  readonly flags?: ReadonlyArray<string> | undefined
+}
+
+const ofDevice = {
+  powerPreference: true,
+  forceFallbackAdapter: true,
+  label: true,
+  kernelCacheCapacity: true,
+  byteGranular: true
+} as const
+
+const knownOfDevice = KnownOptions.of<DeviceOptions>(ofDevice)
+
+const known = KnownOptions.of<Options>({ ...ofDevice, flags: true })
 
 /**
  * A copy of options that any program can have passed, or what is wrong with them.
  *
  * @internal
  */
-export const take = (options: DeviceOptions | undefined): DeviceOptions | GpuError => {
-  const given = membersOf(operation, options)
+export const take = (operation: string, options: Options | undefined): Options | GpuError =>
+  checked(operation, membersOf(operation, options, known))
+
+/**
+ * The same for a GPU object that is there already.
+ *
+ * @internal
+ */
+export const takeForDevice = (operation: string, options: DeviceOptions | undefined): Options | GpuError =>
+  checked(operation, membersOf(operation, options, knownOfDevice))
+
+const checked = (operation: string, given: Options | GpuError): Options | GpuError => {
   if (isGpuError(given)) return given
   const { byteGranular, forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = given
-  return preferenceProblem(powerPreference) ??
+  const problem = preferenceProblem(operation, powerPreference) ??
     booleanProblem(operation, "forceFallbackAdapter", forceFallbackAdapter) ??
-    granularityProblem(byteGranular) ?? Label.problem(operation, label) ??
-    { forceFallbackAdapter, kernelCacheCapacity, label, powerPreference }
+    granularityProblem(operation, byteGranular) ?? Label.problem(operation, label)
+  if (problem !== undefined) return problem
+  const flags = flagsOf(operation, given.flags)
+  return isGpuError(flags) ? flags : { flags, forceFallbackAdapter, kernelCacheCapacity, label, powerPreference }
 }
 
-const preferenceProblem = (preference: unknown): GpuError | undefined =>
+const preferenceProblem = (operation: string, preference: unknown): GpuError | undefined =>
   preference === undefined || preference === "low-power" || preference === "high-performance"
     ? undefined
     : invalidRequest(
@@ -42,7 +69,7 @@ const preferenceProblem = (preference: unknown): GpuError | undefined =>
     )
 
 /** Its copies, fills and bindings begin and end at multiples of 4 bytes. */
-const granularityProblem = (byteGranular: unknown): GpuError | undefined =>
+const granularityProblem = (operation: string, byteGranular: unknown): GpuError | undefined =>
   booleanProblem(operation, "byteGranular", byteGranular) ?? (byteGranular === true
     ? makeError(
       new Unsupported({
@@ -54,13 +81,11 @@ const granularityProblem = (byteGranular: unknown): GpuError | undefined =>
     )
     : undefined)
 
-/**
- * The same for the flags of Dawn in Node.
- *
- * @internal
- */
-export const takeFlags = (flags: ReadonlyArray<string> | undefined): ReadonlyArray<string> | GpuError => {
-  if (flags === undefined) return []
+const flagsOf = (
+  operation: string,
+  flags: ReadonlyArray<string> | undefined
+): ReadonlyArray<string> | undefined | GpuError => {
+  if (flags === undefined) return undefined
   const hint = `Pass texts, as ["backend=null"], or leave them out.`
   if (!Array.isArray(flags)) return invalidRequest(operation, `${shown(flags)} was given for flags`, hint)
   const taken: ReadonlyArray<unknown> = Array.from(flags)

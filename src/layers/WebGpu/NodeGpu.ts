@@ -5,8 +5,8 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import { whyNotLoaded } from "../../domain/OptionalPackage.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { noPackage } from "./UnavailableGpu.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 interface DawnModule {
@@ -21,19 +21,6 @@ const packageName: string = "webgpu"
  * used, even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
  */
 const instances = new Map<string, WebGpuHandle.Gpu>()
-
-/**
- * What to do about a machine without an adapter.
- *
- * @internal
- */
-export const nodeHint =
-  "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
-  "no GPU; Debian 12 has a new enough Mesa in bookworm-backports). In a checkout of effect-gpu-pool, `npm run drivers` " +
-  "installs one on Debian and Ubuntu. Or use another backend: OpenCl.layer() or Host.layer()."
-
-/** @internal */
-export const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
 
 /**
  * The browser's GPU object, when there is one.
@@ -59,17 +46,9 @@ export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandl
         instances.set(key, gpu)
         return gpu
       },
-      catch: unavailable
+      catch: noPackage
     })
   })
 
 const importDawn = (): Promise<DawnModule> =>
   import(/* @vite-ignore */ /* webpackIgnore: true */ packageName) as Promise<DawnModule>
-
-const unavailable = (cause: unknown): GpuError =>
-  makeError(
-    new DeviceUnavailable({
-      tried: [{ backend: "webgpu", device: "npm webgpu", why: whyNotLoaded("webgpu", cause) }],
-      hint: nodeHint
-    })
-  )

@@ -9,12 +9,12 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import * as DType from "../../domain/DType.ts"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { thrown } from "./ErrorScopes.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
-import { browserGpu, browserHint, nodeHint } from "./NodeGpu.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
+import { noAdapter, noDevice } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
@@ -24,6 +24,8 @@ export interface AdapterOptions {
   readonly powerPreference?: WebGpuApi.PowerPreference | undefined
   readonly forceFallbackAdapter?: boolean | undefined
   readonly label?: string | undefined
+  /** With which npm `webgpu` made the GPU object. */
+  readonly flags?: ReadonlyArray<string> | undefined
 }
 
 /** @internal */
@@ -98,14 +100,6 @@ export const open = Effect.fnUntraced(function*(
   )
 })
 
-const unavailable = (device: string, why: string): GpuError =>
-  makeError(
-    new DeviceUnavailable({
-      tried: [{ backend: "webgpu", device, why }],
-      hint: browserGpu() === undefined ? nodeHint : browserHint
-    })
-  )
-
 const requestAdapter = (
   gpu: WebGpuHandle.Gpu,
   options: AdapterOptions
@@ -117,11 +111,11 @@ const requestAdapter = (
           ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
           ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
         }),
-      catch: (cause) => unavailable("adapter", thrown(cause).message)
+      catch: (cause) => noAdapter(options, thrown(cause).message)
     }),
     (adapter) =>
       adapter === null
-        ? unavailable("adapter", "requestAdapter found none that fits")
+        ? noAdapter(options)
         : Effect.succeed(adapter)
   )
 
@@ -136,7 +130,7 @@ const requestDevice = (
         requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
         requiredLimits: limitsOf(adapter.limits)
       }),
-    catch: (cause) => unavailable(nameOf(adapter.info), thrown(cause).message)
+    catch: (cause) => noDevice(nameOf(adapter.info), thrown(cause).message)
   })
 
 /** An older browser may lack some of the limits, and asking for an unknown one is an error. */

@@ -8,10 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { hasMethods } from "../../domain/ArgumentProblem.ts"
+import { hasMethods, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -35,6 +36,7 @@ import { descriptorOf } from "./images/WebGpuSampler.ts"
 import { browserGpu, nodeGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import { Opened } from "./Opened.ts"
+import { currentRuntime, noNavigatorGpu } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
@@ -144,7 +146,8 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * `texture-formats-tier1`, for images, and `subgroups` and `timestamp-query`, which the library does not use: they are
  * there for shaders and queries that a program writes itself on the raw `device`.
  *
- * Fails with DeviceUnavailable when the package is not installed or no adapter answers, and says what to do. Closing
+ * Fails with DeviceUnavailable when a page has no `navigator.gpu`, when the package is not installed, or when no adapter
+ * answers, and says what to do. Closing
  * the layer destroys the device and every buffer that is left.
  *
  * **Example** (A pool on the default adapter)
@@ -162,37 +165,41 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.flatMap(
-    Effect.suspend(() => {
-      const given = GivenOptions.take(options)
-      const flags = isGpuError(given) ? given : GivenOptions.takeFlags(options?.flags)
-      if (isGpuError(flags)) return flags
-      const gpu = browserGpu()
-      return gpu === undefined ? nodeGpu(flags) : Effect.succeed(gpu)
-    }),
-    (gpu) => make(gpu, options)
-  ))
+  Layer.effectContext(Effect.suspend(() => {
+    const given = GivenOptions.take("WebGpu.layer", options)
+    if (isGpuError(given)) return given
+    const gpu = browserGpu()
+    if (gpu !== undefined) return make(gpu, given)
+    const runtime = currentRuntime()
+    return runtime.isNode
+      ? Effect.flatMap(nodeGpu(given.flags ?? []), (gpu) => make(gpu, given))
+      : noNavigatorGpu(runtime)
+  }))
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
  * double for tests, which needs what `WebGpuApi` lists; the raw handles are then its own, and have no more. Otherwise as
- * {@link layer}.
+ * {@link layer}. A page without `navigator.gpu` can pass it as it is, `undefined`: the layer then fails with
+ * DeviceUnavailable, which says why there is none.
  *
  * **Example** (A page's GPU)
  *
  * ```ts
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const pageLayer = (gpu: GPU) => WebGpu.layerFrom(gpu, { label: "my page" })
+ * const pageLayer = (gpu: GPU | undefined) => WebGpu.layerFrom(gpu, { label: "my page" })
  * ```
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (gpu: WebGpuApi.Gpu, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(
-    Effect.suspend(() => gpuProblem("WebGpu.layerFrom", gpu) ?? make(gpu as WebGpuHandle.Gpu, options))
-  )
+export const layerFrom = (gpu: WebGpuApi.Gpu | undefined, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.suspend(() => {
+    const operation = "WebGpu.layerFrom"
+    if (gpu === undefined) return noNavigatorGpu()
+    const given = gpuProblem(operation, gpu) ?? GivenOptions.takeForDevice(operation, options)
+    return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
+  }))
 
 /** Programs without types can pass anything. */
 const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
@@ -202,10 +209,8 @@ const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
 
 const make = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
-  options: DeviceOptions | undefined
+  given: Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const given = GivenOptions.take(options)
-  if (isGpuError(given)) return yield* given
   const opened = yield* OpenDevice.open(gpu, given)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
     status: opened.status,
@@ -360,12 +365,16 @@ export const adopt = (
     ({ sealed }) =>
       Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
         Effect.acquireRelease(
-          checkedStep("WebGpu.adopt", () =>
-            adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
-          (buffer) =>
-            logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
+          checkedStep("WebGpu.adopt", (operation) =>
+            optionsProblem(operation, options, knownOfBuffer) ??
+              adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
+          (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
         ))
   )
+
+const knownOfBuffer = KnownOptions.of<AdoptOptions>({ destroy: true, usage: true, label: true })
+
+const knownOfTexture = KnownOptions.of<AdoptTextureOptions>({ destroy: true, label: true })
 
 const adoptUnsafe = (
   device: WebGpuDevice,
@@ -464,7 +473,9 @@ export const adoptTexture = (
   Effect.flatMap(WebGpu, ({ sealed }) => {
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
-      checkedStep("WebGpu.adoptTexture", () => adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
+      checkedStep("WebGpu.adoptTexture", (operation) =>
+        optionsProblem(operation, options, knownOfTexture) ??
+          adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
     )
   })

@@ -107,7 +107,8 @@ const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }
       operation: `KernelCache.get, kernel "${kernel.name}"`,
       requested: uniformBytes,
       limitName: "maxUniformBufferBindingSize",
-      limit
+      limit,
+      owner: { kind: "device" }
     })
   )
 }
@@ -131,12 +132,13 @@ const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect
     call: "GPUDevice.createComputePipelineAsync",
     start: async () => {
       const { failures, layout, module, pipeline } = await build(kernel, source, opened.device)
-      const log = module === undefined ? [] : await compilerLog(module, source.code)
+      const log = module === undefined ? [] : await compilerLog(module)
+      const commands = [`kernel ${kernel.name}`]
       if (log.length > 0) {
-        return Exit.fail(driverError("GPUDevice.createShaderModule", log, [`kernel ${kernel.name}`]))
+        return Exit.fail(driverError("GPUDevice.createShaderModule", log, commands, source.code))
       }
       if (failures.length > 0 || layout === undefined || pipeline === undefined) {
-        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, [`kernel ${kernel.name}`]))
+        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, commands, source.code))
       }
       if (opened.status.error !== undefined) return Exit.fail(opened.status.error)
       opened.driverObjects.add("kernel")
@@ -214,12 +216,10 @@ const textureLayout = (
 }
 
 /** The compiler's errors, each with the line of the generated source that it is about. */
-const compilerLog = async (module: WebGpuHandle.ShaderModule, code: string): Promise<ReadonlyArray<ScopedFailure>> => {
+const compilerLog = async (module: WebGpuHandle.ShaderModule): Promise<ReadonlyArray<ScopedFailure>> => {
   const { messages } = await module.getCompilationInfo()
-  const lines = code.split("\n")
-  return messages.filter(({ type }) => type === "error").map(({ lineNum, linePos, message }) => {
-    const line = lines[lineNum - 1]
-    const excerpt = line === undefined ? "" : `\n    ${line.trim()}`
-    return { codeName: "GPUValidationError", message: `${lineNum}:${linePos} error: ${message}${excerpt}` }
-  })
+  return messages.filter(({ type }) => type === "error").map(({ lineNum, linePos, message }) => ({
+    codeName: "GPUValidationError",
+    message: `${lineNum}:${linePos} error: ${message}`
+  }))
 }

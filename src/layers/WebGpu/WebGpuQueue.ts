@@ -214,7 +214,9 @@ export class WebGpuQueue {
           operation: "CommandQueue.dispatch",
           requested: dispatch.count,
           limitName: "maxDispatchItems",
-          limit: maxDispatchItems(workgroupSize, this.#largestGrid)
+          limit: maxDispatchItems(workgroupSize, this.#largestGrid),
+          unit: "items",
+          owner: { kind: "device", name: this.#opened.info.name }
         })
       ))
     }

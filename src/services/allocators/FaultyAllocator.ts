@@ -20,6 +20,7 @@ import {
   make as makeError,
   outOfMemory
 } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
@@ -97,16 +98,19 @@ export class Faults {
   failAllocations(
     options?: FaultWindow & { readonly error?: AllocationFault | undefined; readonly log?: string | undefined }
   ): void {
+    FaultPlan.demandNames("Faults.failAllocations", options, "error", "log")
     this.#allocations.add(options, { error: options?.error ?? "OutOfMemory", log: options?.log ?? plannedLog })
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failFrees", options, "log")
     this.#frees.add(options, options?.log ?? plannedLog)
   }
 
   /** Makes reclaims fail with DriverError, without waiting for the driver. */
   failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failReclaims", options, "log")
     this.#reclaims.add(options, options?.log ?? plannedLog)
   }
 
@@ -242,10 +246,12 @@ export interface FaultyOptions {
   readonly faults?: Faults | undefined
 }
 
+const known = KnownOptions.of<FaultyOptions>({ faults: true })
+
 /** Programs without types can pass anything. */
 const faultsOf = (options: FaultyOptions): Faults | GpuError => {
   const operation = "FaultyAllocator.layer"
-  const read = membersOf(operation, options)
+  const read = membersOf(operation, options, known)
   if (isGpuError(read)) return read
   const { faults = makeFaults() } = read
   return isInstance(faults, Faults)

@@ -11,6 +11,7 @@ import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { Allocator } from "../Allocator.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
@@ -79,8 +80,10 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
     })
   ))
 
+const known = KnownOptions.of<LimitingOptions>({ maxBytes: true, maxFraction: true })
+
 const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError =>
-  optionsProblem(layerOperation, options) ??
+  optionsProblem(layerOperation, options, known) ??
     MemoryLimit.resolve(
       layerOperation,
       "maxBytes",
@@ -104,7 +107,7 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
 
   const problem = (bytes: number): GpuError | undefined =>
     BufferRequest.sizeProblem(operation, bytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit) ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, { kind: "allocator" }) ??
       (bytes <= limit - activeBytes - reservedBytes
         ? undefined
         : outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] }))

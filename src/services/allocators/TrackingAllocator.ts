@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
@@ -78,9 +79,11 @@ interface Tracked {
   readonly since: number
 }
 
+const known = KnownOptions.of<TrackingOptions>({ callSites: true })
+
 const make = Effect.fnUntraced(function*(options: TrackingOptions) {
   const inner = yield* Allocator
-  const read = membersOf("TrackingAllocator.layer", options)
+  const read = membersOf("TrackingAllocator.layer", options, known)
   if (isGpuError(read)) return yield* read
   const { callSites = false } = read
   if (callSites) {

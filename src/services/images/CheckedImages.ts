@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
@@ -24,6 +25,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -53,11 +55,40 @@ import { ImageCommands } from "./ImageCommands.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
-import type { Images, MapOptions } from "./Images.ts"
-import type { MappedImage } from "./MappedImage.ts"
+import type {
+  BufferOptions,
+  CopyOptions,
+  FromArrayOptions,
+  HostLayout,
+  ImageOptions,
+  Images,
+  MapOptions
+} from "./Images.ts"
+import { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
 type Service = Images["Service"]
+
+const ofRegion = { origin: true, extent: true } as const
+const ofImage = { usage: true, label: true } as const
+const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
+const knownOfArray = KnownOptions.of<FromArrayOptions>({ ...ofImage, channels: true, normalized: true })
+const knownOfRegion = KnownOptions.of<ImageShape.RegionOptions>(ofRegion)
+const knownOfHost = KnownOptions.of<ImageShape.RegionOptions & HostLayout>({
+  ...ofRegion,
+  rowPitch: true,
+  slicePitch: true
+})
+const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOrigin: true, targetOrigin: true, extent: true })
+const knownOfBuffer = KnownOptions.of<BufferOptions>({ ...ofRegion, offset: true })
+const knownOfMap = KnownOptions.of<MapOptions>({
+  ...ofRegion,
+  access: true,
+  layout: true,
+  strides: true,
+  shape: true,
+  order: true
+})
 
 /** An image and a part of it that can be used. */
 interface Part {
@@ -124,7 +155,7 @@ export class CheckedImages implements Service {
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
     checkedStep("Images.fromArray", (operation) => {
-      const bytes = HostData.bytes(operation, data)
+      const bytes = optionsProblem(operation, options, knownOfArray) ?? HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
       const format = ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false)
       if (isGpuError(format)) return format
@@ -138,7 +169,7 @@ export class CheckedImages implements Service {
           ImageShape.format(shape)
         )
       if (problem !== undefined) return problem
-      return Effect.tap(this.make(shape, format, { ...options, usage }), (image) => this.write(image, data))
+      return Effect.tap(this.make(shape, format, { label: options?.label, usage }), (image) => this.write(image, data))
     })
 
   readonly fromHost: Service["fromHost"] = (data, shape, format, options) =>
@@ -178,7 +209,7 @@ export class CheckedImages implements Service {
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
     return checkedStep("Images.write", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost)
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
@@ -217,9 +248,9 @@ export class CheckedImages implements Service {
     checkedStep("Images.readInto", (operation) => {
       let asked: { readonly part: Part; readonly byteLength: number; readonly place: Rectangle.Place }
       const memory = Reading.read(operation, () => {
-        const part = this.#part(operation, source, ImageUsage.copySrc, options)
+        const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost)
         if (isGpuError(part)) return part
-        const view = HostData.bytes(operation, target)
+        const view = HostData.bytes(operation, target, "target")
         if (isGpuError(view)) return view
         const { byteLength } = view
         const place = HostRows.place(operation, part, byteLength, options)
@@ -229,7 +260,7 @@ export class CheckedImages implements Service {
       })
       return Effect.flatMap(memory, (memory) => {
         const { byteLength, part, place } = asked
-        const bytes = HostData.bytes(operation, target)
+        const bytes = HostData.bytes(operation, target, "target")
         if (isGpuError(bytes)) return bytes
         // A view of memory that was resized meanwhile has another length now.
         const changed = HostRows.lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
@@ -252,10 +283,11 @@ export class CheckedImages implements Service {
 
   readonly copy: Service["copy"] = (source, target, options) =>
     checkedStep("Images.copy", (operation) => {
-      const from = this.#part(operation, source, ImageUsage.copySrc, {
-        origin: options?.sourceOrigin,
-        extent: options?.extent
-      })
+      const from = optionsProblem(operation, options, knownOfCopy) ??
+        this.#part(operation, source, ImageUsage.copySrc, {
+          origin: options?.sourceOrigin,
+          extent: options?.extent
+        })
       if (isGpuError(from)) return from
       const to = this.#part(operation, target, ImageUsage.copyDst, {
         origin: options?.targetOrigin,
@@ -274,7 +306,7 @@ export class CheckedImages implements Service {
 
   readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
     checkedStep("Images.toBuffer", (operation) => {
-      const part = this.#part(operation, source, ImageUsage.copySrc, options)
+      const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfBuffer)
       if (isGpuError(part)) return part
       const offset = options?.offset ?? 0
       const problem = this.#bufferProblem(operation, target, BufferUsage.copyDst, offset, part)
@@ -290,7 +322,7 @@ export class CheckedImages implements Service {
 
   readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
     checkedStep("Images.fromBuffer", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfBuffer)
       if (isGpuError(part)) return part
       const offset = options?.offset ?? 0
       const problem = this.#bufferProblem(operation, source, BufferUsage.copySrc, offset, part)
@@ -327,7 +359,8 @@ export class CheckedImages implements Service {
     const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
       const resolved = SamplerOptions.resolve(options)
       const wrong = SamplerOptions.problem(resolved)
-      if (this.#device.status.error !== undefined) return this.#device.status.error
+      const unusable = this.#device.status.error ?? optionsProblem(operation, options, SamplerOptions.known)
+      if (unusable !== undefined) return unusable
       if (wrong === undefined) return this.driver.createSampler(resolved)
       return invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
     })
@@ -350,7 +383,11 @@ export class CheckedImages implements Service {
     const wrongShape = ImageShape.problem(shape)
     if (this.#device.status.error !== undefined) return this.#device.status.error
     if (wrongShape !== undefined) {
-      return invalidRequest(operation, wrongShape, "Make the shape with ImageShape's constructors.")
+      return invalidRequest(
+        operation,
+        wrongShape,
+        "Make it with ImageShape, of at least 1 element along each axis, as ImageShape.image2d(640, 480)."
+      )
     }
     if (shape.kind === "1dBuffer") {
       return invalidRequest(operation, "a 1dBuffer image has no memory of its own", "Make it with Images.overBuffer.")
@@ -366,7 +403,7 @@ export class CheckedImages implements Service {
   ): GpuError | undefined {
     const wrongFormat = ImageFormat.problem(format)
     if (wrongFormat !== undefined) {
-      return invalidRequest(operation, wrongFormat, "See ImageFormat.all for those there are.")
+      return invalidRequest(operation, wrongFormat, "Pass one of ImageFormat.all, as ImageFormat.rgba8.")
     }
     const wrongUsage = usageProblem(operation, usage)
     if (wrongUsage !== undefined) return wrongUsage
@@ -374,14 +411,14 @@ export class CheckedImages implements Service {
     if (!formats.some((supported) => ImageFormat.equals(supported, format))) {
       return this.#unsupported(operation, shape, format, usage, formats.length > 0)
     }
-    return limitProblem(operation, shape, this.driver.largest(shape.kind))
+    return limitProblem(operation, shape, this.driver.largest(shape.kind), this.info)
   }
 
   readonly create: Service["create"] = (operation, shape, format, options) =>
     Effect.uninterruptible(checkedStep(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-      return this.problem(operation, shape, format, usage) ?? Label.problem(operation, label) ??
-        this.driver.create(plain(shape), plainFormat(format), usage, label)
+      return optionsProblem(operation, options, knownOfImage) ?? this.problem(operation, shape, format, usage) ??
+        Label.problem(operation, label) ?? this.driver.create(plain(shape), plainFormat(format), usage, label)
     }))
 
   readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
@@ -431,9 +468,10 @@ export class CheckedImages implements Service {
     operation: string,
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
-    options: ImageShape.RegionOptions | undefined
+    options: ImageShape.RegionOptions | undefined,
+    known: KnownOptions.KnownOptions = knownOfRegion
   ): Part | GpuError {
-    const part = this.#partOf(operation, like, usage, options)
+    const part = this.#partOf(operation, like, usage, options, known)
     if (isGpuError(part)) return part
     return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
   }
@@ -443,9 +481,11 @@ export class CheckedImages implements Service {
     operation: string,
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
-    options: ImageShape.RegionOptions | undefined
+    options: ImageShape.RegionOptions | undefined,
+    known: KnownOptions.KnownOptions
   ): Part | GpuError {
-    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info)
+    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info) ??
+      optionsProblem(operation, options, known)
     if (problem !== undefined) return problem
     if (!ImageUsage.has(like.usage, usage)) return lacks(operation, like.usage, usage)
     const image = ImageLike.deviceImage(like)
@@ -468,7 +508,7 @@ export class CheckedImages implements Service {
     const wrong = MapRequest.accessProblem(operation, access) ??
       (type === undefined ? undefined : MapRequest.typeProblem(operation, type))
     if (wrong !== undefined) return wrong
-    const part = this.#partOf(operation, like, usageOf[access], options)
+    const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap)
     if (isGpuError(part)) return part
     const fitting = type ?? ImageArray.classOf(part.image.format)
     const axes = ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {})
@@ -497,7 +537,7 @@ export class CheckedImages implements Service {
     const memory = BufferLike.deviceBuffer(buffer)
     if (memory !== undefined && part.image.sharesMemory(memory)) return overOne(operation)
     const elementBytes = ImageFormat.elementBytes(part.image.format)
-    return BufferRange.problem(operation, buffer.size, offset, part.bytes, BufferRange.portableAlignment) ??
+    return BufferRange.problem(operation, buffer, offset, part.bytes, BufferRange.portableAlignment) ??
       (offset % elementBytes === 0 ? undefined : invalidRequest(
         operation,
         `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,
@@ -539,12 +579,21 @@ const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | 
 const limitProblem = (
   operation: string,
   shape: ImageShape.ImageShape,
-  largest: Omit<ImageShape.ImageShape, "kind">
+  largest: Omit<ImageShape.ImageShape, "kind">,
+  { name }: DeviceInfo
 ): GpuError | undefined => {
   const beyond = ImageShape.beyond(shape, largest)
   if (beyond === undefined) return undefined
-  const limitName = `the largest ${beyond.dimension} of a ${shape.kind} image`
-  return makeError(new LimitExceeded({ operation, requested: beyond.length, limitName, limit: beyond.most }))
+  return makeError(
+    new LimitExceeded({
+      operation,
+      requested: beyond.length,
+      limitName: `the largest ${beyond.dimension} of a ${shape.kind} image`,
+      limit: beyond.most,
+      unit: beyond.dimension === "layers" ? "layers" : "elements",
+      owner: { kind: "device", name }
+    })
+  )
 }
 
 const itemsProblem = (

@@ -5,15 +5,10 @@
  */
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
-import {
-  BufferReleased,
-  ForeignBuffer,
-  type GpuError,
-  invalidRequest,
-  make as makeError
-} from "../../domain/GpuError.ts"
+import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
+import { wrongArgument } from "../WrongArgument.ts"
 import { DeviceImage } from "./DeviceImage.ts"
 import { PooledImage, releasedError } from "./PooledImage.ts"
 
@@ -76,11 +71,7 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
 
 /** Programs without types can pass anything. */
 const noImage = (operation: string, value: unknown): GpuError =>
-  invalidRequest(
-    operation,
-    `${value === null ? "null" : `a value of type ${typeof value}`} was given for an image`,
-    "Pass a lease of ImagePool.allocate, or an image of Images.make."
-  )
+  wrongArgument(operation, value, "an image", "Pass a lease of ImagePool.allocate, or an image of Images.make.")
 
 const foreign = (operation: string, { label }: ImageLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
   makeError(

@@ -13,11 +13,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { readValues } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import * as PoolStats from "../../domain/PoolStats.ts"
@@ -206,10 +207,17 @@ const poolLine = ({ core, device: { status }, leases, settings }: ImageMemory, d
 /** Programs without types can pass anything: what is no number asks for none. */
 const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
 
+const known = KnownOptions.of<ImagePoolOptions>({
+  maxBytes: true,
+  maxFraction: true,
+  maxHeldBytes: true,
+  clear: true,
+  label: true
+})
+
 const settingsOf = (options: ImagePoolOptions, device: DeviceInfo): ImagePoolSettings | GpuError => {
-  if (typeof options !== "object" || options === null) {
-    return invalidRequest(operation, `${shown(options)} was given for options`, "Pass an object, or leave it out.")
-  }
+  const unknown = optionsProblem(operation, options, known)
+  if (unknown !== undefined) return unknown
   const { clear = "never", label } = options
   if (clear !== "never" && clear !== "acquire") {
     return invalidRequest(operation, `clear ${shown(clear)} is unknown`, `Pass "never" or "acquire".`)

@@ -19,6 +19,7 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import { checkedStep } from "../CheckedStep.ts"
+import { wrongArgument } from "../WrongArgument.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { ImageList } from "./pooling/ImageList.ts"
 
@@ -184,11 +185,7 @@ export const transfer = (lease: PooledImage, scope: Scope.Scope): Effect.Effect<
 
 /** Programs without types can pass anything. */
 const noLease = (operation: string, value: unknown): GpuError =>
-  invalidRequest(
-    operation,
-    `${value === null ? "null" : `a value of type ${typeof value}`} was given for a lease`,
-    "Pass a lease of ImagePool.allocate."
-  )
+  wrongArgument(operation, value, "a lease", "Pass a lease of ImagePool.allocate.")
 
 const move = (operation: string, lease: PooledImage, to: ImageList): Effect.Effect<void, GpuError> => {
   if (lease.list === undefined) return releasedError(operation, lease)

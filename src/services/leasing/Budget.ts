@@ -107,6 +107,8 @@ export class Charge {
 /** @internal */
 export interface BudgetOptions {
   readonly limit: number
+  /** What errors call it. */
+  readonly label: string | undefined
   readonly parent: Budget | undefined
   readonly leases: LeasePool
   readonly lines: WaitLines
@@ -120,6 +122,7 @@ export interface BudgetOptions {
 /** @internal */
 export class Budget implements Gate {
   limit: number
+  readonly label: string | undefined
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
   readonly line: WaitLine
@@ -149,6 +152,7 @@ export class Budget implements Gate {
   constructor(options: BudgetOptions) {
     this.#lines = options.lines
     this.limit = options.limit
+    this.label = options.label
     this.chain = [this, ...(options.parent?.chain ?? [])]
     this.#leases = options.leases
     this.line = new WaitLine({
@@ -250,8 +254,8 @@ export class Budget implements Gate {
 
   /** LimitExceeded for a request that can never fit it, or a budget around it. */
   limitProblem(operation: string, bytes: number): GpuError | undefined {
-    for (const { limit } of this.chain) {
-      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit)
+    for (const { label, limit } of this.chain) {
+      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit, { kind: "budget", name: label })
       if (problem !== undefined) return problem
     }
     return undefined
@@ -284,6 +288,7 @@ export class Budget implements Gate {
         blockSize: request.blockSize,
         pooled: true,
         limitName: "budget",
+        ...(this.label === undefined ? {} : { limitLabel: this.label }),
         limit: this.limit,
         activeBytes,
         heldBytes: 0,

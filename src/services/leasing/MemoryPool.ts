@@ -450,9 +450,10 @@ export class MemoryPool implements Gate {
   }
 
   /** A limit within this pool, or within another budget of it. */
-  budget(limit: number, parent: Budget | undefined): Budget {
+  budget(limit: number, parent: Budget | undefined, label: string | undefined): Budget {
     return new Budget({
       limit,
+      label,
       parent,
       leases: this.leases,
       lines: this.lines,
@@ -497,11 +498,13 @@ export class MemoryPool implements Gate {
   limitProblem(
     { asks, exactSize, operation }: Pick<LeaseRequest, "asks" | "exactSize" | "operation">
   ): GpuError | undefined {
-    const { memoryBytes = Infinity } = this.limits
     const problem = asks === undefined
       ? BufferRequest.deviceProblem(operation, exactSize, this.limits)
-      : BufferRequest.limitProblem(operation, exactSize, "memoryBytes", memoryBytes)
-    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes)
+      : BufferRequest.deviceLimitProblem(operation, exactSize, this.limits, "memoryBytes")
+    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, {
+      kind: "pool",
+      name: this.settings.label
+    })
   }
 
   /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
@@ -591,6 +594,7 @@ export class MemoryPool implements Gate {
         blockSize: request.blockSize,
         pooled: true,
         limitName: "maxBytes",
+        ...(this.settings.label === undefined ? {} : { limitLabel: this.settings.label }),
         ...core.evidence,
         rungs: [...rungs],
         waitedMillis,

@@ -14,9 +14,16 @@ import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
+import { line } from "../../domain/ShownValue.ts"
 import * as CallSite from "../CallSite.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
-import { type ExhaustedOptions, patienceOf, type PoolAllocateOptions, type ReserveOptions } from "../PoolOptions.ts"
+import {
+  type ExhaustedOptions,
+  knownOfRequest,
+  patienceOf,
+  type PoolAllocateOptions,
+  type ReserveOptions
+} from "../PoolOptions.ts"
 import { type Budget, Charge } from "./Budget.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { CurrentTurn } from "./JobTurns.ts"
@@ -28,6 +35,10 @@ import type { MemoryPool } from "./MemoryPool.ts"
 import { SetAside } from "./SetAside.ts"
 
 const operation = "BufferPool.allocate"
+
+/** A request that can never fit is told under its label. */
+const labelled = (label: string | undefined): string =>
+  label === undefined ? operation : `${operation}, "${line(label)}"`
 const togetherOperation = "BufferPool.allocateAll"
 
 /** More are looked at one by one, after their bytes are set aside. */
@@ -200,7 +211,7 @@ export class PoolRequests {
     entry: CallSite.Entry
   ): PoolAllocateOptions | GpuError | undefined {
     if (given === undefined) return CallSite.locate(given, entry)
-    const read = membersOf(where, given)
+    const read = membersOf(where, given, knownOfRequest)
     return isGpuError(read) ? read : CallSite.locate(read, entry)
   }
 
@@ -219,7 +230,7 @@ export class PoolRequests {
     if (leases.closed) return unavailable({ operation, size, label }, "poolClosed")
     return status.error ??
       BufferRequest.problem(operation, size, usage, label) ??
-      this.memory.limitProblem({ operation, exactSize: size, asks: undefined })
+      this.memory.limitProblem({ operation: labelled(label), exactSize: size, asks: undefined })
   }
 
   #acquire(

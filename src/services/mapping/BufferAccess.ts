@@ -63,7 +63,7 @@ const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: 
   if (mapped.state === "reading" && usage === BufferUsage.copySrc) return undefined
   return invalidRequest(
     operation,
-    `the buffer is mapped for ${mapped.state}`,
+    `${BufferLike.named(buffer)} is mapped for ${mapped.state}`,
     "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
   )
 }

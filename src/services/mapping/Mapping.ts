@@ -12,11 +12,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import { shown, withArticle } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
@@ -102,8 +104,10 @@ export const map = <A extends Elements>(
     const { driver } = yield* CommandQueue
     const mapping = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
-      checkedStep(operation, () => begin(mapping, device, driver, buffer, type, options ?? {})),
-      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
+      checkedStep(operation, () =>
+        optionsProblem(operation, options, known) ?? begin(mapping, device, driver, buffer, type, options ?? {})),
+      (exit) =>
+        Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
     )
   })
 
@@ -152,6 +156,8 @@ interface Request {
   readonly bytes: number
   readonly access: MapAccess
 }
+
+const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: true, order: true, strides: true })
 
 /** Checks, maps and attaches in one step; then waits for the memory. */
 const begin = <A extends Elements>(
@@ -223,7 +229,7 @@ const requestOf = <A extends Elements>(
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
   const problem = MapRequest.accessProblem(operation, access) ?? MapRequest.typeProblem(operation, type) ??
-    BufferRange.offsetProblem(operation, buffer.size, offset, portableAlignment) ?? elementProblem(offset, type)
+    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -239,7 +245,7 @@ const requestOf = <A extends Elements>(
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??
-    BufferRange.lengthProblem(operation, buffer.size, offset, bytes, portableAlignment) ??
+    BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
     { layout, offset, bytes, access: needed }
 }
 
@@ -252,6 +258,6 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
 const elementProblem = <A extends Elements>(offset: number, type: ElementType<A>): GpuError | undefined =>
   offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
-    `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of a ${type.name} element`,
+    `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${withArticle(type.name)} element`,
     "Start at a whole number of elements."
   )

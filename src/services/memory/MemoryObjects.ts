@@ -6,13 +6,14 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { listOf } from "../../domain/ArgumentProblem.ts"
+import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
@@ -108,7 +109,10 @@ export const fromHost = (
   Effect.flatMap(DeviceContext, (device) =>
     Effect.flatMap(CommandQueue, ({ driver }) =>
       Effect.acquireRelease(
-        checkedStep("MemoryObjects.fromHost", (operation) => create(operation, device, data, options ?? {})),
+        checkedStep(
+          "MemoryObjects.fromHost",
+          (operation) => optionsProblem(operation, options, known) ?? create(operation, device, data, options ?? {})
+        ),
         (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
       )))
 
@@ -212,7 +216,7 @@ export const migrate = (
         checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
-          const problem = placeProblem(operation, to)
+          const problem = optionsProblem(operation, options, knownOfMigrate) ?? placeProblem(operation, to)
           if (problem !== undefined) return problem
           const memory: Array<DeviceBuffer | DeviceImage> = []
           const listed = listOf(operation, "buffers and images", objects)
@@ -228,6 +232,10 @@ export const migrate = (
           return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
         }))
   )
+
+const known = KnownOptions.of<FromHostOptions>({ mode: true, size: true, usage: true, label: true })
+
+const knownOfMigrate = KnownOptions.of<MigrateOptions>({ to: true, contentUndefined: true })
 
 /** The memory of a buffer, none for an empty lease, or why it cannot move. */
 const movableBuffer = (
@@ -273,7 +281,7 @@ const create = (
   const byteLength = options.size ?? whole.byteLength
   const problem = BufferRequest.problem(operation, byteLength, usage, label) ??
     sizeProblem(operation, byteLength, whole.byteLength) ??
-    BufferRequest.limitProblem(operation, byteLength, "maxBufferSize", device.info.limits.maxBufferSize)
+    BufferRequest.deviceLimitProblem(operation, byteLength, device.info.limits, "maxBufferSize")
   if (problem !== undefined) return problem
   const bytes = whole.subarray(0, byteLength)
   const unusable = PinnedMemory.modeProblem(operation, mode, bytes, 8)

@@ -6,10 +6,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
@@ -174,13 +176,15 @@ interface Request {
 const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
   const unusable = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
   if (unusable !== undefined) return Exit.fail(unusable)
+  const unknown = optionsProblem(operation, options, known)
+  if (unknown !== undefined) return Exit.fail(unknown)
   const asked = bounds()
   if (isGpuError(asked)) return Exit.fail(asked)
   const noBounds = boundsProblem(operation, asked)
   if (noBounds !== undefined) return Exit.fail(noBounds)
   const { offset = 0, size = buffer.size - offset } = asked
   const { label, usage = buffer.usage } = options ?? {}
-  const problem = rangeProblem(operation, buffer.size, offset, size) ??
+  const problem = rangeProblem(operation, buffer, offset, size) ??
     usageProblem(operation, buffer.usage, usage) ?? Label.problem(operation, label)
   if (problem !== undefined) return Exit.fail(problem)
   const part = partOf(buffer, offset)
@@ -190,10 +194,14 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }
 
+const known = KnownOptions.of<Options>({ usage: true, label: true })
+
+const knownOfBounds = KnownOptions.of<Bounds>({ offset: true, size: true })
+
 /** Programs without types can pass anything. */
 const boundsProblem = (operation: string, bounds: unknown): GpuError | undefined =>
   typeof bounds === "object" && bounds !== null
-    ? undefined
+    ? KnownOptions.problem(operation, bounds, knownOfBounds)
     : invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
 
 const end = (
@@ -238,8 +246,13 @@ const elementBounds = <A extends ArrayBufferView>(
   )
 }
 
-const rangeProblem = (operation: string, total: number, offset: number, size: number): GpuError | undefined =>
-  BufferRange.problem(operation, total, offset, size, BufferRange.portableAlignment) ??
+const rangeProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  size: number
+): GpuError | undefined =>
+  BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment) ??
     (size === 0 ? emptyProblem(operation) : undefined)
 
 const emptyProblem = (operation: string): GpuError =>

@@ -63,7 +63,10 @@ describe("a limiting allocator", () => {
       yield* Allocator.allocate(600)
       const error = yield* Effect.flip(Allocator.allocate(500))
       assert.isTrue(error.isRetryable)
-      assert.include(error.message, "500 bytes could not be had under maxBytes 1000: 600 are allocated and 0 reserved")
+      assert.include(
+        error.message,
+        "500 bytes could not be had under maxBytes 1000 B: 600 B are allocated and 0 B reserved"
+      )
       const { activeBytes, limit, pooled, rungs } = yield* outOfMemoryOf(Allocator.allocate(500))
       deepStrictEqual({ activeBytes, limit, pooled, rungs }, {
         activeBytes: 600,
@@ -392,7 +395,7 @@ describe("the options", () => {
         ]
       ) {
         const { message } = yield* Effect.flip(built(options))
-        assert.match(message, /^LimitingAllocator\.layer: .* Pass /)
+        assert.match(message, /^LimitingAllocator\.layer: .* (Pass|Did you mean maxBytes\?) /)
       }
     }))
 

@@ -8,6 +8,7 @@ import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupport
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import { withArticle } from "../../../domain/ShownValue.ts"
 import { typeOf } from "../AdoptedHandle.ts"
 import * as MemoryQuery from "../MemoryQuery.ts"
 import { driverError } from "../OpenClError.ts"
@@ -46,7 +47,7 @@ export const find = (
   if (kind === undefined) {
     return invalidRequest(
       operation,
-      `the handle is of a ${MemoryQuery.typeName(type)}`,
+      `the handle is of ${withArticle(MemoryQuery.typeName(type))}`,
       "Pass the cl_mem of an image; OpenClMemory.adopt takes a buffer's."
     )
   }

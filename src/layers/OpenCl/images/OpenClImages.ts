@@ -314,7 +314,8 @@ export class OpenClImages implements ImageDriver {
           operation: "Images.make",
           requested: bytes,
           limitName: "maxBufferSize",
-          limit: maxBufferSize
+          limit: maxBufferSize,
+          owner: { kind: "device", name: this.#device.info.name }
         })
       )
     }

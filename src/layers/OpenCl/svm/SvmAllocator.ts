@@ -10,6 +10,7 @@ import { membersOf } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import { type AllocateOptions, Allocator } from "../../../services/Allocator.ts"
 import * as BufferPool from "../../../services/BufferPool.ts"
@@ -19,6 +20,7 @@ import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
+import * as PoolOptionNames from "../../../services/PoolOptions.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { opened } from "../UseOpened.ts"
 import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
@@ -119,10 +121,19 @@ export const allocatorLayer = (
 export const poolLayer = (
   options?: PoolOptions
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | CommandQueue> =>
-  Layer.provide(BufferPool.layerNoDeps(options), allocatorLayer(options))
+  Layer.unwrap(checkedStep("Svm.poolLayer", (operation) => {
+    const given = membersOf(operation, options, knownOfPool)
+    if (isGpuError(given)) return given
+    const { alignment, atomics, grain, ...pool } = given
+    return Effect.succeed(Layer.provide(BufferPool.layerNoDeps(pool), allocatorLayer({ alignment, atomics, grain })))
+  }))
+
+const known = KnownOptions.of<AllocatorOptions>({ grain: true, atomics: true, alignment: true })
+
+const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...PoolOptionNames.knownOfPool])
 
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
-  const options = membersOf("Svm.allocatorLayer", given)
+  const options = membersOf("Svm.allocatorLayer", given, known)
   if (isGpuError(options)) return yield* options
   const { svm } = yield* opened
   const device = yield* DeviceContext
@@ -153,7 +164,7 @@ const allocate = (
   const { info, status } = svm.device
   const problem = status.error ??
     BufferRequest.problem(operation, bytes, usage, options?.label) ??
-    BufferRequest.limitProblem(operation, bytes, "maxBufferSize", info.limits.maxBufferSize)
+    BufferRequest.deviceLimitProblem(operation, bytes, info.limits, "maxBufferSize")
   if (problem !== undefined) return problem
   return bytes === 0
     ? Exit.succeed(new EmptyBuffer(info, usage, options?.label))

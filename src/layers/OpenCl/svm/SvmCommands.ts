@@ -5,12 +5,13 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { listOf } from "../../../domain/ArgumentProblem.ts"
+import { listOf, optionsProblem } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BytePattern from "../../../domain/BytePattern.ts"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as HostData from "../../../domain/HostData.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import type * as BufferLike from "../../../services/BufferLike.ts"
 import { distrustUnproven } from "../../../services/memory/UnprovenMemory.ts"
@@ -61,6 +62,10 @@ export interface MigrateOptions {
   readonly contentUndefined?: boolean | undefined
 }
 
+const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
+const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
+const knownOfMigrate = KnownOptions.of<MigrateOptions>({ to: true, contentUndefined: true })
+
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_NON_BLOCKING = 0
@@ -90,7 +95,10 @@ export const fill = (
   pattern: HostData.HostData,
   options?: FillOptions
 ): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened("Svm.fill", ({ svm }) => fillOn(svm, buffer, pattern, options ?? {}))
+  useOpened(
+    "Svm.fill",
+    ({ svm }) => optionsProblem("Svm.fill", options, knownOfFill) ?? fillOn(svm, buffer, pattern, options ?? {})
+  )
 
 const fillOn = (
   svm: SvmMemory,
@@ -101,7 +109,7 @@ const fillOn = (
   const operation = "Svm.fill"
   const target = usableTargetOf(svm, operation, buffer, BufferUsage.copyDst)
   if (isGpuError(target)) return target
-  const bytes = HostData.bytes(operation, pattern)
+  const bytes = HostData.bytes(operation, pattern, "pattern")
   if (isGpuError(bytes)) return bytes
   const noPattern = BytePattern.sizeProblem(operation, bytes)
   if (noPattern !== undefined) return noPattern
@@ -161,7 +169,10 @@ export const copy = (
   target: BufferLike.BufferLike,
   options?: CopyOptions
 ): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened("Svm.copy", ({ svm }) => copyOn(svm, source, target, options ?? {}))
+  useOpened(
+    "Svm.copy",
+    ({ svm }) => optionsProblem("Svm.copy", options, knownOfCopy) ?? copyOn(svm, source, target, options ?? {})
+  )
 
 const copyOn = (
   svm: SvmMemory,
@@ -231,7 +242,10 @@ export const migrate = (
   buffers: ReadonlyArray<BufferLike.BufferLike>,
   options?: MigrateOptions
 ): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened("Svm.migrate", ({ svm }) => migrateOn(svm, buffers, options ?? {}))
+  useOpened(
+    "Svm.migrate",
+    ({ svm }) => optionsProblem("Svm.migrate", options, knownOfMigrate) ?? migrateOn(svm, buffers, options ?? {})
+  )
 
 const migrateOn = (
   svm: SvmMemory,

@@ -87,7 +87,7 @@ export const rangeProblem = (
   if (!isMultiple(offset, itemSize)) {
     return invalidRequest(
       operation,
-      `${name} ${shown(offset)} is no multiple of ${itemSize}, zero or more`,
+      `${name} ${shown(offset)} is no multiple of ${itemSize} bytes, zero or more`,
       "Pass it in bytes, at the start of an element."
     )
   }

@@ -6,12 +6,15 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/DetachMemory.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { MappedRanges } from "../../../domain/MappedRanges.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
 import type * as BufferLike from "../../../services/BufferLike.ts"
+import { checkedStep } from "../../../services/CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../../../services/CommandQueue.ts"
 import type { DeviceContext } from "../../../services/DeviceContext.ts"
 import * as Mapping from "../../../services/mapping/Mapping.ts"
@@ -84,8 +87,10 @@ export const view = <A extends Mapping.Elements>(
     const { svm } = yield* opened
     const view = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
-      Effect.suspend(() => begin(svm, view, buffer, type, options ?? {})),
-      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => view.endUnsafe("released"))
+      checkedStep(operation, () =>
+        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {})),
+      (exit) =>
+        Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => view.endUnsafe("released"))
     )
   })
 
@@ -127,6 +132,8 @@ export const map = <A extends Mapping.Elements>(
   })
 
 const operation = "Svm.view"
+
+const known = KnownOptions.of<ViewOptions>({ offset: true, shape: true, order: true, strides: true })
 
 /** Checks and attaches in one step; then waits for what may still write to the memory. */
 const begin = <A extends Mapping.Elements>(

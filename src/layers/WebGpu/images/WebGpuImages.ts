@@ -366,7 +366,7 @@ const unsupported = ({ kind }: ImageShape, format: ImageFormat.ImageFormat): Gpu
   )
 
 const tooLarge = (operation: string, requested: number, limit: number): GpuError =>
-  makeError(new LimitExceeded({ operation, requested, limitName: "maxBufferSize", limit }))
+  makeError(new LimitExceeded({ operation, requested, limitName: "maxBufferSize", limit, owner: { kind: "device" } }))
 
 const noSampler = (): GpuError =>
   driverError("GPUDevice.createSampler", [{ codeName: "unknown", message: "the driver made none" }], [])

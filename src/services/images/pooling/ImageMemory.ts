@@ -72,9 +72,11 @@ export class ImageMemory {
 
   /** LimitExceeded for an image that can never fit. */
   limitProblem(bytes: number): GpuError | undefined {
-    const { memoryBytes = Infinity } = this.device.info.limits
-    return BufferRequest.limitProblem(operation, bytes, "memoryBytes", memoryBytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", this.core.maxBytes)
+    return BufferRequest.deviceLimitProblem(operation, bytes, this.device.info.limits, "memoryBytes") ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", this.core.maxBytes, {
+        kind: "pool",
+        name: this.settings.label
+      })
   }
 
   /** A lease on a held image, if there is one. */
@@ -157,6 +159,7 @@ export class ImageMemory {
         blockSize: request.size,
         pooled: true,
         limitName: "maxBytes",
+        ...(this.settings.label === undefined ? {} : { limitLabel: this.settings.label }),
         ...core.evidence,
         rungs: [...rungs],
         standstill: [],

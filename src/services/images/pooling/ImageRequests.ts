@@ -6,11 +6,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import { functionProblem, readValues } from "../../../domain/ArgumentProblem.ts"
+import { functionProblem, optionsProblem, readValues } from "../../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import * as Label from "../../../domain/Label.ts"
 import { together } from "../../leasing/LeasePool.ts"
 import type { ImageOptions } from "../Images.ts"
@@ -41,6 +42,8 @@ const isSame = (known: Known, shape: ImageShape, format: ImageFormat.ImageFormat
 }
 
 /** A program has few kinds of images, and asks for each again and again. */
+const knownOfImage = KnownOptions.of<ImageOptions>({ usage: true, label: true })
+
 const mostKnown = 1024
 
 /** @internal */
@@ -116,7 +119,7 @@ export class ImageRequests {
     const { core, device, leases, settings } = this.memory
     const usage = options?.usage ?? ImageUsage.defaultUsage
     const label = options?.label ?? settings.label
-    const mislabelled = Label.problem(operation, label)
+    const mislabelled = optionsProblem(operation, options, knownOfImage) ?? Label.problem(operation, label)
     if (mislabelled !== undefined) return mislabelled
     const blockUsage = this.memory.blockUsage(usage)
     const known = this.#lookUp(shape, format, blockUsage)

@@ -1,0 +1,152 @@
+/**
+ * Why there is no WebGPU device, and what to do about it: the advice fits the cause.
+ *
+ * @internal
+ */
+import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { isMissing } from "../../domain/OptionalPackage.ts"
+import { messageOf, shown } from "../../domain/ShownValue.ts"
+import type { AdapterOptions } from "./OpenDevice.ts"
+
+/**
+ * What is known of the place where the program runs.
+ *
+ * @internal
+ */
+export interface Runtime {
+  /** Whether it is Node, or another runtime that has Node's packages, and no page or worker of a browser. */
+  readonly isNode: boolean
+  /** What it calls itself. */
+  readonly name: string | undefined
+  /** `false` for a page that was not loaded over https or from this machine. */
+  readonly isSecureContext: boolean | undefined
+  /** Where a page comes from. */
+  readonly origin: string | undefined
+}
+
+interface Globals {
+  readonly navigator?: { readonly userAgent?: unknown; readonly gpu?: unknown }
+  readonly process?: { readonly versions?: { readonly node?: unknown } }
+  readonly isSecureContext?: unknown
+  readonly location?: { readonly origin?: unknown }
+}
+
+const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
+
+/** @internal */
+export const currentRuntime = (globals: Globals = globalThis as Globals): Runtime => ({
+  isNode: textOf(globals.process?.versions?.node) !== undefined,
+  name: textOf(globals.navigator?.userAgent),
+  isSecureContext: typeof globals.isSecureContext === "boolean" ? globals.isSecureContext : undefined,
+  origin: textOf(globals.location?.origin)
+})
+
+const unavailable = (device: string, why: string, hint: string): GpuError =>
+  makeError(new DeviceUnavailable({ tried: [{ backend: "webgpu", device, why }], hint }))
+
+const otherBackends = "use another backend: OpenCl.layer() or Host.layer()"
+
+/**
+ * The error where a program wanted `navigator.gpu` and there is none.
+ *
+ * @see https://www.w3.org/TR/webgpu/#navigator-gpu, which is for secure contexts only
+ * @internal
+ */
+export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtime = currentRuntime()): GpuError => {
+  const device = "navigator.gpu"
+  if (isNode) {
+    return unavailable(
+      device,
+      `this runtime${name === undefined ? "" : ` (${name})`} has no navigator.gpu`,
+      "On Node use WebGpu.layer(), which loads npm webgpu, or pass what create() of npm webgpu makes. " +
+        `Or ${otherBackends}.`
+    )
+  }
+  if (isSecureContext === false) {
+    return unavailable(
+      device,
+      `this page has no navigator.gpu, because it is no secure context${origin === undefined ? "" : ` (${origin})`}`,
+      "Serve it over https, or from http://localhost while you work on it. Or use Host.layer()."
+    )
+  }
+  return unavailable(
+    device,
+    "this page has no navigator.gpu: the browser has no WebGPU, or it is switched off",
+    "Use a browser with WebGPU, as a current Chrome, Edge, Safari or Firefox, and enable WebGPU and hardware " +
+      "acceleration in its settings. Or use Host.layer()."
+  )
+}
+
+/**
+ * The error where npm `webgpu` does not load.
+ *
+ * @internal
+ */
+export const noPackage = (cause: unknown): GpuError =>
+  isMissing("webgpu", cause)
+    ? unavailable(
+      "npm webgpu",
+      "this runtime has no navigator.gpu, and the package is not installed: npm install webgpu",
+      `Install it, or ${otherBackends}.`
+    )
+    : unavailable(
+      "npm webgpu",
+      `the package is installed and does not load: ${messageOf(cause)}`,
+      "It brings Dawn built for Linux, macOS and Windows: see that there is a build for this system, and install it " +
+        `anew on this machine. Or ${otherBackends}.`
+    )
+
+const driverHint =
+  "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
+  "no GPU; Debian 12 has a new enough Mesa in bookworm-backports). In a checkout of effect-gpu-pool, `npm run drivers` " +
+  `installs one on Debian and Ubuntu. Or ${otherBackends}.`
+
+const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
+
+/**
+ * The error where the GPU object gives no adapter; `message` is what it threw.
+ *
+ * @internal
+ */
+export const noAdapter = (options: AdapterOptions, message?: string): GpuError => {
+  const why = message ?? `requestAdapter found none${askedFor(options)}`
+  const narrowed = narrowing(options)
+  if (narrowed !== undefined) {
+    return unavailable("adapter", why, `Leave ${narrowed} out, to get any adapter that there is. Or ${otherBackends}.`)
+  }
+  return unavailable("adapter", why, currentRuntime().isNode ? driverHint : browserHint)
+}
+
+/** The option that leaves adapters out, if any: `powerPreference` only prefers. */
+const narrowing = ({ flags, forceFallbackAdapter }: AdapterOptions): string | undefined => {
+  const flag = flags?.find((flag) => flag.startsWith("adapter="))
+  return flag !== undefined
+    ? `the flag ${shown(flag)}`
+    : forceFallbackAdapter === true
+    ? "forceFallbackAdapter"
+    : undefined
+}
+
+const askedFor = (options: AdapterOptions): string => {
+  const asked = [
+    ...(options.powerPreference === undefined ? [] : [`powerPreference ${shown(options.powerPreference)}`]),
+    ...(options.forceFallbackAdapter === true ? ["forceFallbackAdapter"] : []),
+    ...(options.flags === undefined || options.flags.length === 0
+      ? []
+      : [`flags ${options.flags.map(shown).join(", ")}`])
+  ]
+  return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
+}
+
+/**
+ * The error where an adapter gives no device.
+ *
+ * @internal
+ */
+export const noDevice = (adapter: string, message: string): GpuError =>
+  unavailable(
+    adapter,
+    `requestDevice failed: ${message}`,
+    "The adapter is there: close other programs that use it, update its driver, or choose another one with " +
+      `powerPreference or forceFallbackAdapter. Or ${currentRuntime().isNode ? otherBackends : "use Host.layer()"}.`
+  )

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as Unavailable from "../../src/layers/WebGpu/UnavailableGpu.ts"
+import { WebGpu } from "../../src/webgpu.ts"
+
+const says = (error: GpuError, ...parts: ReadonlyArray<string>): void => {
+  strictEqual(error.reason._tag, "DeviceUnavailable")
+  for (const part of parts) assert.include(error.message, part)
+}
+
+const page = { isNode: false, name: "Mozilla/5.0", isSecureContext: true, origin: "https://example.com" }
+
+describe("without WebGPU", () => {
+  it.effect("a GPU that is undefined is none of this runtime, on Node", () =>
+    Effect.gen(function*() {
+      for (const layer of [WebGpu.layerFrom(undefined), WebGpu.layerFrom((navigator as { readonly gpu?: GPU }).gpu)]) {
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+        says(
+          error,
+          "webgpu navigator.gpu: this runtime",
+          "has no navigator.gpu",
+          "WebGpu.layer(), which loads npm webgpu"
+        )
+      }
+    }))
+
+  it.effect("what is no GPU object is still refused", () =>
+    Effect.gen(function*() {
+      for (const gpu of [null, {}, 7, "gpu"]) {
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(WebGpu.layerFrom(gpu as never))))
+        strictEqual(error.reason._tag, "InvalidRequest")
+      }
+    }))
+
+  it("an insecure page is told that, with its origin, and what to do", () => {
+    const error = Unavailable.noNavigatorGpu({ ...page, isSecureContext: false, origin: "http://192.168.0.7:8080" })
+    says(
+      error,
+      "this page has no navigator.gpu, because it is no secure context (http://192.168.0.7:8080)",
+      "Serve it over https, or from http://localhost"
+    )
+    assert.notInclude(error.message, "npm")
+  })
+
+  it("a secure page is told of its browser", () => {
+    for (const isSecureContext of [true, undefined]) {
+      const error = Unavailable.noNavigatorGpu({ ...page, isSecureContext })
+      says(
+        error,
+        "this page has no navigator.gpu: the browser has no WebGPU, or it is switched off",
+        "Use a browser with"
+      )
+      assert.notInclude(error.message, "npm")
+    }
+  })
+
+  it("knows where it runs by what is there", () => {
+    strictEqual(Unavailable.currentRuntime().isNode, true)
+    const found = Unavailable.currentRuntime({
+      navigator: { userAgent: "Mozilla/5.0" },
+      isSecureContext: false,
+      location: { origin: "http://example.com" }
+    })
+    assert.deepStrictEqual(found, {
+      isNode: false,
+      name: "Mozilla/5.0",
+      isSecureContext: false,
+      origin: "http://example.com"
+    })
+  })
+
+  it("a package that is not installed is told to be installed, one that is broken is not", () => {
+    const missing = new Error("Cannot find package 'webgpu' imported from /app/main.js")
+    says(Unavailable.noPackage(missing), "the package is not installed: npm install webgpu")
+    const broken = Object.assign(new Error("Cannot find module '/app/node_modules/webgpu/dist/sunos-x64/dawn.node'"), {
+      code: "MODULE_NOT_FOUND"
+    })
+    const error = Unavailable.noPackage(broken)
+    says(error, "the package is installed and does not load", "sunos-x64/dawn.node", "there is a build for this system")
+    assert.notInclude(error.message, "npm install webgpu")
+  })
+
+  it("an adapter that was narrowed down is advised to be left open, any other one to have a driver", () => {
+    says(Unavailable.noAdapter({}), "requestAdapter found none that fits", "Dawn needs a graphics driver")
+    says(Unavailable.noAdapter({ powerPreference: "low-power" }), `for powerPreference "low-power"`, "graphics driver")
+    const software = Unavailable.noAdapter({ forceFallbackAdapter: true })
+    says(software, "found none for forceFallbackAdapter", "Leave forceFallbackAdapter out")
+    assert.notInclude(software.message, "graphics driver")
+    says(Unavailable.noAdapter({ flags: ["adapter=gtx"] }), `flags "adapter=gtx"`, `Leave the flag "adapter=gtx" out`)
+  })
+
+  it.effect("the flag of an adapter that is not there is named", () =>
+    Effect.gen(function*() {
+      const layer = WebGpu.layer({ flags: ["backend=null", "adapter=no such adapter"] })
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+      says(error, "adapter=no such adapter")
+    }))
+})
