@@ -83,6 +83,18 @@ describeWith(["chromium"], "the library in Chromium", () => {
         assert.match(printed.slice(1).join("\n"), line)
       }))
 
+    it.effect("says that a page has no navigator.gpu, and why", () =>
+      Effect.gen(function*() {
+        const messages = yield* inPage(({ ordinary }) =>
+          ordinary.evaluate(() => globalThis.effectGpuPoolPage.withoutWebGpu())
+        )
+        assert.strictEqual(messages.length, 2)
+        for (const message of messages) {
+          assert.match(message, /^DeviceUnavailable: .*this page has no navigator\.gpu: the browser has no WebGPU/)
+          assert.include(message, "Use a browser with WebGPU")
+        }
+      }))
+
     it.effect("explores schedules", () =>
       Effect.gen(function*() {
         const { kind, trace } = yield* inPage(({ ordinary }) =>

@@ -26,6 +26,8 @@ export interface Page {
   readonly conformance: (group: string) => Promise<ReadonlyArray<Conformance.Outcome>>
   /** Prints a lease and its pool as they are, and as a message of Effect's pretty logger. */
   readonly print: () => Promise<void>
+  /** What the two layers say where the browser has no WebGPU. */
+  readonly withoutWebGpu: () => Promise<ReadonlyArray<string>>
   /** Explores a program with a race, and answers what was found. */
   readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
 }
@@ -100,6 +102,15 @@ globalThis.effectGpuPoolPage = {
   conformance: (group) =>
     Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group))),
   print: () => Effect.runPromise(printing),
+  withoutWebGpu: async () => {
+    const gpu = Object.getOwnPropertyDescriptor(Navigator.prototype, "gpu")!
+    Object.defineProperty(Navigator.prototype, "gpu", { ...gpu, get: () => undefined })
+    const layers = [WebGpu.layer(), WebGpu.layerFrom(navigator.gpu)]
+    const failing = Effect.forEach(layers, (layer) => Effect.flip(Effect.scoped(Layer.build(layer))))
+    const errors = await Effect.runPromise(failing)
+    Object.defineProperty(Navigator.prototype, "gpu", gpu)
+    return errors.map(({ message, reason }) => `${reason._tag}: ${message}`)
+  },
   schedules: async () => {
     const { kind, trace } = await Effect.runPromise(Effect.flip(Schedules.explore(racing)))
     return { kind, trace }

@@ -64,7 +64,7 @@ import type {
   Images,
   MapOptions
 } from "./Images.ts"
-import { MappedImage } from "./MappedImage.ts"
+import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
 type Service = Images["Service"]
