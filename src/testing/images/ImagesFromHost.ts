@@ -217,7 +217,7 @@ const noHostArray = (
 
 const mistakes: ReadonlyArray<Mistake> = [
   ...[null, undefined, 5, "data", [1, 2, 3, 4], {}].map((data): Mistake => [
-    `${data === null ? "null" : typeof data} for data`,
+    `${JSON.stringify(data) ?? "nothing"} for data`,
     "InvalidRequest",
     Effect.suspend(() => make(data))
   ]),
