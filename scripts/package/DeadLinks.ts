@@ -24,8 +24,12 @@ const textOf = ({ children }: Token): string =>
     ""
   )
 
-const targetOf = (token: Token): string | null =>
-  token.type === "link_open" ? token.attrGet("href") : token.type === "image" ? token.attrGet("src") : null
+const attributes: Readonly<Record<string, string>> = { link_open: "href", image: "src" }
+
+const targetsOf = (token: Token): ReadonlyArray<string> => {
+  const target = token.attrGet(attributes[token.type] ?? "")
+  return target === null ? [] : [String(target)]
+}
 
 const pageOf = (text: string): Page => {
   const tokens = markdown.parse(text, {})
@@ -35,7 +39,7 @@ const pageOf = (text: string): Page => {
   let line = 1
   const links = tokens.flatMap(({ children, map }) => {
     line = map === null ? line : map[0] + 1
-    return (children ?? []).map(targetOf).filter((target) => target !== null).map((target) => ({ line, target }))
+    return (children ?? []).flatMap(targetsOf).map((target) => ({ line, target }))
   })
   return { anchors: new Set(headings.map((heading) => slugger.slug(textOf(heading)))), links }
 }

@@ -1,5 +1,5 @@
 /**
- * Dawn's adapters in the list of devices. WebGPU does not list adapters, it answers requests: so this asks for the fast
+ * The adapters of Dawn, or of the runtime's own WebGPU, in the list of devices. WebGPU does not list adapters, it answers requests: so this asks for the fast
  * one, the frugal one and the one in software, and leaves out what it has seen.
  *
  * @internal
@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { messageOf } from "../domain/ShownValue.ts"
-import { nodeGpu } from "../layers/WebGpu/NodeGpu.ts"
+import { browserGpu, processGpu } from "../layers/WebGpu/NodeGpu.ts"
 import * as WebGpu from "../layers/WebGpu/WebGpu.ts"
 import type * as WebGpuApi from "../layers/WebGpu/WebGpuApi.ts"
 import type * as WebGpuHandle from "../layers/WebGpu/WebGpuHandle.ts"
@@ -25,12 +25,13 @@ const requests: ReadonlyArray<Request> = [
 /** The request that an entry of the list answered. */
 const requestOf = new WeakMap<ListedDevice, Request>()
 
-const platform = { index: 0, name: "Dawn", vendor: "" }
+/** Who gives the adapters: npm `webgpu`, or the runtime itself, as Deno. */
+const platform = () => ({ index: 0, name: browserGpu() === undefined ? "Dawn" : "navigator.gpu", vendor: "" })
 
 /** @internal */
 export const webGpuBackend: DeviceBackend = {
   name: "webgpu",
-  list: Effect.flatMap(nodeGpu([]), (gpu) =>
+  list: Effect.flatMap(processGpu([]), (gpu) =>
     Effect.map(
       Effect.forEach(requests, (request) => Effect.map(adapterFor(gpu, request), (info) => ({ request, info }))),
       (answers) => {
@@ -77,7 +78,7 @@ const nameOf = ({ architecture, description, device }: WebGpuHandle.AdapterInfo)
 const listedOf = (info: WebGpuHandle.AdapterInfo, index: number, request: Request): ListedDevice => {
   const listed: ListedDevice = {
     backend: "webgpu",
-    platform,
+    platform: platform(),
     device: { index, name: nameOf(info), vendor: info.vendor },
     type: info.isFallbackAdapter ? "cpu" : "gpu",
     driver: info.description,
@@ -90,7 +91,7 @@ const listedOf = (info: WebGpuHandle.AdapterInfo, index: number, request: Reques
 
 const noAdapter = (answers: ReadonlyArray<Answer>): ListedDevice => ({
   backend: "webgpu",
-  platform,
+  platform: platform(),
   device: undefined,
   type: undefined,
   driver: "",

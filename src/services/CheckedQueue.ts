@@ -10,6 +10,7 @@ import * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import * as BytePattern from "../domain/BytePattern.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import { elementClassProblem } from "../domain/ElementClass.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
@@ -99,7 +100,8 @@ export class CheckedQueue implements Service {
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read("CommandQueue.read", (operation) => {
       const offset = options?.offset ?? 0
-      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ?? typeProblem(operation, type) ??
+      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
+        elementClassProblem(operation, type) ??
         optionsProblem(operation, options, knownOfRead) ??
         BufferRange.offsetProblem(operation, source, offset, this.#alignment)
       if (problem !== undefined) return problem
@@ -250,14 +252,6 @@ export class CheckedQueue implements Service {
     return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }
 }
-
-/** Programs without types can pass anything. */
-const typeProblem = <A extends ArrayBufferView>(operation: string, type: ElementType<A>): GpuError | undefined =>
-  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? undefined : invalidRequest(
-    operation,
-    "the element type is no typed array class",
-    "Pass a class such as Float32Array."
-  )
 
 /** How many bytes `length` elements have, or all of the `rest` without a length. */
 const readBytes = <A extends ArrayBufferView>(

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../domain/DeviceInfo.ts"
+import { elementClassProblem } from "../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
@@ -188,15 +189,13 @@ const hostPlace = (
   return isGpuError(place) ? place : { bytes, place }
 }
 
-/** Programs without types can pass anything. */
 const elementsProblem = <A extends ArrayBufferView>(
   operation: string,
   extent: Rectangle.Extent,
   type: ElementType<A>
 ): GpuError | undefined => {
-  if (typeof type !== "function" || !Number.isInteger(type.BYTES_PER_ELEMENT)) {
-    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
-  }
+  const problem = elementClassProblem(operation, type)
+  if (problem !== undefined) return problem
   const bytes = Rectangle.byteLength(extent)
   return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,

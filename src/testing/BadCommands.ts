@@ -15,6 +15,7 @@ import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
+import * as SubRegion from "../services/memory/SubRegion.ts"
 import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { closedPool, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
@@ -294,11 +295,23 @@ const unknownOptions: ReadonlyArray<Mistake> = [
   ]
 ]
 
-const wrongTypes: ReadonlyArray<Mistake> = [undefined, null, "Float32Array", DataView].map((type) => [
-  `a read of elements of type ${typeof type === "function" ? type.name : String(type)}`,
-  "InvalidRequest",
-  withGood((lease) => CommandQueue.read(lease, type as unknown as Float32ArrayConstructor))
-])
+type Typed = (buffer: BufferLike, type: Uint8ArrayConstructor) => Effect.Effect<unknown, GpuError, TestServices>
+
+/** Each operation that takes the type of elements. */
+const typed: ReadonlyArray<readonly [name: string, call: Typed]> = [
+  ["a read", CommandQueue.read],
+  ["a read of a rectangle", (buffer, type) => CommandQueue.readRect(buffer, type, { region: [4] })],
+  ["a mapping", Mapping.map],
+  ["a region", (buffer, type) => SubRegion.slice(buffer, type, 0, 16)]
+]
+
+const wrongTypes: ReadonlyArray<Mistake> = typed.flatMap(([name, call]) =>
+  [undefined, null, "Float32Array", DataView].map((type): Mistake => [
+    `${name} of elements of type ${typeof type === "function" ? type.name : String(type)}`,
+    "InvalidRequest",
+    withGood((lease) => call(lease, type as unknown as Uint8ArrayConstructor))
+  ])
+)
 
 const aliases: ReadonlyArray<Mistake> = [
   ["a copy within one lease", "InvalidRequest", withGood((lease) => CommandQueue.copy(lease, lease))],

@@ -58,6 +58,26 @@ it.effect("says that there is no loader of the system's, and what to install", (
     assert.notInclude(error.message, "koffi")
   }))
 
+it.effect("opens nothing on a runtime that cannot take memory back from a program", () =>
+  Effect.gen(function*() {
+    const error = yield* Effect.flip(withoutTransfer(OpenCl.load({ koffi: () => Promise.reject(new Error("loaded")) })))
+    strictEqual(error.reason._tag, "DeviceUnavailable")
+    assert.include(error.message, "opencl this runtime: it has no ArrayBuffer.prototype.transfer")
+    assert.include(error.message, "Use Node 22.19 or newer")
+  }))
+
+/** As Node 20, which has no `transfer`. */
+const withoutTransfer = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const known = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "transfer")!
+      Reflect.deleteProperty(ArrayBuffer.prototype, "transfer")
+      return known
+    }),
+    () => effect,
+    (known) => Effect.sync(() => Object.defineProperty(ArrayBuffer.prototype, "transfer", known))
+  )
+
 it.effect("says which loader it could not load", () =>
   Effect.gen(function*() {
     const layer = OpenCl.layer({ library: "libNoSuchLoader.so.9" })

@@ -40,7 +40,8 @@ const forBoth = (type: "f32" | "f16"): ReadonlyArray<readonly [string, string]> 
 /** @internal */
 export const functions: Functions = new Map([
   ["bits__f32", "fn bits__f32(bits: u32) -> f32 { return bitcast<f32>(bits); }"],
-  ["bits__f16", "fn bits__f16(bits: u32) -> f16 { return bitcast<vec2<f16>>(bits).x; }"],
+  // No bitcast to halves, which naga does not know: https://github.com/gfx-rs/wgpu/issues/8896
+  ["bits__f16", "fn bits__f16(bits: u32) -> f16 { return f16(unpack2x16float(bits).x); }"],
   ["isNaN__f32", "fn isNaN__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7fffffffu) > 0x7f800000u; }"],
   ["isFinite__f32", "fn isFinite__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7f800000u) != 0x7f800000u; }"],
   [

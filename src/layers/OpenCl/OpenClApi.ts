@@ -15,6 +15,7 @@ import { messageOf } from "../../domain/ShownValue.ts"
 import * as CompilerStack from "./CompilerStack.ts"
 import { libraryProblem } from "./GivenOptions.ts"
 import * as OpenClCode from "./OpenClCode.ts"
+import { runtimeProblem } from "./RuntimeProblem.ts"
 import { noLoader, noPackage } from "./UnavailableOpenCl.ts"
 
 /**
@@ -344,7 +345,7 @@ export const load = (options?: {
     const problem = optionsProblem(operation, options, known)
     if (problem !== undefined) return problem
     const { koffi = importKoffi, library } = options ?? {}
-    return libraryProblem(operation, library) ?? Effect.flatMap(
+    return libraryProblem(operation, library) ?? runtimeProblem() ?? Effect.flatMap(
       Effect.tryPromise({ try: koffi, catch: noPackage }),
       (koffi) => Effect.suspend(() => loadWith(koffi, library))
     )

@@ -1,12 +1,12 @@
 /**
- * The GPU object of this process: the browser's own, or Dawn through npm `webgpu`. This is the only file that names
- * that package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
+ * The GPU object of this process: the own one of a browser or of Deno, or Dawn through npm `webgpu`. This is the only file
+ * that names that package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { noPackage } from "./UnavailableGpu.ts"
+import { currentRuntime, noNavigatorGpu, noPackage } from "./UnavailableGpu.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 interface DawnModule {
@@ -23,7 +23,7 @@ const packageName: string = "webgpu"
 const instances = new Map<string, WebGpuHandle.Gpu>()
 
 /**
- * The browser's GPU object, when there is one.
+ * The GPU object of the browser, or of Deno, when there is one.
  *
  * @internal
  */
@@ -48,6 +48,19 @@ export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandl
       },
       catch: noPackage
     })
+  })
+
+/**
+ * The GPU object that programs get which name none.
+ *
+ * @internal
+ */
+export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
+  Effect.suspend(() => {
+    const own = browserGpu()
+    if (own !== undefined) return Effect.succeed(own)
+    const runtime = currentRuntime()
+    return runtime.isNode ? nodeGpu(flags) : noNavigatorGpu(runtime)
   })
 
 const importDawn = (): Promise<DawnModule> =>

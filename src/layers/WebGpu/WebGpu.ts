@@ -33,10 +33,10 @@ import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
 import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { descriptorOf } from "./images/WebGpuSampler.ts"
-import { browserGpu, nodeGpu } from "./NodeGpu.ts"
+import { processGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import { Opened } from "./Opened.ts"
-import { currentRuntime, noNavigatorGpu } from "./UnavailableGpu.ts"
+import { noNavigatorGpu } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
@@ -140,8 +140,8 @@ export interface Options extends DeviceOptions {
 export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | WebGpu
 
 /**
- * Opens a WebGPU device: the browser's when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an optional
- * peer dependency that is loaded only now. Asks for the adapter's largest buffer, compute and texture limits. Where the
+ * Opens a WebGPU device: the browser's or Deno's own when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an
+ * optional peer dependency that is loaded only now. Asks for the adapter's largest buffer, compute and texture limits. Where the
  * adapter has them it also asks for the features `shader-f16`, for f16, `float32-filterable`, `bgra8unorm-storage` and
  * `texture-formats-tier1`, for images, and `subgroups` and `timestamp-query`, which the library does not use: they are
  * there for shaders and queries that a program writes itself on the raw `device`.
@@ -167,13 +167,7 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
 export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const given = GivenOptions.take("WebGpu.layer", options)
-    if (isGpuError(given)) return given
-    const gpu = browserGpu()
-    if (gpu !== undefined) return make(gpu, given)
-    const runtime = currentRuntime()
-    return runtime.isNode
-      ? Effect.flatMap(nodeGpu(given.flags ?? []), (gpu) => make(gpu, given))
-      : noNavigatorGpu(runtime)
+    return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
   }))
 
 /**

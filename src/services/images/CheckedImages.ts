@@ -9,6 +9,7 @@ import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import { elementClassProblem } from "../../domain/ElementClass.ts"
 import {
   type GpuError,
   invalidRequest,
@@ -506,7 +507,7 @@ export class CheckedImages implements Service {
   ): Effect.Effect<MappedImage, GpuError> {
     const access = options?.access ?? "readwrite"
     const wrong = MapRequest.accessProblem(operation, access) ??
-      (type === undefined ? undefined : MapRequest.typeProblem(operation, type))
+      (type === undefined ? undefined : elementClassProblem(operation, type))
     if (wrong !== undefined) return wrong
     const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap)
     if (isGpuError(part)) return part
@@ -600,16 +601,12 @@ const itemsProblem = (
   operation: string,
   type: ElementType<ArrayBufferView>,
   bytes: number
-): GpuError | undefined => {
-  if (!Number.isInteger(type.BYTES_PER_ELEMENT)) {
-    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
-  }
-  return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+): GpuError | undefined =>
+  elementClassProblem(operation, type) ?? (bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
     `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
     "Leave the type out for an array that fits the format."
-  )
-}
+  ))
 
 const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
   if (!ImageFormat.equals(from.image.format, to.image.format)) {

@@ -16,6 +16,7 @@ import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { elementClassProblem } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown, withArticle } from "../../domain/ShownValue.ts"
@@ -228,7 +229,7 @@ const requestOf = <A extends Elements>(
 ): Request | GpuError => {
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
-  const problem = MapRequest.accessProblem(operation, access) ?? MapRequest.typeProblem(operation, type) ??
+  const problem = MapRequest.accessProblem(operation, access) ?? elementClassProblem(operation, type) ??
     BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { elementClassProblem } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -89,13 +90,14 @@ export const viewOf = <A>(
     )
   }
   const bytes = size ?? pinned.byteLength
-  const itemSize: unknown = type?.BYTES_PER_ELEMENT
-  if (typeof type === "function" && typeof itemSize === "number" && bytes % itemSize === 0 && offset % itemSize === 0) {
-    return new type(pinned.buffer, pinned.byteOffset + offset, bytes / itemSize)
-  }
-  return invalidRequest(
-    operation,
-    `the ${bytes} bytes are no whole number of elements of ${typeof type === "function" ? type.name : shown(type)}`,
-    "Pass a typed array class that fits, such as Uint8Array."
-  )
+  const problem = elementClassProblem(operation, type)
+  if (problem !== undefined) return problem
+  const itemSize = type.BYTES_PER_ELEMENT
+  return bytes % itemSize === 0 && offset % itemSize === 0
+    ? new type(pinned.buffer, pinned.byteOffset + offset, bytes / itemSize)
+    : invalidRequest(
+      operation,
+      `the ${bytes} bytes are no whole number of elements of ${type.name}`,
+      "Pass a typed array class that fits, such as Uint8Array."
+    )
 }

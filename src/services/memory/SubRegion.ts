@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { elementClassProblem } from "../../domain/ElementClass.ts"
 import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
@@ -227,14 +228,9 @@ const elementBounds = <A extends ArrayBufferView>(
   from: number,
   to: number | undefined
 ): Bounds | GpuError => {
-  const itemSize: unknown = type?.BYTES_PER_ELEMENT
-  if (typeof itemSize !== "number") {
-    return invalidRequest(
-      "SubRegion.slice",
-      "the element type is no typed array class",
-      "Pass a class such as Float32Array."
-    )
-  }
+  const problem = elementClassProblem("SubRegion.slice", type)
+  if (problem !== undefined) return problem
+  const itemSize = type.BYTES_PER_ELEMENT
   const end = to ?? Math.floor(size / itemSize)
   if (Number.isSafeInteger(from) && from >= 0 && Number.isSafeInteger(end) && end > from) {
     return { offset: from * itemSize, size: (end - from) * itemSize }

@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/DetachMemory.ts"
+import { elementClassProblem } from "../../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { MappedRanges } from "../../../domain/MappedRanges.ts"
@@ -200,11 +201,8 @@ const layoutOf = <A extends Mapping.Elements>(
   options: ViewOptions,
   offset: number
 ): StridedShape.StridedShape | GpuError => {
-  const itemSize = itemSizeOf(type)
-  if (itemSize === undefined) {
-    return invalidRequest(operation, "the element type is no typed array class", "Pass a class such as Float32Array.")
-  }
-  const problem = rangeProblem(operation, size, offset, 0, itemSize)
+  const itemSize = type?.BYTES_PER_ELEMENT
+  const problem = elementClassProblem(operation, type) ?? rangeProblem(operation, size, offset, 0, itemSize)
   if (problem !== undefined) return problem
   const rest = (size - offset) / itemSize
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -216,7 +214,3 @@ const layoutOf = <A extends Mapping.Elements>(
   }
   return StridedShape.resolve(operation, options, Math.floor(rest))
 }
-
-/** Programs without types can pass anything. */
-const itemSizeOf = <A extends Mapping.Elements>(type: ElementType<A>): number | undefined =>
-  typeof type === "function" && Number.isInteger(type.BYTES_PER_ELEMENT) ? type.BYTES_PER_ELEMENT : undefined

@@ -125,15 +125,32 @@ const encodeCopy = (
   temporaries: Temporaries
 ): void => {
   const { region, source, target, targetOrigin } = command
-  const from = { texture: textureOf(source), origin: gpuOrigin(region.origin) }
-  const to = { texture: textureOf(target), origin: gpuOrigin(targetOrigin) }
   if (source.identity !== target.identity || !overlapsLayers(source.shape, region, targetOrigin)) {
-    encoder.copyTextureToTexture(from, to, gpuExtent(region.extent))
-    return
+    return encodeSlices(encoder, command)
   }
+  const from = placeIn(source, region.origin)
   const between = { texture: temporaries.texture(source, region, from.texture.format) }
   encoder.copyTextureToTexture(from, between, gpuExtent(region.extent))
-  encoder.copyTextureToTexture(between, to, gpuExtent(region.extent))
+  encoder.copyTextureToTexture(between, placeIn(target, targetOrigin), gpuExtent(region.extent))
+}
+
+const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
+  texture: textureOf(image),
+  origin: gpuOrigin([x, y, z + slice])
+})
+
+/**
+ * Between an array of images and a volume each slice is a copy of its own: asked for more, wgpu, which Deno has, copies
+ * the wrong ones, and says nothing.
+ */
+const encodeSlices = (encoder: GPUCommandEncoder, command: CopyImageCommand): void => {
+  const { region, source, target, targetOrigin } = command
+  const [width, height, depth] = region.extent
+  const step = dimensionOf(source.shape.kind) === dimensionOf(target.shape.kind) ? depth : 1
+  for (let slice = 0; slice < depth; slice += step) {
+    const size = gpuExtent([width, height, step])
+    encoder.copyTextureToTexture(placeIn(source, region.origin, slice), placeIn(target, targetOrigin, slice), size)
+  }
 }
 
 const overlapsLayers = ({ kind }: ImageShape, { extent, origin }: ImageRegion, target: ImageOrigin): boolean =>
