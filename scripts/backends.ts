@@ -31,6 +31,17 @@ export const howToInstall: Record<Backend, string> = {
 
 export const isBackend = (name: string): name is Backend => backends.some((backend) => backend === name)
 
+/** The backends that must be there, as `EFFECT_GPU_POOL_REQUIRE` names them: separated by commas, or `all`. */
+export const parseRequired = (value: string | undefined): ReadonlySet<Backend> => {
+  const names = (value ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "")
+  if (names.includes("all")) return new Set(backends)
+  const unknown = names.filter((name) => !isBackend(name))
+  if (unknown.length > 0) {
+    throw new Error(`EFFECT_GPU_POOL_REQUIRE names ${unknown.join(", ")}; known: all, ${backends.join(", ")}`)
+  }
+  return new Set(names.filter(isBackend))
+}
+
 const here = fileURLToPath(import.meta.url)
 const cacheFolder = join(here, "../../node_modules/.cache/effect-gpu-pool")
 

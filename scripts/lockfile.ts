@@ -1,5 +1,5 @@
 /**
- * Completes package-lock.json: `npm run lockfile`, after any change of the dependencies.
+ * Completes package-lock.json, and that of scripts/runtimes/install: `npm run lockfile`, after any change of the dependencies.
  *
  * Tools with native code publish a package per platform and name them as optional dependencies. npm leaves those that it
  * could not look up (a registry that mirrors some platforms only) out of the lock file, and then `npm ci` refuses that
@@ -32,27 +32,30 @@ const platformOf = (name: string): Platform => {
   return { ...(os.length > 0 ? { os } : {}), cpu, ...(libc.length > 0 ? { libc } : {}) }
 }
 
-const file = "package-lock.json"
-const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, Entry> }
+const complete = (file: string): void => {
+  const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, Entry> }
 
-const isLocked = (parent: string, name: string): boolean =>
-  `node_modules/${name}` in lock.packages || `${parent}/node_modules/${name}` in lock.packages
+  const isLocked = (parent: string, name: string): boolean =>
+    `node_modules/${name}` in lock.packages || `${parent}/node_modules/${name}` in lock.packages
 
-const missing = Object.entries(lock.packages).flatMap(([parent, { dev, optionalDependencies = {} }]) =>
-  Object.entries(optionalDependencies)
-    .filter(([name, version]) => /^\d+\.\d+\.\d+/.test(version) && !isLocked(parent, name))
-    .map(([name, version]) => ({ name, version, dev: dev === true }))
-)
+  const missing = Object.entries(lock.packages).flatMap(([parent, { dev, optionalDependencies = {} }]) =>
+    Object.entries(optionalDependencies)
+      .filter(([name, version]) => /^\d+\.\d+\.\d+/.test(version) && !isLocked(parent, name))
+      .map(([name, version]) => ({ name, version, dev: dev === true }))
+  )
 
-for (const { dev, name, version } of missing) {
-  lock.packages[`node_modules/${name}`] = {
-    version,
-    ...platformOf(name),
-    ...(dev ? { dev } : {}),
-    optional: true
-  } as Entry
-  console.log(`added ${name} ${version}`)
+  for (const { dev, name, version } of missing) {
+    lock.packages[`node_modules/${name}`] = {
+      version,
+      ...platformOf(name),
+      ...(dev ? { dev } : {}),
+      optional: true
+    } as Entry
+    console.log(`added ${name} ${version}`)
+  }
+  lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1)))
+  writeFileSync(file, JSON.stringify(lock, null, 2) + "\n")
+  console.log(`${file}: ${missing.length} platform packages added`)
 }
-lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1)))
-writeFileSync(file, JSON.stringify(lock, null, 2) + "\n")
-console.log(`${missing.length} platform packages added`)
+
+for (const file of ["package-lock.json", "scripts/runtimes/install/package-lock.json"]) complete(file)

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
-import { backends } from "../scripts/backends.ts"
-import { parseRequired } from "./support/required.ts"
+import { backends, parseRequired } from "../scripts/backends.ts"
 
 const script = join(import.meta.dirname, "../scripts/backends.ts")
 

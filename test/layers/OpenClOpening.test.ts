@@ -75,7 +75,7 @@ const withoutTransfer = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
       return known
     }),
     () => effect,
-    (known) => Effect.sync(() => Object.defineProperty(ArrayBuffer.prototype, "transfer", known))
+    (known) => Effect.sync(() => Reflect.defineProperty(ArrayBuffer.prototype, "transfer", known))
   )
 
 it.effect("says which loader it could not load", () =>

@@ -4,23 +4,13 @@
  * names separated by commas, or `all`; the continuous integration sets it, so nothing is skipped there unseen.
  */
 import { describe, it } from "@effect/vitest"
-import { type Backend, backends, howToInstall, isBackend, look, type Presence } from "../../scripts/backends.ts"
+import { type Backend, howToInstall, look, parseRequired, type Presence } from "../../scripts/backends.ts"
 
 export { type Backend, chromium, oclgrindVendors, python } from "../../scripts/backends.ts"
 
 export interface Requirement extends Presence {
   readonly backend: Backend
   readonly required: boolean
-}
-
-export const parseRequired = (value: string | undefined): ReadonlySet<Backend> => {
-  const names = (value ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "")
-  if (names.includes("all")) return new Set(backends)
-  const unknown = names.filter((name) => !isBackend(name))
-  if (unknown.length > 0) {
-    throw new Error(`EFFECT_GPU_POOL_REQUIRE names ${unknown.join(", ")}; known: all, ${backends.join(", ")}`)
-  }
-  return new Set(names.filter(isBackend))
 }
 
 const seen = new Map<Backend, Presence>()

@@ -143,7 +143,7 @@ const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
  * Between an array of images and a volume each slice is a copy of its own: asked for more, wgpu, which Deno has, copies
  * the wrong ones, and says nothing.
  */
-const encodeSlices = (encoder: GPUCommandEncoder, command: CopyImageCommand): void => {
+const encodeSlices = (encoder: WebGpuHandle.CommandEncoder, command: CopyImageCommand): void => {
   const { region, source, target, targetOrigin } = command
   const [width, height, depth] = region.extent
   const step = dimensionOf(source.shape.kind) === dimensionOf(target.shape.kind) ? depth : 1
