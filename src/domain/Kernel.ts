@@ -193,7 +193,7 @@ const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl
 
 /** A body in a language that nobody knows would be a kernel without one. */
 const namesProblem = (options: Parameters<typeof make>[0]): GpuError | undefined => {
-  const called = `${operation}, kernel "${options.name}"`
+  const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
   return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
     optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
 }

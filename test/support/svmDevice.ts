@@ -14,14 +14,15 @@ export type SvmServices = OpenCl.Services | Allocator | BufferPool.BufferPool | 
 /** Runs a test on a pool of shared memory, and proves that nothing is left of it but the handles that it names. */
 export const onSvm = <A, E>(
   test: (watched: Watched) => Effect.Effect<A, E, SvmServices>,
-  options?: Svm.PoolOptions,
+  options: Svm.PoolOptions = {},
   bends?: Bends,
   left: Readonly<Record<string, number>> = {}
 ) =>
   Effect.gen(function*() {
     const watched = yield* watch(bends)
-    const layer = BufferPool.layerNoDeps(options).pipe(
-      Layer.provideMerge(Svm.allocatorLayer(options)),
+    const { alignment, atomics, grain, ...pool } = options
+    const layer = BufferPool.layerNoDeps(pool).pipe(
+      Layer.provideMerge(Svm.allocatorLayer({ alignment, atomics, grain })),
       Layer.provideMerge(OpenCl.layerFrom(watched.api))
     )
     const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))
