@@ -227,7 +227,9 @@ const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
 const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | GpuError => {
   const { element, length } = ValueType.partsOf(argument.dtype)
   if (value === undefined) {
-    return missingProblem(argument, length === 1 ? `a number, ${withArticle(argument.dtype)},` : "an array of numbers")
+    const type = withArticle(argument.dtype)
+    const wanted = ValueType.wanted(element)
+    return missingProblem(argument, length === 1 ? `${wanted}, ${type},` : `${type}, an array of ${length},`)
   }
   if (length !== 1) return holdVector(argument, element, length, value)
   return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(

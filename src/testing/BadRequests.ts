@@ -138,7 +138,7 @@ const badLimits: ReadonlyArray<Mistake> = [
     BufferPool.use(64, () => Effect.void, { lable: "x" } as { readonly label?: string })
   ],
   ["a negative limit for a running pool", "InvalidRequest", BufferPool.setLimit({ maxBytes: -1 })],
-  ["a limit that is none", "InvalidRequest", BufferPool.setLimit(4096 as BufferPool.PoolLimit)],
+  ["a limit that is none", "InvalidRequest", BufferPool.setLimit(true as unknown as BufferPool.PoolLimit)],
   ["trimming to a negative size", "InvalidRequest", BufferPool.trimTo(-1)],
   ["a fractional budget", "InvalidRequest", BufferPool.withBudget(Effect.void, 0.5)],
   [

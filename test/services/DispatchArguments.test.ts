@@ -170,7 +170,7 @@ describe("DispatchArguments.bind", () => {
     ["vec3<f32>", 1, [`argument "a" is 1, no vec3<f32>`, "Pass an array or a typed array of 3, each a number."]],
     ["vec3<f32>", "abc", [`argument "a" is "abc", no vec3<f32>`]],
     ["vec3<f32>", null, [`argument "a" is null, no vec3<f32>`]],
-    ["vec3<f32>", undefined, [`argument "a" is undefined, no vec3<f32>`]],
+    ["vec3<f32>", undefined, [`argument "a" is missing. Pass a vec3<f32>, an array of 3, by that name.`]],
     ["vec3<f32>", new DataView(new ArrayBuffer(12)), [`argument "a" is an object, no vec3<f32>`]],
     ["vec3<f32>", [1, 2], [`argument "a" has 2 elements, and a vec3<f32> has 3`]],
     ["vec3<f32>", new Float32Array(4), [`argument "a" has 4 elements, and a vec3<f32> has 3`]],

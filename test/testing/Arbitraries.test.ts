@@ -141,7 +141,7 @@ describe("a property that fails", () => {
         { arbitrary: { seed: 3 } }
       )
     )
-    assert.include(report, "128 is over maxBytes = 127")
+    assert.include(report, "128 bytes are over maxBytes of the pool, 127 bytes")
     assert.match(report, /Shrunk input: \{"request":\{\s+"size": 128,/)
   })
 
