@@ -204,15 +204,15 @@ const sliced = (
   let { offset } = layout
   for (let axis = 0; axis < layout.shape.length; axis++) {
     const stride = layout.strides[axis]!
-    const range = axis < ranges.length ? ranges[axis]! : {}
-    if (typeof range === "number") {
-      const position = Slice.positionOf(operation, range, axis, layout.shape)
+    const given = axis < ranges.length ? ranges[axis]! : {}
+    if (typeof given === "number") {
+      const position = Slice.positionOf(operation, given, axis, layout.shape)
       if (position instanceof GpuError) return position
       offset += position * stride
       continue
     }
-    const wrong = Slice.rangeProblem(operation, range)
-    if (wrong !== undefined) return wrong
+    const range = Slice.rangeOf(operation, given)
+    if (isGpuError(range)) return range
     const { length, start, step } = Slice.progression(range, layout.shape[axis]!)
     shape.push(length)
     // Of one element there is no next: its stride says nothing, and a vast step must not make it inexact.

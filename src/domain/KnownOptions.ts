@@ -41,7 +41,16 @@ export const problem = (operation: string, options: object, known: KnownOptions)
  * @internal
  */
 export const demand = (operation: string, options: object | undefined, known: KnownOptions): void => {
-  const unknown = options === undefined ? undefined : unknownName(options, known)
+  if (options === undefined) return
+  // Programs without types can pass anything.
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(
+      `${operation}: ${shown(options)} was given for options. Pass an object with ${
+        [...known].join(", ")
+      }, or leave it out.`
+    )
+  }
+  const unknown = unknownName(options, known)
   if (unknown === undefined) return
   throw new TypeError(`${operation}: there is no option ${shown(unknown)}. ${hintFor(unknown, known)}`)
 }

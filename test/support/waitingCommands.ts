@@ -79,6 +79,22 @@ const settle = Effect.fnUntraced(function*({ scheduler }: WaitingReal) {
 
 const largest = (sizes: ReadonlyArray<bigint>) => [...sizes].sort((a, b) => Number(b - a)).slice(0, 3)
 
+/** The live leases of each scope of the real pool, as the model's, in the order of their grants. */
+const grantsOf = (model: WaitingModel, real: WaitingReal): ReadonlyArray<ReadonlyArray<ModelLease>> => {
+  const leases = new Map<PooledBuffer.PooledBuffer, ModelLease>()
+  for (const [i, { lease }] of real.requests.entries()) {
+    if (lease !== undefined) leases.set(lease, model.requests[i]!.lease!)
+  }
+  return model.scopes.map((scope) => {
+    const [one] = [...leases].find(([{ ended }, lease]) => ended === undefined && lease.list === scope) ?? []
+    const order: Array<ModelLease> = []
+    for (let lease = one?.list?.last; lease !== undefined; lease = lease.previousInList) {
+      order.unshift(leases.get(lease)!)
+    }
+    return order
+  })
+}
+
 const agrees = Effect.fnUntraced(function*(model: WaitingModel, real: WaitingReal) {
   yield* settle(real)
   agree(
@@ -88,6 +104,7 @@ const agrees = Effect.fnUntraced(function*(model: WaitingModel, real: WaitingRea
       real.requests.map(({ fiber, lease }, i) => seen(model.requests[i]!.size, lease, refusalOf(fiber.pollUnsafe())))
     )
   )
+  for (const [i, order] of grantsOf(model, real).entries()) model.orderGrants(model.scopes[i]!, order)
   for (const [i, place] of model.places.entries()) {
     const stats = yield* real.places[i]!.stats
     const expected = place === model.pool ? model.stats : model.statsOf(place)

@@ -50,6 +50,8 @@ export interface ModelHandler {
 export interface ModelList {
   closed: boolean
   leases: Array<ModelLease>
+  /** Leases whose places in the list are known. */
+  readonly ordered: Set<ModelLease>
 }
 
 interface ModelBlock {
@@ -126,7 +128,7 @@ export class WaitingModel {
   /** The pool, and then the budgets in the order of their making. */
   readonly places: Array<ModelPlace>
   readonly scopes: Array<ModelList> = []
-  readonly loans: ModelList = { closed: false, leases: [] }
+  readonly loans: ModelList = { closed: false, leases: [], ordered: new Set() }
   readonly requests: Array<ModelRequest> = []
   /** In the order of their release, the longest held first. */
   held: Array<ModelBlock> = []
@@ -226,7 +228,7 @@ export class WaitingModel {
   // Commands
 
   openScope(): void {
-    this.scopes.push({ closed: false, leases: [] })
+    this.scopes.push({ closed: false, leases: [], ordered: new Set() })
   }
 
   openBudget(limit: bigint, parent: ModelPlace): void {
@@ -273,6 +275,7 @@ export class WaitingModel {
       return { tag: "BufferReleased", why: "scopeClosed" }
     }
     lease.list.leases = lease.list.leases.filter((other) => other !== lease)
+    lease.list.ordered.delete(lease)
     lease.list = list
     list.leases.push(lease)
     return undefined
@@ -331,6 +334,21 @@ export class WaitingModel {
     for (const lease of this.live) this.#end(lease, "poolClosed")
     for (const block of this.held) this.#giveBack(block)
     this.#settle()
+  }
+
+  /**
+   * Puts the leases that a scope was granted since the last call in the order in which the pool granted them: which of several
+   * requests has its memory first is nobody's promise, and a scope ends its last lease first. Those from before keep theirs.
+   */
+  orderGrants(list: ModelList, order: ReadonlyArray<ModelLease>): void {
+    const before = list.leases.filter((lease) => list.ordered.has(lease))
+    const [same, others] = [order.slice(0, before.length), new Set(order)]
+    if (order.length !== list.leases.length || !list.leases.every((lease) => others.has(lease))) {
+      throw new Error("the scope has other leases than in the model")
+    }
+    if (!before.every((lease, i) => lease === same[i])) throw new Error("leases of a scope have changed places")
+    list.leases = [...order]
+    for (const lease of order) list.ordered.add(lease)
   }
 
   /** When something happens by itself, and no later than a time. */
@@ -523,8 +541,11 @@ export class WaitingModel {
       const victim = victims.find(({ lease }) => lease !== undefined && lease.ended === undefined)
       if (victim === undefined) continue
       const { block, place: where } = victim.lease!
+      const served = place.hits + place.misses
       this.#end(victim.lease!, "released")
-      return block !== undefined && this.#chain(where).includes(place)
+      // One that freed nothing here is as good as one that declined, unless somebody was served here by what came back.
+      if (block !== undefined && this.#chain(where).includes(place)) return true
+      if (place.hits + place.misses !== served) return true
     }
     return false
   }

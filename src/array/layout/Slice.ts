@@ -4,7 +4,8 @@
  * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
  * @internal
  */
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { format, type Shape } from "./Shape.ts"
@@ -43,17 +44,20 @@ const names = ["start", "stop", "step"] as const
 
 const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
 
-/** Why a value is no range, or `undefined`. @internal */
-export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
-  if (typeof range !== "object" || range === null || Array.isArray(range)) {
+/** A copy of a range as it is now, or why a value is none. @internal */
+export const rangeOf = (operation: string, given: Range): Range | GpuError => {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
     return invalidRequest(
       operation,
-      `${shown(range)} was given for an axis`,
+      `${shown(given)} was given for an axis`,
       "Pass a position or { start, stop, step } for each axis; {} takes all of it."
     )
   }
-  const unknown = KnownOptions.problem(operation, range, known)
-  if (unknown !== undefined) return unknown
+  const range = membersOf(operation, given, known)
+  return isGpuError(range) ? range : rangeProblem(operation, range) ?? range
+}
+
+const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
   for (const name of names) {
     const value = range[name]
     if (value === undefined || Number.isSafeInteger(value)) continue
@@ -68,7 +72,7 @@ export const rangeProblem = (operation: string, range: Range): GpuError | undefi
     : undefined
 }
 
-/** The elements of an axis of `length` elements that a range without {@link rangeProblem} takes. @internal */
+/** The elements of an axis of `length` elements that a range of {@link rangeOf} takes. @internal */
 export const progression = ({ start, step = 1, stop }: Range, length: number): Progression => {
   const forwards = step > 0
   const [least, most] = forwards ? [0, length] : [-1, length - 1]

@@ -761,6 +761,11 @@ export const fromBuffer = (
  * @since 0.1.0
  */
 export const map: {
+  /**
+   * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
+   * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
+   * after, and the array has length 0 from then on. A release of the image ends it first.
+   */
   (
     image: ImageLike.ImageLike,
     options?: MapOptions

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { isInstance } from "../../../domain/ArgumentProblem.ts"
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
 import {
   BufferReleased,
@@ -287,7 +288,7 @@ const samplerHandleOf = (
 ): bigint | GpuError => {
   if (status.error !== undefined) return status.error
   // Programs without types can pass anything.
-  if (!(sampler instanceof DeviceSampler)) {
+  if (!isInstance(sampler, DeviceSampler)) {
     return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
   }
   if (!(sampler instanceof OpenClSampler) || sampler.owner !== info) {
