@@ -40,31 +40,31 @@ interface Case {
 const cases: ReadonlyArray<Case> = [
   {
     name: "a write at byte 2",
-    problem: "offset 2 is no multiple of 4",
+    problem: "offset 2 is no multiple of 4 bytes",
     call: (x) => CommandQueue.write(x, Uint8Array.of(201, 202, 203, 204), { offset: 2 }),
     leaves: (x) => x.set([201, 202, 203, 204], 2)
   },
   {
     name: "a write of 3 bytes",
-    problem: "the length 3 is no multiple of 4 and does not end at the buffer's size 62",
+    problem: "the length of 3 bytes is no multiple of 4 bytes and does not end where the buffer of 62 bytes ends",
     call: (x) => CommandQueue.write(x, Uint8Array.of(201, 202, 203), { offset: 4 }),
     leaves: (x) => x.set([201, 202, 203], 4)
   },
   {
     name: "a read from byte 3",
-    problem: "offset 3 is no multiple of 4",
+    problem: "offset 3 is no multiple of 4 bytes",
     call: (x) => CommandQueue.read(x, Uint8Array, { offset: 3, length: 4 }),
     leaves: (x) => x.slice(3, 7)
   },
   {
     name: "a read of 5 bytes",
-    problem: "the length 5 is no multiple of 4 and does not end at the buffer's size 62",
+    problem: "the length of 5 bytes is no multiple of 4 bytes and does not end where the buffer of 62 bytes ends",
     call: (x) => CommandQueue.read(x, Uint8Array, { offset: 8, length: 5 }),
     leaves: (x) => x.slice(8, 13)
   },
   {
     name: "a read into an array from byte 1",
-    problem: "offset 1 is no multiple of 4",
+    problem: "offset 1 is no multiple of 4 bytes",
     call: (x) => {
       const target = new Uint8Array(7)
       return Effect.as(CommandQueue.readInto(x, target, { offset: 1 }), target)
@@ -73,31 +73,31 @@ const cases: ReadonlyArray<Case> = [
   },
   {
     name: "a copy from byte 1",
-    problem: "sourceOffset 1 is no multiple of 4",
+    problem: "sourceOffset 1 is no multiple of 4 bytes",
     call: (x, y) => CommandQueue.copy(x, y, { sourceOffset: 1, size: 4 }),
     leaves: (x, y) => y.set(x.subarray(1, 5))
   },
   {
     name: "a copy to byte 3",
-    problem: "targetOffset 3 is no multiple of 4",
+    problem: "targetOffset 3 is no multiple of 4 bytes",
     call: (x, y) => CommandQueue.copy(x, y, { targetOffset: 3, size: 4 }),
     leaves: (x, y) => y.set(x.subarray(0, 4), 3)
   },
   {
     name: "a copy of 7 bytes",
-    problem: "the length 7 is no multiple of 4 and does not end at the buffer's size 62",
+    problem: "the length of 7 bytes is no multiple of 4 bytes and does not end where the source of 62 bytes ends",
     call: (x, y) => CommandQueue.copy(x, y, { size: 7 }),
     leaves: (x, y) => y.set(x.subarray(0, 7))
   },
   {
     name: "a copy that ends at the source's size, and not at the target's",
-    problem: "the length 2 is no multiple of 4 and does not end at the buffer's size 62",
+    problem: "the length of 2 bytes is no multiple of 4 bytes and does not end where the target of 62 bytes ends",
     call: (x, y) => CommandQueue.copy(x, y, { sourceOffset: 60 }),
     leaves: (x, y) => y.set(x.subarray(60))
   },
   {
     name: "a fill from byte 5",
-    problem: "offset 5 is no multiple of 4",
+    problem: "offset 5 is no multiple of 4 bytes",
     call: (x) => CommandQueue.fill(x, Uint8Array.of(99), { offset: 5, size: 9 }),
     leaves: (x) => {
       x.fill(99, 5, 14)
@@ -105,13 +105,13 @@ const cases: ReadonlyArray<Case> = [
   },
   {
     name: "a fill of 6 bytes with pairs from byte 2",
-    problem: "offset 2 is no multiple of 4",
+    problem: "offset 2 is no multiple of 4 bytes",
     call: (x) => CommandQueue.fill(x, Uint8Array.of(98, 99), { offset: 2, size: 6 }),
     leaves: (x) => x.set([98, 99, 98, 99, 98, 99], 2)
   },
   {
     name: "a rectangle from byte 1 to byte 2, of rows of 3 bytes",
-    problem: "region's row length 3 is no multiple of 4",
+    problem: "region's row length 3 is no multiple of 4 bytes",
     call: (x, y) =>
       CommandQueue.copyRect(x, y, {
         region: [3, 2],
@@ -125,7 +125,7 @@ const cases: ReadonlyArray<Case> = [
   },
   {
     name: "a rectangle that is written from byte 1 on",
-    problem: "buffer.origin's byte 1 is no multiple of 4",
+    problem: "buffer.origin's byte 1 is no multiple of 4 bytes",
     call: (x) =>
       CommandQueue.writeRect(x, new Uint8Array(8).fill(77), { region: [4, 2], buffer: { origin: [1], rowPitch: 6 } }),
     leaves: (x) => {
@@ -135,13 +135,13 @@ const cases: ReadonlyArray<Case> = [
   },
   {
     name: "a rectangle that is read with a row pitch of 10",
-    problem: "buffer.rowPitch 10 is no multiple of 4",
+    problem: "buffer.rowPitch 10 is no multiple of 4 bytes",
     call: (x) => CommandQueue.readRect(x, Uint8Array, { region: [4, 2], buffer: { rowPitch: 10 } }),
     leaves: (x) => Uint8Array.of(...x.subarray(0, 4), ...x.subarray(10, 14))
   },
   {
     name: "a rectangle that is read into an array with a slice pitch of 9",
-    problem: "region's row length 9 is no multiple of 4",
+    problem: "region's row length 9 is no multiple of 4 bytes",
     call: (x) => {
       const target = new Uint8Array(18)
       return Effect.as(CommandQueue.readRectInto(x, target, { region: [9, 1, 2], buffer: { slicePitch: 9 } }), target)
