@@ -1,10 +1,11 @@
 /**
  * The rules for a part of a buffer, the same on every backend. They are WebGPU's, the strictest, unless a device was opened
- * with others: `DeviceLimits.copyAlignment` is what offsets and lengths are multiples of.
+ * with others: `DeviceLimits.copyAlignment` is what offsets and lengths of commands are multiples of.
  *
  * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
  * @internal
  */
+import type { DeviceLimits } from "./DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { line, shown } from "./ShownValue.ts"
 
@@ -20,17 +21,49 @@ const named = (role: string, { label, size }: Accessed): string =>
   `the ${role}${label === undefined ? "" : ` "${line(label)}"`} of ${size} bytes`
 
 /**
- * What offsets and lengths are multiples of where a program runs on every device.
+ * What offsets and lengths are multiples of.
  *
  * @internal
  */
-export const portableAlignment = 4
+export interface Alignment {
+  readonly bytes: number
+  /** Whether OpenCL and the host do without it on a device that is opened with `byteGranular`. */
+  readonly liftable: boolean
+}
+
+/**
+ * What every device can do, and what stays so on a device that is opened with `byteGranular`.
+ *
+ * @internal
+ */
+export const portableAlignment: Alignment = { bytes: 4, liftable: false }
+
+/**
+ * What commands keep to on a device of such limits.
+ *
+ * @internal
+ */
+export const alignmentOfCommands = ({ copyAlignment }: Pick<DeviceLimits, "copyAlignment">): Alignment => ({
+  bytes: copyAlignment,
+  liftable: true
+})
+
+/**
+ * What to do instead, and where it would be right.
+ *
+ * @internal
+ */
+export const alignmentHint = (advice: string, { liftable }: Alignment): string =>
+  liftable
+    ? `${advice}, as every device can; OpenCL and the host can start and end at any byte when opened with ` +
+      "byteGranular: true."
+    : `${advice}.`
 
 const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 /**
  * What is wrong with an access that starts at `offset` in a buffer of `size` requested bytes, or `undefined`. An offset
- * is a multiple of `alignment`, and at most `size`. `name` is what the caller passed it as.
+ * is a multiple of the alignment, and at most `size`. `name` is what the caller passed it as.
  *
  * @internal
  */
@@ -38,7 +71,7 @@ export const offsetProblem = (
   operation: string,
   buffer: Accessed,
   offset: number,
-  alignment: number,
+  alignment: Alignment,
   name: string = "offset",
   role: string = "buffer"
 ): GpuError | undefined => {
@@ -56,22 +89,15 @@ export const offsetProblem = (
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
-  return offset % alignment === 0 ? undefined : invalidRequest(
+  return offset % alignment.bytes === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${offset} is no multiple of ${alignment} bytes`,
-    `Start at a multiple of ${alignment} bytes, ${everyDevice}.`
+    `${name} ${offset} is no multiple of ${alignment.bytes} bytes`,
+    alignmentHint(`Start at a multiple of ${alignment.bytes} bytes`, alignment)
   )
 }
 
 /**
- * What a hint for other alignments says.
- *
- * @internal
- */
-export const everyDevice = "as every device can; OpenCL and the host can do otherwise, opened with byteGranular"
-
-/**
- * What is wrong with an access of `bytes` bytes from a good `offset` on, or `undefined`. A length is a multiple of `alignment`,
+ * What is wrong with an access of `bytes` bytes from a good `offset` on, or `undefined`. A length is a multiple of the alignment,
  * except that an access may end at the buffer's `size`. `name` is what the caller passed it as.
  *
  * @internal
@@ -81,7 +107,7 @@ export const lengthProblem = (
   buffer: Accessed,
   offset: number,
   bytes: number,
-  alignment: number,
+  alignment: Alignment,
   role: string = "buffer"
 ): GpuError | undefined => {
   if (!isByteCount(bytes)) {
@@ -99,12 +125,12 @@ export const lengthProblem = (
       "Stay within the size that was asked for at allocate, or allocate more."
     )
   }
-  return bytes % alignment === 0 || offset + bytes === size ? undefined : invalidRequest(
+  return bytes % alignment.bytes === 0 || offset + bytes === size ? undefined : invalidRequest(
     operation,
-    `the length of ${bytes} bytes is no multiple of ${alignment} bytes and does not end where ${
+    `the length of ${bytes} bytes is no multiple of ${alignment.bytes} bytes and does not end where ${
       named(role, buffer)
     } ends`,
-    `Go to the end of the buffer, or use a multiple of ${alignment} bytes, ${everyDevice}.`
+    alignmentHint(`Go to the end of the buffer, or use a multiple of ${alignment.bytes} bytes`, alignment)
   )
 }
 
@@ -118,6 +144,6 @@ export const problem = (
   buffer: Accessed,
   offset: number,
   bytes: number,
-  alignment: number
+  alignment: Alignment
 ): GpuError | undefined =>
   offsetProblem(operation, buffer, offset, alignment) ?? lengthProblem(operation, buffer, offset, bytes, alignment)

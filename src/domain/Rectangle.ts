@@ -4,13 +4,14 @@
  * **Details**
  *
  * The rules are OpenCL's, with the alignment that every device can do: on a device the first byte of a row, the length of
- * a row and the pitches are multiples of 4, or of what its `limits.copyAlignment` says. Defaults are PyOpenCL's: origin 0, missing rows and slices 1, pitches packed.
+ * a row and the pitches are multiples of 4, or of what its `limits.copyAlignment` says. Defaults are PyOpenCL's: origin 0,
+ * missing rows and slices 1, pitches packed.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueCopyBufferRect
  * @since 0.1.0
  */
 import { optionsProblem } from "./ArgumentProblem.ts"
-import { everyDevice } from "./BufferRange.ts"
+import { type Alignment, alignmentHint } from "./BufferRange.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
@@ -98,7 +99,7 @@ export const packed = (extent: Extent): Place => {
 }
 
 /** The region in full, or what is wrong with it. A region without bytes is a good one. @internal */
-export const extentOf = (operation: string, region: Region, alignment: number): Extent | GpuError => {
+export const extentOf = (operation: string, region: Region, alignment: Alignment): Extent | GpuError => {
   const given = triple(operation, "region", region, 1)
   if (isGpuError(given)) return given
   if (region[0] === undefined) {
@@ -114,7 +115,7 @@ export const extentOf = (operation: string, region: Region, alignment: number): 
 
 /**
  * The placement of a region in full, in device memory of `size` requested bytes, or what is wrong with it. `name` is what
- * the caller passed it as; its bytes and pitches are multiples of `alignment`.
+ * the caller passed it as; its bytes and pitches keep to the alignment.
  *
  * @internal
  */
@@ -124,7 +125,7 @@ export const inBuffer = (
   placement: Placement | undefined,
   extent: Extent,
   size: number,
-  alignment: number
+  alignment: Alignment
 ): Place | GpuError => {
   const place = placeOf(operation, name, placement, extent)
   if (isGpuError(place)) return place
@@ -215,12 +216,12 @@ const alignmentProblem = (
   operation: string,
   name: string,
   value: number,
-  alignment: number
+  alignment: Alignment
 ): GpuError | undefined =>
-  value % alignment === 0 ? undefined : invalidRequest(
+  value % alignment.bytes === 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${value} is no multiple of ${alignment} bytes`,
-    `Copy rows of multiples of ${alignment} bytes that start at such, ${everyDevice}.`
+    `${name} ${value} is no multiple of ${alignment.bytes} bytes`,
+    alignmentHint(`Make row lengths, offsets and pitches multiples of ${alignment.bytes} bytes`, alignment)
   )
 
 /** Programs without types can pass anything. */

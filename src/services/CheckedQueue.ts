@@ -28,6 +28,7 @@ import type { QueueDriver } from "./QueueDriver.ts"
 import { QueueEvent } from "./QueueEvent.ts"
 import * as Reading from "./Reading.ts"
 import { RectangleCommands } from "./RectangleCommands.ts"
+import { sharedMemoryProblem } from "./SharedMemory.ts"
 
 type Service = CommandQueue["Service"]
 
@@ -47,6 +48,7 @@ export class CheckedQueue implements Service {
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
   readonly #copies: PendingCopies
+  readonly #alignment: BufferRange.Alignment
   readonly copyRect: Service["copyRect"]
   readonly writeRect: Service["writeRect"]
   readonly readRect: Service["readRect"]
@@ -62,7 +64,8 @@ export class CheckedQueue implements Service {
     this.#device = options.device
     this.#cache = options.cache
     this.#copies = PendingCopies.of(options.driver)
-    const rectangles = new RectangleCommands(options.driver, this.#problem, this.info.limits)
+    this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
+    const rectangles = new RectangleCommands(options.driver, this.#problem, this.#alignment)
     this.copyRect = rectangles.copy
     this.writeRect = rectangles.write
     this.readRect = rectangles.read
@@ -142,15 +145,8 @@ export class CheckedQueue implements Service {
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
-      if (from.sharesMemory(to)) {
-        return invalidRequest(
-          operation,
-          `source and target are ${
-            (from.parent ?? to.parent) === undefined ? "the same buffer" : "parts of one buffer"
-          }`,
-          "WebGPU forbids a copy within one buffer: go through a second one."
-        )
-      }
+      const shared = sharedMemoryProblem(operation, from, to)
+      if (shared !== undefined) return shared
       if (bytes === 0) return Exit.void
       return distrustUnproven(this.driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })
@@ -191,11 +187,6 @@ export class CheckedQueue implements Service {
   readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.driver.finish)
 
   readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.driver, this.driver.positionUnsafe()))
-
-  /** What offsets and lengths are multiples of. */
-  get #alignment(): number {
-    return this.info.limits.copyAlignment
-  }
 
   /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
   readonly #problem = (

@@ -6,8 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { optionsProblem } from "../domain/ArgumentProblem.ts"
+import type * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
-import type { DeviceLimits } from "../domain/DeviceInfo.ts"
 import { elementClassProblem } from "../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
@@ -21,6 +21,7 @@ import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import { PendingCopies } from "./PendingCopies.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 import * as Reading from "./Reading.ts"
+import { sharedMemoryProblem } from "./SharedMemory.ts"
 
 type Service = CommandQueue["Service"]
 
@@ -59,10 +60,10 @@ export class RectangleCommands {
   readonly #driver: QueueDriver
   readonly #problem: Problem
   readonly #copies: PendingCopies
-  readonly #alignment: number
+  readonly #alignment: BufferRange.Alignment
 
-  constructor(driver: QueueDriver, problem: Problem, { copyAlignment }: DeviceLimits) {
-    this.#alignment = copyAlignment
+  constructor(driver: QueueDriver, problem: Problem, alignment: BufferRange.Alignment) {
+    this.#alignment = alignment
     this.#driver = driver
     this.#copies = PendingCopies.of(driver)
     this.#problem = problem
@@ -78,15 +79,8 @@ export class RectangleCommands {
       const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
       if (isGpuError(to)) return to
       if (from.memory === undefined || to.memory === undefined) return Exit.void
-      if (from.memory.sharesMemory(to.memory)) {
-        return invalidRequest(
-          operation,
-          from.memory === to.memory
-            ? "source and target are the same buffer"
-            : "source and target are parts of one buffer",
-          "WebGPU forbids a copy within one buffer: go through a second one."
-        )
-      }
+      const shared = sharedMemoryProblem(operation, from.memory, to.memory)
+      if (shared !== undefined) return shared
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
       return distrustUnproven(exit, from.memory, to.memory)
     })

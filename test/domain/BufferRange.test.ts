@@ -5,9 +5,13 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 
-const problem = (size: number, offset: number, bytes: number, alignment: number = 4): GpuError | undefined =>
-  BufferRange.offsetProblem("Queue.test", { size }, offset, alignment) ??
+const ofCommands = BufferRange.alignmentOfCommands({ copyAlignment: 4 })
+
+const problem = (size: number, offset: number, bytes: number, copyAlignment: number = 4): GpuError | undefined => {
+  const alignment = BufferRange.alignmentOfCommands({ copyAlignment })
+  return BufferRange.offsetProblem("Queue.test", { size }, offset, alignment) ??
     BufferRange.lengthProblem("Queue.test", { size }, offset, bytes, alignment)
+}
 
 const messageOf = (size: number, offset: number, bytes: number): string => problem(size, offset, bytes)?.message ?? ""
 
@@ -100,17 +104,35 @@ describe("BufferRange", () => {
 
   it("calls the offset and the buffer what the caller calls them", () => {
     assert.include(
-      BufferRange.offsetProblem("Queue.test", { size: 64 }, 2, 4, "sourceOffset")?.message,
+      BufferRange.offsetProblem("Queue.test", { size: 64 }, 2, ofCommands, "sourceOffset")?.message,
       "sourceOffset 2"
     )
     const labelled = { size: 64, label: "frame" }
     assert.include(
-      BufferRange.lengthProblem("Queue.test", labelled, 0, 68, 4, "target")?.message,
+      BufferRange.lengthProblem("Queue.test", labelled, 0, 68, ofCommands, "target")?.message,
       `bytes 0 to 68 are outside the target "frame" of 64 bytes`
     )
     assert.include(
-      BufferRange.offsetProblem("Queue.test", labelled, 68, 4)?.message,
+      BufferRange.offsetProblem("Queue.test", labelled, 68, ofCommands)?.message,
       `offset 68 is outside the buffer "frame" of 64 bytes`
     )
+  })
+
+  it("tells of byteGranular where it helps, and nowhere else", () => {
+    const byteGranular =
+      "multiple of 4 bytes, as every device can; OpenCL and the host can start and end at any byte " +
+      "when opened with byteGranular: true."
+    for (const wrong of [[2, 4], [4, 6]] as const) {
+      const [offset, bytes] = wrong
+      assert.include(BufferRange.problem("Queue.test", { size: 64 }, offset, bytes, ofCommands)?.message, byteGranular)
+      const { message = "" } = BufferRange.problem(
+        "Mapping.test",
+        { size: 64 },
+        offset,
+        bytes,
+        BufferRange.portableAlignment
+      ) ?? {}
+      assert.match(message, /multiple of 4 bytes\.$/)
+    }
   })
 })

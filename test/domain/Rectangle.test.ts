@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
+import { alignmentOfCommands } from "../../src/domain/BufferRange.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 import * as Rectangle from "../../src/domain/Rectangle.ts"
 
 const operation = "Queue.test"
+
+const ofOne = alignmentOfCommands({ copyAlignment: 1 })
+const ofFour = alignmentOfCommands({ copyAlignment: 4 })
 
 const extent = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }))
   .map(([words, rows, slices]): Rectangle.Extent => [4 * words, rows, slices])
@@ -21,7 +25,7 @@ const placeFor = ([bytes, rows]: Rectangle.Extent): fc.Arbitrary<Rectangle.Place
   })
 
 const resolved = (placement: Rectangle.Placement | undefined, extent: Rectangle.Extent): Rectangle.Place => {
-  const place = Rectangle.inBuffer(operation, "buffer", placement, extent, Number.MAX_SAFE_INTEGER, 4)
+  const place = Rectangle.inBuffer(operation, "buffer", placement, extent, Number.MAX_SAFE_INTEGER, ofFour)
   if (isGpuError(place)) throw place
   return place
 }
@@ -92,8 +96,8 @@ describe("a placement", () => {
   it("needs just the memory up to its end", () => {
     fc.assert(fc.property(twoPlaces, ([extent, one]) => {
       const { end } = resolved(one, extent)
-      assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end, 4)))
-      assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end - 1, 4)))
+      assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end, ofFour)))
+      assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", one, extent, end - 1, ofFour)))
       assert.isTrue(isGpuError(Rectangle.inHostMemory(operation, "host", one, extent, end - 1)))
     }))
   })
@@ -110,29 +114,38 @@ describe("a placement", () => {
     const extent: Rectangle.Extent = [4, 2, 1]
     const odd = { origin: [3], rowPitch: 7 } as const
     assert.isFalse(isGpuError(Rectangle.inHostMemory(operation, "host", odd, extent, 14)))
-    assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 100, 4)))
-    assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 14, 1)))
+    assert.isTrue(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 100, ofFour)))
+    assert.isFalse(isGpuError(Rectangle.inBuffer(operation, "buffer", odd, extent, 14, ofOne)))
   })
 
   it("may be at the end of what can be counted", () => {
     const far = resolved({ origin: [2 ** 52] }, [4, 1, 1])
     strictEqual(far.end, 2 ** 52 + 4)
     const beyond = { origin: [0, 2 ** 52], rowPitch: 2 ** 40 } as const
-    const message = Rectangle.inBuffer(operation, "buffer", beyond, [4, 2, 1], 2 ** 53 - 1, 4)
+    const message = Rectangle.inBuffer(operation, "buffer", beyond, [4, 2, 1], 2 ** 53 - 1, ofFour)
     assert.isTrue(isGpuError(message))
   })
 })
 
 describe("a region", () => {
   it("has one row and one slice where nothing is said", () => {
-    deepStrictEqual(Rectangle.extentOf(operation, [8], 4), [8, 1, 1])
-    deepStrictEqual(Rectangle.extentOf(operation, [8, 2], 4), [8, 2, 1])
-    deepStrictEqual(Rectangle.extentOf(operation, [7, 2], 1), [7, 2, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [8], ofFour), [8, 1, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [8, 2], ofFour), [8, 2, 1])
+    deepStrictEqual(Rectangle.extentOf(operation, [7, 2], ofOne), [7, 2, 1])
+  })
+
+  it("says how it would be right, and on which devices it is", () => {
+    const problem = Rectangle.extentOf(operation, [6], ofFour)
+    assert.include(
+      isGpuError(problem) && problem.message,
+      "Make row lengths, offsets and pitches multiples of 4 bytes, as every device can; OpenCL and the host can start and " +
+        "end at any byte when opened with byteGranular: true."
+    )
   })
 
   it("says what is wrong with it in the caller's words", () => {
     const messages = [[6], [4, 1.5], [-4], [2 ** 52, 4], [4, 1, 1, 1]].map((region) => {
-      const problem = Rectangle.extentOf(operation, region as unknown as Rectangle.Region, 4)
+      const problem = Rectangle.extentOf(operation, region as unknown as Rectangle.Region, ofFour)
       return isGpuError(problem) && problem.reason._tag === "InvalidRequest" ? problem.reason.problem : problem
     })
     deepStrictEqual(messages, [

@@ -1,4 +1,4 @@
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,10 +8,13 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
 import { driverError } from "../../src/layers/Host/HostDevice.ts"
+import type { BufferLike } from "../../src/services/BufferLike.ts"
 import * as BufferPool from "../../src/services/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { KernelCache } from "../../src/services/KernelCache.ts"
+import * as Mapping from "../../src/services/mapping/Mapping.ts"
+import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import type { PooledBuffer } from "../../src/services/PooledBuffer.ts"
 import { hasStats, layer, open, tagOf } from "../support/hostPool.ts"
 
@@ -89,6 +92,43 @@ describe("a block whose command the driver refused", () => {
         yield* opened.closeHost
       }
     }))
+})
+
+describe("a copy within one buffer", () => {
+  it.effect("is told in the same words whether it is of bytes or of rectangles", () =>
+    Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(64)
+      const region = yield* SubRegion.make(x, { offset: 0, size: 32 })
+      const other = yield* SubRegion.make(x, { offset: 32, size: 32 })
+      const cases = [
+        [x, x, "the same buffer"],
+        [region, region, "the same buffer"],
+        [region, other, "parts of one buffer"],
+        [x, region, "parts of one buffer"]
+      ] as const
+      for (const [source, target, what] of cases) {
+        for (const copy of [CommandQueue.copy(source, target, { size: 4 }), copyRow(source, target)]) {
+          assert.include((yield* Effect.flip(copy)).message, `: source and target are ${what}. WebGPU forbids a copy`)
+        }
+      }
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
+const copyRow = (source: BufferLike, target: BufferLike) => CommandQueue.copyRect(source, target, { region: [4] })
+
+const messageOf = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
+
+describe("an offset that is no multiple of 4", () => {
+  it.effect("is told where another opening of the device helps, and where it does not", () =>
+    Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(64)
+      assert.include(yield* messageOf(CommandQueue.fill(x, 0, { offset: 2 })), "opened with byteGranular: true.")
+      assert.include(yield* messageOf(CommandQueue.readRect(x, Uint8Array, { region: [3] })), "byteGranular: true.")
+      const withoutAdvice = /offset 2 is no multiple of 4 bytes\. Start at a multiple of 4 bytes\.$/
+      assert.match(yield* messageOf(Mapping.map(x, Uint8Array, { offset: 2 })), withoutAdvice)
+      assert.match(yield* messageOf(SubRegion.make(x, { offset: 2, size: 4 })), withoutAdvice)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
 })
 
 describe("a service made of a queue", () => {

@@ -267,7 +267,7 @@ const describe = (settings: Settings): DeviceInfo => ({
     maxBindingSize: settings.maxBindingSize,
     granularity: settings.granularity,
     regionAlignment: settings.regionAlignment,
-    copyAlignment: settings.byteGranular ? 1 : portableAlignment,
+    copyAlignment: settings.byteGranular ? 1 : portableAlignment.bytes,
     leastCopyAlignment: 1,
     memoryBytes: settings.capacityBytes,
     defaultMaxBytes: settings.defaultMaxBytes,

@@ -81,7 +81,7 @@ export class OpenDevice {
     this.context = handles.context
     this.queue = handles.queue
     this.driverObjects = driverObjects
-    this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment)
+    this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment.bytes)
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
