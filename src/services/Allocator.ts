@@ -84,7 +84,8 @@ export class Allocator extends Context.Service<Allocator, {
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
   logged(() => freeUnsafe(buffer))
 
-const known = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
+/** Of every allocator. @internal */
+export const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
 
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
@@ -97,7 +98,7 @@ const make = (immediate: boolean) =>
       checkedStep("Allocator.allocate", (operation) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         const problem = device.status.error ??
-          optionsProblem(operation, options, known) ??
+          optionsProblem(operation, options, knownOfAllocate) ??
           BufferRequest.problem(operation, bytes, usage, label) ??
           BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
         if (problem !== undefined) return problem

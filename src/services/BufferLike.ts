@@ -6,7 +6,7 @@
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
-import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../domain/GpuError.ts"
+import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
 import { line } from "../domain/ShownValue.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
@@ -117,3 +117,11 @@ export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
   if (!(buffer instanceof DeviceBuffer)) return buffer.block?.value
   return buffer instanceof EmptyBuffer ? undefined : buffer
 }
+
+/**
+ * What an operation answers that needs the memory of a buffer that has none.
+ *
+ * @internal
+ */
+export const noMemory = (operation: string): GpuError =>
+  invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")

@@ -261,6 +261,25 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
   })
 
   describe("a mapping", () => {
+    it.live("is what errors name, and not Mapping.map", () =>
+      onSvm(() =>
+        Effect.gen(function*() {
+          const x = yield* BufferPool.allocate(64)
+          const refused = [
+            Svm.map(x, Uint8Array, { acces: "read" } as never),
+            Svm.map(x, Uint8Array, { access: "none" as never }),
+            Svm.map(x, Uint8Array, { offset: 2 }),
+            Svm.map(x, Uint32Array, { shape: [17] }),
+            Svm.map(x, DataView as never)
+          ]
+          for (const map of refused) {
+            const { message, reason } = yield* Effect.flip(map)
+            strictEqual(reason._tag, "InvalidRequest")
+            assert.match(message, /^Svm\.map: /)
+          }
+        })
+      ))
+
     it.live("is of the memory itself, of both grains, and unmapped by its scope", () =>
       Effect.forEach([undefined, fine], (options) =>
         onSvm(({ count }) =>

@@ -243,6 +243,11 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       strictEqual((yield* Effect.flip(WebGpu.handle(x))).reason._tag, "BufferReleased")
       const empty = yield* BufferPool.allocate(0)
       strictEqual((yield* Effect.flip(WebGpu.binding(empty))).reason._tag, "InvalidRequest")
+      const { message } = yield* Effect.flip(WebGpu.handle(empty))
+      strictEqual(
+        message,
+        "WebGpu.handle: a buffer of no bytes has no memory. Leave it out, or allocate at least one byte."
+      )
       const mine = yield* BufferPool.allocate(16)
       const foreign = Effect.provide(Effect.flip(WebGpu.handle(mine)), WebGpu.layer({ flags: ["backend=null"] }))
       strictEqual((yield* foreign).reason._tag, "ForeignBuffer")

@@ -321,14 +321,9 @@ const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl
       const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
       if (problem !== undefined) return Exit.fail(problem)
       const memory = BufferLike.deviceBuffer(buffer)
-      if (memory !== undefined) return Exit.succeed(memoryOf(memory))
-      return Exit.fail(
-        invalidRequest(
-          "OpenCl.handle",
-          "a buffer of no bytes has no memory",
-          "Leave it out, or allocate at least one byte."
-        )
-      )
+      return memory === undefined
+        ? Exit.fail(BufferLike.noMemory("OpenCl.handle"))
+        : Exit.succeed(memoryOf(memory))
     },
     enqueueUnsafe: ({ call, enqueue, label, memory }) => {
       const problem = commandProblem(label, memory)

@@ -390,9 +390,7 @@ const handleOf = (operation: string, object: MemoryObject, { info, status }: Ope
   const problem = BufferLike.problem(operation, object, info)
   if (problem !== undefined) return problem
   const memory = BufferLike.deviceBuffer(object)
-  return memory === undefined
-    ? invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")
-    : memoryOf(memory)
+  return memory === undefined ? BufferLike.noMemory(operation) : memoryOf(memory)
 }
 
 /** What adoption made. A sub-buffer's parent may have to be adopted with it. */

@@ -240,9 +240,7 @@ const service = (
       if (problem !== undefined) return Exit.fail(problem)
       const memory = BufferLike.deviceBuffer(buffer)
       return memory === undefined
-        ? Exit.fail(
-          invalidRequest("WebGpu.handle", "a buffer of no bytes has no GPUBuffer", "Allocate at least one byte.")
-        )
+        ? Exit.fail(BufferLike.noMemory("WebGpu.handle"))
         : Exit.succeed(gpuOf(memory))
     },
     textureUnsafe: (image) => {

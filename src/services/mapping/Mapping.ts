@@ -100,15 +100,28 @@ export const map = <A extends Elements>(
   type: ElementType<A>,
   options?: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+  mapFor("Mapping.map", buffer, type, options)
+
+/**
+ * The same for an operation that maps, which errors name.
+ *
+ * @internal
+ */
+export const mapFor = <A extends Elements>(
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions | undefined
+): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const { driver } = yield* CommandQueue
     const mapping = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
       checkedStep(operation, () =>
-        optionsProblem(operation, options, known) ?? begin(mapping, device, driver, buffer, type, options ?? {})),
-      (exit) =>
-        Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
+        optionsProblem(operation, options, known) ??
+          begin(operation, mapping, device, driver, buffer, type, options ?? {})),
+      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
     )
   })
 
@@ -145,8 +158,6 @@ export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect
 const noMapping = (value: unknown): GpuError =>
   invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
 
-const operation = "Mapping.map"
-
 /** Of typed arrays over the mapped memory, which drivers show in place: they need it wherever commands do not. */
 const { portableAlignment } = BufferRange
 
@@ -162,6 +173,7 @@ const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: t
 
 /** Checks, maps and attaches in one step; then waits for the memory. */
 const begin = <A extends Elements>(
+  operation: string,
   mapping: ScopedMapping,
   device: DeviceContext["Service"],
   driver: QueueDriver,
@@ -170,7 +182,7 @@ const begin = <A extends Elements>(
   options: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError> => {
   const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-    requestOf(buffer, type, options)
+    requestOf(operation, buffer, type, options)
   if (isGpuError(request)) return request
   const part: MappedPart = { label: buffer.label, size: request.bytes }
   const ended = mapping.problem(operation)
@@ -223,6 +235,7 @@ export const mapUnsafe = (
     : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
 
 const requestOf = <A extends Elements>(
+  operation: string,
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions
@@ -230,7 +243,7 @@ const requestOf = <A extends Elements>(
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
   const problem = MapRequest.accessProblem(operation, access) ?? elementClassProblem(operation, type) ??
-    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(offset, type)
+    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(operation, offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -256,7 +269,11 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
   readwrite: BufferUsage.copySrc | BufferUsage.copyDst
 }
 
-const elementProblem = <A extends Elements>(offset: number, type: ElementType<A>): GpuError | undefined =>
+const elementProblem = <A extends Elements>(
+  operation: string,
+  offset: number,
+  type: ElementType<A>
+): GpuError | undefined =>
   offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
     `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${withArticle(type.name)} element`,

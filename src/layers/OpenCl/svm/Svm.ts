@@ -11,8 +11,8 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
-import type * as BufferLike from "../../../services/BufferLike.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import * as BufferLike from "../../../services/BufferLike.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { opened, useOpened } from "../UseOpened.ts"
 import type { SvmCapabilities } from "./SvmCapabilities.ts"
@@ -85,6 +85,6 @@ export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target
     return target === undefined
-      ? invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")
+      ? BufferLike.noMemory(operation)
       : Effect.succeed(new SvmPointer(target.address, buffer.size))
   })

@@ -6,13 +6,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { membersOf } from "../../../domain/ArgumentProblem.ts"
+import { membersOf, optionsProblem } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
-import { type AllocateOptions, Allocator } from "../../../services/Allocator.ts"
+import { type AllocateOptions, Allocator, knownOfAllocate } from "../../../services/Allocator.ts"
 import * as BufferPool from "../../../services/BufferPool.ts"
 import { checkedStep } from "../../../services/CheckedStep.ts"
 import { CommandQueue } from "../../../services/CommandQueue.ts"
@@ -163,6 +163,7 @@ const allocate = (
   const usage = options?.usage ?? BufferUsage.defaultUsage
   const { info, status } = svm.device
   const problem = status.error ??
+    optionsProblem(operation, options, knownOfAllocate) ??
     BufferRequest.problem(operation, bytes, usage, options?.label) ??
     BufferRequest.deviceLimitProblem(operation, bytes, info.limits, "maxBufferSize")
   if (problem !== undefined) return problem

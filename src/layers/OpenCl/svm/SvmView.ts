@@ -127,10 +127,12 @@ export const map = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options?: Mapping.MapOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | CommandQueue | DeviceContext | Scope.Scope> =>
-  useOpened("Svm.map", ({ svm }) => {
-    const target = targetOf(svm, "Svm.map", buffer, 0)
-    return isGpuError(target) ? target : Mapping.map(buffer, type, options)
+  useOpened(mapOperation, ({ svm }) => {
+    const target = targetOf(svm, mapOperation, buffer, 0)
+    return isGpuError(target) ? target : Mapping.mapFor(mapOperation, buffer, type, options)
   })
+
+const mapOperation = "Svm.map"
 
 const operation = "Svm.view"
 
