@@ -1,6 +1,6 @@
 /**
- * The adapters of Dawn, or of the runtime's own WebGPU, in the list of devices. WebGPU does not list adapters, it answers requests: so this asks for the fast
- * one, the frugal one and the one in software, and leaves out what it has seen.
+ * The adapters of Dawn, or of the runtime's own WebGPU, in the list of devices. WebGPU does not list adapters, it answers
+ * requests: so this asks for the fast one, the frugal one and the one in software, and leaves out what it has seen.
  *
  * @internal
  */

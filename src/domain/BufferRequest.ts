@@ -82,7 +82,9 @@ export const deviceLimitProblem = (
   bytes: number,
   limits: DeviceLimits,
   limitName: "maxBufferSize" | "memoryBytes"
-): GpuError | undefined => limitProblem(operation, bytes, limitName, limits[limitName] ?? Infinity, { kind: "device" })
+): GpuError | undefined => limitProblem(operation, bytes, limitName, limits[limitName] ?? Infinity, device)
+
+const device: LimitOwner = { kind: "device" }
 
 /**
  * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.

@@ -180,7 +180,7 @@ export const kernelWriteOnly = 256
 export const hostMemory = 512
 /**
  * The program only reads it: CL_MEM_HOST_READ_ONLY. A write, or a mapping that may write, is InvalidRequest on every backend;
- * kernels, copies and fills put data into it as into any other. OpenCL drivers from version 1.2 on are told so too, and may
+ * kernels, copies and fills put data into it as into any other. OpenCL drivers get the flag from version 1.2 on, and may
  * choose other memory for it.
  *
  * **Example** (A result that only kernels make)

@@ -291,7 +291,7 @@ type ImageAccessOf<Options> = Options extends { readonly access: infer A extends
 export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> => ({ _tag: "SamplerArg", name })
 
 /**
- * Whether an argument has numbers, which images and samplers have not.
+ * Whether an argument is a vector or a scalar, not an image or a sampler.
  *
  * @internal
  */

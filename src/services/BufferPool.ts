@@ -692,9 +692,9 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
 
 /**
  * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the device's
- * memory; `Infinity` is no limit, and 0 is one of no bytes. Lowering it gives held blocks back, and leases stay: until enough of them have ended, what is released goes back to the driver and nothing new is leased.
- * Requests that wait and can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}`
- * stands for the device's default.
+ * memory; `Infinity` is no limit, and 0 is one of no bytes. Lowering it gives held blocks back, and leases stay: until
+ * enough of them have ended, what is released goes back to the driver and nothing new is leased. Requests that wait and
+ * can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}` stands for the device's default.
  *
  * Fails with InvalidRequest for what is no limit, Unsupported for a share of memory that the device does not report, and
  * as {@link freeHeld}.
@@ -735,8 +735,8 @@ export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<vo
 export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
 
 /**
- * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told otherwise. The same evidence
- * stands in an OutOfMemory error.
+ * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told otherwise.
+ * The same evidence stands in an OutOfMemory error.
  *
  * **Example** (Saying who holds the memory when a wait takes too long)
  *
@@ -762,8 +762,9 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
  * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
  * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
- * is served in its turn; `false`, or that nothing came back but what handlers took themselves, asks the next one. A failure or a defect of a handler is the request's, and whatever ends
- * the request interrupts the handler: put what must not be cut in two into `Effect.uninterruptible`.
+ * is served in its turn; `false`, or that nothing came back but what handlers took themselves, asks the next one. A
+ * failure or a defect of a handler is the request's, and whatever ends the request interrupts the handler: put what must
+ * not be cut in two into `Effect.uninterruptible`.
  *
  * Under a budget the handler is asked when that budget is exhausted.
  *
@@ -886,8 +887,8 @@ export const withBudget: {
 
 /**
  * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
- * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
- * effect ends. Leases that outlive it stay as they are.
+ * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
+ * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
  *
  * A program that holds one lease and waits for another can wait for a program that does the same. With a reservation it
  * waits before it holds anything: programs whose needs each fit the limit all end.
@@ -936,8 +937,8 @@ export const withBudget: {
 export const reserve: {
   /**
    * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
-   * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left goes back to the pool when the
-   * effect ends. Leases that outlive it stay as they are.
+   * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
+   * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
    */
   (
     bytes: MemoryLimit.Input,

@@ -24,7 +24,7 @@ export interface DeviceMemo<in Key, out A, out E, out R> {
   readonly clear: Effect.Effect<void, never, DeviceContext>
 }
 
-const known = KnownOptions.of<{ readonly capacity?: unknown }>({ capacity: true })
+const knownOptions = KnownOptions.of<{ readonly capacity?: unknown }>({ capacity: true })
 
 /** What the results of all memos hang on: an opening of a device, from one {@link clearAll} to the next. */
 interface Age {
@@ -110,7 +110,7 @@ export const make = <Key, A, E, R>(
   lookup: (key: Key) => Effect.Effect<A, E, R>,
   options?: { readonly capacity?: number | undefined }
 ): DeviceMemo<Key, A, E, R> => {
-  KnownOptions.demand("DeviceMemo.make", options, known)
+  KnownOptions.demand("DeviceMemo.make", options, knownOptions)
   const caches = new WeakMap<Age, Cache.Cache<Key, A, E, R>>()
   const fresh = Cache.makeWith<Key, A, E, R, "lookup">(lookup, {
     capacity: options?.capacity ?? 256,

@@ -151,30 +151,9 @@ const on = <R>(
   if (message !== undefined) {
     framework.it("the selection of devices selects some", () => Promise.reject(new Expect.Mismatch({ message })))
   }
-  const itOn = (device: TestDevice, title: string, test: DeviceTest<R>): void => {
-    framework.it(title, () => Effect.runPromise(runOn(device, over, test)))
-  }
-  /** Registers on each device or platform, under its name. */
-  const onEach = <T extends { readonly name: string }>(
-    targets: ReadonlyArray<T>,
-    deviceOf: (target: T) => TestDevice
-  ) => ({
-    describe: (title: string, suite: (it: ItOnDevice<R>, target: T) => void): void => {
-      for (const target of targets) {
-        framework.describe(
-          `${title} on ${target.name}`,
-          () => suite((title, test) => itOn(deviceOf(target), title, test), target)
-        )
-      }
-    },
-    it: (title: string, test: DeviceTest<R> | ((target: T) => DeviceTest<R>)): void => {
-      for (const target of targets) {
-        itOn(deviceOf(target), `${title} on ${target.name}`, Effect.isEffect(test) ? test : test(target))
-      }
-    }
-  })
-  const onDevices = onEach(devices, (device) => device)
-  const onPlatforms = onEach(platformsOf(devices), (platform) => platform.devices[0])
+  const itOn: ItOn<R> = (device, title, test) => framework.it(title, () => Effect.runPromise(runOn(device, over, test)))
+  const onDevices = onEach(framework, itOn, devices, (device) => device)
+  const onPlatforms = onEach(framework, itOn, platformsOf(devices), (platform) => platform.devices[0])
   return {
     describeDevices: onDevices.describe,
     itDevices: onDevices.it,
@@ -182,6 +161,30 @@ const on = <R>(
     itPlatforms: onPlatforms.it
   }
 }
+
+type ItOn<R> = (device: TestDevice, title: string, test: DeviceTest<R>) => void
+
+/** Registers on each device or platform, under its name. */
+const onEach = <R, T extends { readonly name: string }>(
+  framework: TestFramework,
+  itOn: ItOn<R>,
+  targets: ReadonlyArray<T>,
+  deviceOf: (target: T) => TestDevice
+) => ({
+  describe: (title: string, suite: (it: ItOnDevice<R>, target: T) => void): void => {
+    for (const target of targets) {
+      framework.describe(
+        `${title} on ${target.name}`,
+        () => suite((title, test) => itOn(deviceOf(target), title, test), target)
+      )
+    }
+  },
+  it: (title: string, test: DeviceTest<R> | ((target: T) => DeviceTest<R>)): void => {
+    for (const target of targets) {
+      itOn(deviceOf(target), `${title} on ${target.name}`, Effect.isEffect(test) ? test : test(target))
+    }
+  }
+})
 
 /** In the order of their first devices. */
 const platformsOf = (devices: ReadonlyArray<TestDevice>): ReadonlyArray<TestPlatform> => {

@@ -88,7 +88,7 @@ describe("effect-gpu-pool devices", () => {
 
   it.concurrent.each([
     ["that cannot be read", "host;metal:0", /"metal" is no backend, at character 6[^]*\n {2}host;metal:0\n {7}\^{5}/],
-    ["that selects nothing", "host:0:7", /no such device; there is 0 "process memory"/],
+    ["that selects nothing", "host:0:7", /no such device; there is device 0 "process memory"/],
     ["of which a part selects nothing", "host;host:nobody", /host nobody: no such platform/]
   ])("fails for a selection %s", async (_, selection, message) => {
     const { code, stderr, stdout } = await run(["devices", "--json", "--select", selection])
@@ -110,7 +110,7 @@ describe("effect-gpu-pool devices", () => {
     strictEqual(code, 1)
     deepStrictEqual(report(stdout).devices.at(-1), host)
     deepStrictEqual(report(stdout).choice, { source: "GPU_POOL_DEVICE", selector: "host:nobody" })
-    assert.include(stderr, `no such platform; there is 0 "JavaScript"`)
+    assert.include(stderr, `no such platform; there is platform 0 "JavaScript"`)
     assert.include(stderr, `The selection was "host:nobody", from GPU_POOL_DEVICE.`)
     assert.notMatch(stderr, /\n +at /)
   })

@@ -99,7 +99,7 @@ describe("opening", () => {
       const { hint, tried } = yield* unavailable(onMachine(broken, watch)(open(Devices.layer("webgpu;opencl:5"))))
       deepStrictEqual(tried.map(({ device, why }) => [device, why]), [
         ["0:0 fast", "webgpu:0:0: out of ids"],
-        ["5", `no such platform; there are 0 "NVIDIA CUDA", 1 "Portable Computing Language"`]
+        ["5", `no such platform; there are platforms 0 "NVIDIA CUDA", 1 "Portable Computing Language"`]
       ])
       assert.include(hint, `"webgpu;opencl:5", from code`)
       strictEqual(watch.open.size, 0)

@@ -319,9 +319,9 @@ describe("selecting", () => {
   it.each([
     ["webgpu", "npm webgpu: the package is not installed"],
     ["host", "this machine has no host platform"],
-    ["opencl:1", `no such platform; there is 0 "Portable Computing Language"`],
+    ["opencl:1", `no such platform; there is platform 0 "Portable Computing Language"`],
     ["opencl:xeon", "A device has that name: a device is the third part, as opencl:*:xeon"],
-    ["opencl:0:2", `no such device; there are 0 "Xeon 3090", 1 "Broken"`],
+    ["opencl:0:2", `no such device; there are devices 0 "Xeon 3090", 1 "Broken"`],
     ["opencl:0:3090", `"3090" in quotes is a part of a name`],
     ["opencl:0:broken", "it has no compiler for kernels"]
   ])("says why %s selects nothing", (text, why) => {

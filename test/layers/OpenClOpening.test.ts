@@ -148,14 +148,17 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
         byPlatform.message,
         `platform ${platform!.index} "${platform!.name}": not the platform asked for, "no such platform"`
       )
-      assert.include(byPlatform.message, `No platform has "no such platform" in its name: there `)
+      assert.match(
+        byPlatform.message,
+        /No platform has "no such platform" in its name: there (is platform|are platforms) 0 "/
+      )
       assert.include(byPlatform.message, `${platform!.index} "${platform!.name.slice(0, 40)}`)
       assert.notInclude(byPlatform.message, "koffi")
       const byIndex = yield* failing(watched, { platform: 17 })
-      assert.include(byIndex.message, "No platform has the index 17: there ")
+      assert.match(byIndex.message, /No platform has the index 17: there (is platform|are platforms) 0 "/)
       const byDevice = yield* failing(watched, { platform: platform!.index, device: 17 })
       assert.include(byDevice.message, `"${platform!.devices[0]!.name}": not the device asked for, 17`)
-      assert.include(byDevice.message, "No device has the index 17: there ")
+      assert.match(byDevice.message, /No device has the index 17: there (is device|are devices) 0 "/)
       assert.include(byDevice.message, "Pass one of these")
       assert.notInclude(byDevice.message, "koffi")
       deepStrictEqual(watched.alive(), {})

@@ -282,7 +282,7 @@ describe("in node:test", () => {
     const { code, output } = await inNode("host:99")
     assert.notStrictEqual(code, 0)
     assert.match(output, /^not ok 1 - the selection of devices selects some$/m)
-    assert.match(output, /host 99: no such platform; there is 0 "JavaScript"/)
+    assert.match(output, /host 99: no such platform; there is platform 0 "JavaScript"/)
   })
 })
 

@@ -26,8 +26,8 @@ export type ImageArray =
   | Float32Array<ArrayBuffer>
   | DType.Float16Elements
 
-/** @internal */
-export interface ImageArrayClass {
+/** What is told of an array class. */
+interface ImageArrayClass {
   readonly name: string
   readonly BYTES_PER_ELEMENT: number
 }

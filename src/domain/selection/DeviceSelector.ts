@@ -98,8 +98,9 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * // => [{ backend: "opencl", platform: "nvidia", devices: [0] }, { backend: "webgpu", platform: undefined, devices: [undefined] }]
  *
  * const error = DeviceSelector.parse("opencl:0;cuda:1", { source: "GPU_POOL_DEVICE" })
- * GpuError.isGpuError(error) && error.message.split("\n")
- * // => ['GPU_POOL_DEVICE: "cuda" is no backend, at character 10. Write backend:platform:device,device;..., where backend is webgpu, opencl or host.', "  opencl:0;cuda:1", "           ^^^^"]
+ * const [problem, ...place] = GpuError.isGpuError(error) ? error.message.split("\n") : []
+ * problem?.split(". ")[0] // => 'GPU_POOL_DEVICE: "cuda" is no backend, at character 10'
+ * place // => ["  opencl:0;cuda:1", "           ^^^^"]
  * ```
  *
  * @category parsing
@@ -333,7 +334,7 @@ export interface Selected {
  *   [host]
  * )
  * devices.map(({ device }) => device?.name) // => ["process memory"]
- * misses // => [{ backend: "host", selector: "host:*:1", why: 'no such device; there is 0 "process memory"' }]
+ * misses // => [{ backend: "host", selector: "host:*:1", why: 'no such device; there is device 0 "process memory"' }]
  * ```
  *
  * @category selecting

@@ -27,7 +27,7 @@ export const match = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>): Read
   if (platforms.length === 0) return reasons(ofBackend) ?? `this machine has no ${wanted.backend} platform`
   const chosen = platforms.filter((platform) => fits(wanted.platform, platform, platforms.length))
   if (chosen.length === 0) {
-    return `no such platform; there ${are(platforms)}${advice(wanted, ofBackend, platforms)}`
+    return `no such platform; there ${are("platform", platforms)}${advice(wanted, ofBackend, platforms)}`
   }
   const onThem = ofBackend.filter(({ platform }) => chosen.some(({ index }) => index === platform?.index))
   const there = onThem.filter((entry): entry is WithDevice => entry.device !== undefined)
@@ -35,7 +35,7 @@ export const match = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>): Read
   const counts = countsOf(there)
   const fitting = there.filter((entry) => fits(wanted.device, entry.device, counts.get(entry.platform?.index) ?? 0))
   if (fitting.length === 0) {
-    return `no such device; there ${are(there.map(deviceOf))}${quoting(wanted.device, there.map(deviceOf))}`
+    return `no such device; there ${are("device", there.map(deviceOf))}${quoting(wanted.device, there.map(deviceOf))}`
   }
   const usable = fitting.filter(({ unusable }) => unusable === undefined)
   return usable.length > 0 ? usable : reasons(fitting)!
@@ -69,10 +69,12 @@ const reasons = (entries: ReadonlyArray<ListedDevice>): string | undefined => {
 
 const shownAtMost = 8
 
-const are = (items: ReadonlyArray<Named>): string => {
+const are = (what: "platform" | "device", items: ReadonlyArray<Named>): string => {
   const shown = items.slice(0, shownAtMost).map(({ index, name }) => `${index} "${line(name)}"`)
   const more = items.length - shown.length
-  return `${items.length === 1 ? "is" : "are"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+  return `${items.length === 1 ? `is ${what}` : `are ${what}s`} ${shown.join(", ")}${
+    more > 0 ? ` and ${more} more` : ""
+  }`
 }
 
 /** A name in the platform's place that is a device's. */

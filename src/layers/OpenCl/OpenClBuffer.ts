@@ -88,12 +88,8 @@ export const kernelAccessFlag = (usage: BufferUsage.BufferUsage): number =>
     ? CL_MEM_WRITE_ONLY
     : CL_MEM_READ_WRITE
 
-/**
- * The flag for what the program may do; 0 where it may do all.
- *
- * @internal
- */
-export const hostAccessFlag = (usage: BufferUsage.BufferUsage): number =>
+/** The flag for what the program may do; 0 where it may do all. */
+const hostAccessFlag = (usage: BufferUsage.BufferUsage): number =>
   hostFlagsByUsage.find(([flag]) => BufferUsage.has(usage, flag))?.[1] ?? 0
 
 const hostFlagsByUsage: ReadonlyArray<readonly [usage: BufferUsage.BufferUsage, flag: number]> = [
@@ -103,7 +99,7 @@ const hostFlagsByUsage: ReadonlyArray<readonly [usage: BufferUsage.BufferUsage, 
 ]
 
 /**
- * The flags of a sub-buffer that may do less than the buffer that it is a part of: what it names none for it inherits.
+ * The flags of a sub-buffer that may do less than the buffer that it is a part of: a flag that is left out is inherited.
  *
  * @internal
  */

@@ -71,7 +71,7 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
   const fitting = platforms.filter((one) => matches(platform, one))
   if (fitting.length === 0) {
     return `No platform ${wanted(platform)}: there ${
-      are(platforms)
+      are("platform", platforms)
     }. Pass one of these, by its index or a part of its ` +
       "name, or leave platform out; for another one install its driver."
   }
@@ -83,7 +83,7 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
   const chosen = devices.filter((one) => matches(device, one))
   if (chosen.length === 0) {
     return `No device ${wanted(device)}: there ${
-      are(devices)
+      are("device", devices)
     }. Pass one of these, by its index or a part of its name, ` +
       "or leave device out."
   }
@@ -96,5 +96,7 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
 const wanted = (selector: Selection["platform"]): string =>
   typeof selector === "string" ? `has ${shown(selector)} in its name` : `has the index ${shown(selector)}`
 
-const are = (items: ReadonlyArray<OpenClPlatform | OpenClDevice>): string =>
-  `${items.length === 1 ? "is" : "are"} ${list(items.map(({ index, name }) => `${index} ${shown(name)}`), ", ", 8)}`
+const are = (what: "platform" | "device", items: ReadonlyArray<OpenClPlatform | OpenClDevice>): string => {
+  const all = list(items.map(({ index, name }) => `${index} ${shown(name)}`), ", ", 8)
+  return items.length === 1 ? `is ${what} ${all}` : `are ${what}s ${all}`
+}

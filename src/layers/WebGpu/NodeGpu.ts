@@ -30,12 +30,8 @@ const instances = new Map<string, WebGpuHandle.Gpu>()
 export const browserGpu = (): WebGpuHandle.Gpu | undefined =>
   typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: WebGpuHandle.Gpu }).gpu
 
-/**
- * Loads npm `webgpu` and creates its GPU object.
- *
- * @internal
- */
-export const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
+/** Loads npm `webgpu` and creates its GPU object. */
+const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
   Effect.suspend(() => {
     const key = JSON.stringify(flags)
     const known = instances.get(key)

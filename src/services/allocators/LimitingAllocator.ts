@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, type LimitOwner, outOfMemory } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { Allocator } from "../Allocator.ts"
@@ -99,6 +99,8 @@ const noLimit = (): GpuError =>
     "Pass maxBytes or maxFraction; maxBytes Infinity is no limit."
   )
 
+const owner: LimitOwner = { kind: "allocator" }
+
 const limited = (inner: Allocator["Service"], limit: number): Allocator["Service"] => {
   /** What each buffer counts for. Those of other allocators count for nothing, nor does a buffer a second time. */
   const live = new WeakMap<DeviceBuffer, number>()
@@ -107,7 +109,7 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
 
   const problem = (bytes: number): GpuError | undefined =>
     BufferRequest.sizeProblem(operation, bytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, { kind: "allocator" }) ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner) ??
       (bytes <= limit - activeBytes - reservedBytes
         ? undefined
         : outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] }))

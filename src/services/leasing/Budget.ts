@@ -7,7 +7,14 @@
 import type * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import { type GpuError, make as makeError, OutOfMemory, type Rung, type WaitingJob } from "../../domain/GpuError.ts"
+import {
+  type GpuError,
+  type LimitOwner,
+  make as makeError,
+  OutOfMemory,
+  type Rung,
+  type WaitingJob
+} from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
 import type { Gate } from "./Admission.ts"
 import { LastResort } from "./LastResort.ts"
@@ -123,6 +130,8 @@ export interface BudgetOptions {
 export class Budget implements Gate {
   limit: number
   readonly label: string | undefined
+  /** As errors have it, made once. */
+  readonly owner: LimitOwner
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
   readonly line: WaitLine
@@ -153,6 +162,7 @@ export class Budget implements Gate {
     this.#lines = options.lines
     this.limit = options.limit
     this.label = options.label
+    this.owner = { kind: "budget", name: options.label }
     this.chain = [this, ...(options.parent?.chain ?? [])]
     this.#leases = options.leases
     this.line = new WaitLine({
@@ -254,8 +264,8 @@ export class Budget implements Gate {
 
   /** LimitExceeded for a request that can never fit it, or a budget around it. */
   limitProblem(operation: string, bytes: number): GpuError | undefined {
-    for (const { label, limit } of this.chain) {
-      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit, { kind: "budget", name: label })
+    for (const { limit, owner } of this.chain) {
+      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit, owner)
       if (problem !== undefined) return problem
     }
     return undefined

@@ -15,6 +15,7 @@ import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
 import {
   type BufferReleased,
   type GpuError,
+  type LimitOwner,
   make as makeError,
   OutOfMemory,
   type Rung,
@@ -52,6 +53,7 @@ export class MemoryPool implements Gate {
   readonly status: DeviceContext["Service"]["status"]
   readonly limits: DeviceLimits
   readonly settings: PoolSettings
+  readonly #owner: LimitOwner
   /** Driver allocations under way. */
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly lines: WaitLines
@@ -99,6 +101,7 @@ export class MemoryPool implements Gate {
   ) {
     const { idle, maxBytes, maxHeldBytes } = settings
     this.settings = settings
+    this.#owner = { kind: "pool", name: settings.label }
     this.limits = device.info.limits
     this.allocator = allocator
     this.status = device.status
@@ -491,20 +494,16 @@ export class MemoryPool implements Gate {
   }
 
   #neverFits(request: LeaseRequest): GpuError | undefined {
-    return this.limitProblem(request) ?? request.budget?.limitProblem(request.operation, request.exactSize)
+    const { asks, exactSize, operation } = request
+    return this.limitProblem(operation, exactSize, asks) ?? request.budget?.limitProblem(operation, exactSize)
   }
 
   /** LimitExceeded for a request that can never fit: no single buffer is larger than the device allows. */
-  limitProblem(
-    { asks, exactSize, operation }: Pick<LeaseRequest, "asks" | "exactSize" | "operation">
-  ): GpuError | undefined {
+  limitProblem(operation: string, exactSize: number, asks: LeaseRequest["asks"]): GpuError | undefined {
     const problem = asks === undefined
       ? BufferRequest.deviceProblem(operation, exactSize, this.limits)
       : BufferRequest.deviceLimitProblem(operation, exactSize, this.limits, "memoryBytes")
-    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, {
-      kind: "pool",
-      name: this.settings.label
-    })
+    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, this.#owner)
   }
 
   /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */

@@ -217,9 +217,9 @@ export class PoolRequests {
 
   /** Kept short for the requests that are in order, which are nearly all. */
   #problem(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
-    const { core, leases, status } = this.memory
+    const { leases, status } = this.memory
     return !leases.closed && status.error === undefined &&
-        Number.isInteger(size) && size >= 0 && size <= this.#largest && size <= core.maxBytes &&
+        Number.isInteger(size) && size >= 0 && this.#mayFit(size) &&
         usage === BufferUsage.defaultUsage && Label.isLabel(label)
       ? undefined
       : this.#reason(size, usage, label)
@@ -228,9 +228,13 @@ export class PoolRequests {
   #reason(size: number, usage: BufferUsage.BufferUsage, label: string | undefined): GpuError | undefined {
     const { leases, status } = this.memory
     if (leases.closed) return unavailable({ operation, size, label }, "poolClosed")
-    return status.error ??
-      BufferRequest.problem(operation, size, usage, label) ??
-      this.memory.limitProblem({ operation: labelled(label), exactSize: size, asks: undefined })
+    const problem = status.error ?? BufferRequest.problem(operation, size, usage, label)
+    if (problem !== undefined) return problem
+    return this.#mayFit(size) ? undefined : this.memory.limitProblem(labelled(label), size, undefined)
+  }
+
+  #mayFit(bytes: number): boolean {
+    return bytes <= this.#largest && bytes <= this.memory.core.maxBytes
   }
 
   #acquire(
@@ -310,14 +314,12 @@ export class PoolRequests {
     asks: SetAside | undefined,
     options: ExhaustedOptions | undefined
   ): Patience | GpuError {
-    const { core } = this.memory
     const { budget, patience: without } = this.terms
     const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
       ? without
       : patienceOf(where, options, without)
-    const mayFit = budget === undefined && exactSize <= this.#largest && exactSize <= core.maxBytes
-    if (mayFit || isGpuError(patience)) return patience
-    return this.memory.limitProblem({ operation: where, exactSize, asks }) ??
+    if ((budget === undefined && this.#mayFit(exactSize)) || isGpuError(patience)) return patience
+    return this.memory.limitProblem(where, exactSize, asks) ??
       budget?.limitProblem(where, exactSize) ??
       patience
   }

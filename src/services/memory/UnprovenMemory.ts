@@ -13,10 +13,8 @@ import type { DeviceImage } from "../images/DeviceImage.ts"
 /**
  * Whether a refusal may mean that the memory does not exist. One that the memory has no part in, as one over a limit, says
  * nothing about it.
- *
- * @internal
  */
-export const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
+const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
   Cause.isFailReason(reason) &&
   (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")
 

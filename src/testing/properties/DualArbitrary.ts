@@ -74,7 +74,7 @@ const forEffect = <A>(arbitrary: fc.Arbitrary<A>): Effects.Arbitrary<A> => {
   return Effects.map(Effects.schema(drawn, { shrink: ({ smaller }) => smaller }), ({ value }) => value)
 }
 
-/** An arbitrary of fast-check's, with all that one of Effect's has on top. */
+/** A fast-check arbitrary that also has all members of Effect's. */
 class DualArbitrary<A> extends fc.Arbitrary<A> {
   readonly #arbitrary: fc.Arbitrary<A>
 
@@ -110,5 +110,5 @@ export type Arbitrary<A> = fc.Arbitrary<A> & Effects.Arbitrary<A>
 
 /** @internal */
 export const dual = <A>(arbitrary: fc.Arbitrary<A>): Arbitrary<A> =>
-  // What is Effect's about it was put on it one by one, which a compiler cannot see.
+  // The constructor copies Effect's members onto it, which the compiler cannot see.
   new DualArbitrary(arbitrary) as unknown as Arbitrary<A>
