@@ -1,6 +1,6 @@
 /**
- * The conformance suite on one backend, for any runtime: `suite.ts host|webgpu|opencl`. It is copied next to an installed
- * package, and prints how many tests it ran and what failed.
+ * All of the conformance suite on one backend, for any runtime: `suite.ts host|webgpu|opencl`. It is copied next to an
+ * installed package, and prints how many tests it ran and what failed.
  */
 import { BufferPool, DeviceArray, DType } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
@@ -14,40 +14,15 @@ import process from "node:process"
 // a small cache, so that filling it does not take hundreds of compilations
 const options = { kernelCacheCapacity: 4 }
 
-/**
- * Where a runtime's own code takes part: memory that goes to native calls and comes from them, and callbacks. The other
- * groups are about rules that are checked before a driver sees anything, and about the pool: they run on the host.
- */
-const nativeGroups: ReadonlySet<string> = new Set([
-  "transfers",
-  "copies and fills",
-  "rectangles",
-  "mappings",
-  "events",
-  "regions",
-  "kernels",
-  "kernel cache",
-  "queue order",
-  "random commands",
-  "images",
-  "image kernels",
-  "expressions",
-  "arrays",
-  "pool",
-  "odd values",
-  "failures",
-  "event loop",
-  "opening and closing"
-])
-
 /** More of the same would only be more work for a driver, of which `npm test` has enough; waiting needs real work. */
 const scaleOf = (group: string): number => group === "event loop" ? 1 : 0.02
 
 /** What failed, and how many tests ran. */
-const conformance = Effect.fnUntraced(function*<E>(layer: Layer.Layer<Conformance.Device, E>, native: boolean) {
-  const suite = Conformance.suite(layer)
-    .filter(({ group }) => !native || nativeGroups.has(group))
-    .map((test) => ({ ...test, run: Effect.provideService(test.run, Conformance.workScale, scaleOf(test.group)) }))
+const conformance = Effect.fnUntraced(function*<E>(layer: Layer.Layer<Conformance.Device, E>) {
+  const suite = Conformance.suite(layer).map((test) => ({
+    ...test,
+    run: Effect.provideService(test.run, Conformance.workScale, scaleOf(test.group))
+  }))
   const outcomes = yield* Conformance.runAll(layer, suite)
   const failures = outcomes.filter(({ passed }) => !passed)
   return {
@@ -69,9 +44,9 @@ const halves = DeviceArray.zeros([1], { dtype: "f16" }).pipe(
 )
 
 const backends = {
-  host: conformance(Host.layer(options), false),
-  webgpu: conformance(WebGpu.layer(options), true),
-  opencl: conformance(OpenCl.layer(options), true)
+  host: conformance(Host.layer(options)),
+  webgpu: conformance(WebGpu.layer(options)),
+  opencl: conformance(OpenCl.layer(options))
 }
 
 const backend = process.argv[2] as keyof typeof backends
