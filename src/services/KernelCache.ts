@@ -12,12 +12,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { check, fixed, type Kernel } from "../domain/Kernel.ts"
 import { kernelLine } from "../domain/KernelLine.ts"
 import * as KernelSupport from "../domain/KernelSupport.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import { shown } from "../domain/ShownValue.ts"
 import { checkedStep } from "./CheckedStep.ts"
@@ -129,7 +131,7 @@ export interface KernelCompiler<C extends CompiledKernel> {
 
 /**
  * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is
- * full. Fails with InvalidRequest for a capacity that is no positive integer.
+ * full. Fails with InvalidRequest for a capacity that is no positive integer, and for an unknown option.
  *
  * **Example** (The cache of a backend of your own)
  *
@@ -163,10 +165,13 @@ export const make = <C extends CompiledKernel>(
   }
 ): Effect.Effect<KernelCache["Service"], GpuError, Scope.Scope> =>
   Effect.gen(function*() {
+    const operation = "KernelCache.make"
+    const problem = optionsProblem(operation, options, known)
+    if (problem !== undefined) return yield* problem
     const capacity = options.capacity ?? 256
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
-        "KernelCache.make",
+        operation,
         `kernelCacheCapacity ${shown(capacity)} is no positive integer`,
         "Leave it out for 256."
       )
@@ -181,6 +186,8 @@ export const make = <C extends CompiledKernel>(
       stats: Effect.sync(() => cache.stats)
     }))
   })
+
+const known = KnownOptions.of<Parameters<typeof make>[1]>({ status: true, info: true, capacity: true })
 
 const cacheLine = (
   { capacity, evictions, hits, misses, size }: KernelCacheStats,

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { TestDevice, TestDevices } from "../devices/TestDevices.ts"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import type { Device } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -68,7 +69,8 @@ export interface DeviceTests<R> {
  * does, and is built anew with it.
  *
  * A selection that selects nothing, or of which any part does not, registers a test that fails and says why: a run
- * never passes for lack of devices. {@link tagged} marks the tests, so that a run can select them.
+ * never passes for lack of devices. {@link tagged} marks the tests, so that a run can select them. Throws a TypeError for
+ * an unknown option.
  *
  * **Example** (Vitest)
  *
@@ -120,7 +122,10 @@ export function make<R>(
   selected: Selected,
   options?: Options<R>
 ): DeviceTests<R> | DeviceTests<never> {
-  return options === undefined ? on(framework, selected, Layer.empty) : on(framework, selected, options.over)
+  KnownOptions.demand("DeviceTests.make", options, known)
+  // programs without types leave it out of the options as well
+  const over: Layer.Layer<R, unknown, Device> | undefined = options?.over
+  return over === undefined ? on(framework, selected, Layer.empty) : on(framework, selected, over)
 }
 
 /**
@@ -141,6 +146,8 @@ export interface Options<R> {
   /** What stands on each device, as `BufferPool.layer()`. */
   readonly over: Layer.Layer<R, unknown, Device>
 }
+
+const known = KnownOptions.of<Options<never>>({ over: true })
 
 const on = <R>(
   framework: TestFramework,

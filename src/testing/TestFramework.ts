@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as KnownOptions from "../domain/KnownOptions.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -35,7 +36,7 @@ export interface TaggingFramework extends Omit<TestFramework, "it"> {
 
 /**
  * Registers tests with a framework: a suite for each group, on one device that is opened for the first test and closed
- * after the last. The close must leave no driver object.
+ * after the last. The close must leave no driver object. Throws a TypeError for an unknown option.
  *
  * **Example** (Vitest)
  *
@@ -63,6 +64,7 @@ export const register = <E>(
     readonly replay?: Replay | undefined
   }
 ): void => {
+  KnownOptions.demand("Conformance.register", options, known)
   const runtime = ManagedRuntime.make(layer)
   for (const group of new Set(suite.map((test) => test.group))) {
     framework.describe(group, () => {
@@ -83,3 +85,5 @@ export const register = <E>(
     Expect.same("driver objects after the close", driverObjects.liveByKind, {})
   })
 }
+
+const known = KnownOptions.of<NonNullable<Parameters<typeof register>[3]>>({ workScale: true, replay: true })

@@ -1,6 +1,6 @@
-/** Each operation that takes options, called with one that it does not have: it says which, and which it has. */
+/** Each operation that takes options, called with an unknown one: it says which, and which it has. */
 import { assert, describe, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -11,7 +11,9 @@ import {
   BufferPool,
   CommandQueue,
   DeviceArray,
+  DeviceContext,
   DeviceMemo,
+  DeviceSelector,
   ElementwiseKernel,
   Expr,
   FaultyAllocator,
@@ -34,6 +36,8 @@ import {
   TrackingAllocator,
   TransferSpeed
 } from "../../src/index.ts"
+import { Arbitraries, PoolAgreement } from "../../src/properties.ts"
+import { Conformance, DeviceTests, Schedules } from "../../src/testing.ts"
 
 type Services =
   | Allocator.Allocator
@@ -69,6 +73,18 @@ const state = { ...sum, state: { total: "f32" }, neutral: { total: 0 } }
 
 const problemOf = (kernel: { readonly problem: GpuError.GpuError | undefined }) =>
   Effect.suspend(() => kernel.problem ?? Effect.void)
+
+const compiler: KernelCache.KernelCompiler<KernelCache.CompiledKernel> = {
+  key: ({ name }) => name,
+  compile: () => Effect.never,
+  release: () => undefined
+}
+
+const framework: Conformance.TestFramework = {
+  describe: (_, suite) => suite(),
+  it: () => undefined,
+  afterAll: () => undefined
+}
 
 const calls: ReadonlyArray<readonly [string, string, string, Effect.Effect<unknown, unknown, Services>]> = [
   ["BufferPool.layer", "maxByte", "maxBytes", Layer.build(BufferPool.layer(named("maxByte")))],
@@ -212,7 +228,16 @@ const calls: ReadonlyArray<readonly [string, string, string, Effect.Effect<unkno
     "exclusive",
     withLease((lease) => ScanKernel.run(ScanKernel.make(sum as never), { x: lease } as never, 4, named("inclusive")))
   ],
-  ["Devices.choice", "homes", "home", Devices.choice(named("homes"))]
+  ["Devices.choice", "homes", "home", Devices.choice(named("homes"))],
+  [
+    "KernelCache.make",
+    "capcity",
+    "capacity",
+    Effect.flatMap(
+      DeviceContext.DeviceContext,
+      ({ info, status }) => KernelCache.make(compiler, named("capcity", 1, { info, status }))
+    )
+  ]
 ]
 
 const expectRefusal = (operation: string, name: string, near: string, error: unknown): void => {
@@ -225,7 +250,7 @@ const expectRefusal = (operation: string, name: string, near: string, error: unk
   assert.match(message, /The (only option is|options are) /)
 }
 
-describe("an option that there is not is refused", () => {
+describe("an unknown option is refused", () => {
   it.effect.each(calls)("by %s: %s", ([operation, name, near, call]) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(call)
@@ -248,10 +273,42 @@ describe("an option that there is not is refused", () => {
       () => new PoolCore.PoolCore({ idle: named("keepByte", 0, { steps: 1, keepBytes: 0 }) })
     ],
     ["Faults.failAllocations", () => Host.makeFaults().failAllocations(named("time"))],
-    ["Faults.failReclaims", () => FaultyAllocator.makeFaults().failReclaims(named("time"))]
+    ["Faults.failReclaims", () => FaultyAllocator.makeFaults().failReclaims(named("time"))],
+    ["DeviceTests.make", () => DeviceTests.make(framework, { devices: [] }, named("ovr"))],
+    ["Conformance.register", () => Conformance.register(framework, Host.layer(), [], named("workscale"))],
+    ["PoolAgreement.on", () => PoolAgreement.on(Host.layer(), named("maxCommand"))],
+    ["PoolAgreement.onHost", () => PoolAgreement.onHost(named("policie"))],
+    ["Schedules.explore", () => Effect.runSync(Schedules.explore(Effect.void, named("maxStep")))],
+    ["Schedules.random", () => Effect.runSync(Schedules.random(Effect.void, named("seeds")))],
+    ["Schedules.replay", () => Effect.runSync(Schedules.replay(Effect.void, "", named("maxStep")))],
+    ["Arbitraries.sizes", () => Arbitraries.sizes(named("maxi"))],
+    ["Arbitraries.requests", () => Arbitraries.requests(named("zeros"))],
+    ["Arbitraries.traces", () => Arbitraries.traces(named("slot"))]
   ])("by %s, a function of values, with a TypeError", (operation, call) => {
     assert.throws(call, TypeError, `${operation}: there is no option `)
     assert.throws(call, TypeError, "Did you mean ")
+  })
+
+  it.each([
+    ["DeviceSelector.parse", DeviceSelector.parse],
+    ["DeviceSelector.parsePyOpenClTest", DeviceSelector.parsePyOpenClTest],
+    ["DeviceSelector.parsePyOpenClContext", DeviceSelector.parsePyOpenClContext],
+    ["DeviceSelector.parseCudaDevice", DeviceSelector.parseCudaDevice]
+  ])("by %s, which answers with the error", (operation, parse) => {
+    const answer = parse("0", named("sourc"))
+    assert(GpuError.isGpuError(answer))
+    expectRefusal(operation, "sourc", "source", answer)
+  })
+
+  it("but not where DeviceTests.make gets none", () => {
+    const titles: Array<string> = []
+    const { itDevices } = DeviceTests.make(
+      { ...framework, it: (title) => titles.push(title) },
+      { devices: [{ name: "host", layer: Host.layer() }] },
+      {} as never
+    )
+    itDevices("opens", DeviceContext.DeviceContext)
+    deepStrictEqual(titles, ["opens on host"])
   })
 
   it.effect("but not where it is undefined, or where the name is known", () =>

@@ -26,8 +26,10 @@
  * @see pyopencl.create_some_context (PYOPENCL_CTX), pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST)
  * @since 0.1.0
  */
+import { optionsProblem } from "../ArgumentProblem.ts"
 import { demand, demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import * as KnownOptions from "../KnownOptions.ts"
 import { shown } from "../ShownValue.ts"
 import { type Backend, backends, type ListedDevice } from "./ListedDevice.ts"
 import * as SelectorMatch from "./SelectorMatch.ts"
@@ -107,7 +109,8 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * @since 0.1.0
  */
 export const parse = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own)
+  sourceProblem("DeviceSelector.parse", options) ??
+    SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own)
 
 /**
  * Where a text comes from.
@@ -119,6 +122,11 @@ export interface SourceOptions {
   /** The operation that errors name, as `GPU_POOL_DEVICE`; without it the function. */
   readonly source?: string | undefined
 }
+
+const knownOfSource = KnownOptions.of<SourceOptions>({ source: true })
+
+const sourceProblem = (operation: string, options: SourceOptions | undefined): GpuError | undefined =>
+  optionsProblem(operation, options, knownOfSource)
 
 /**
  * Reads the variable PYOPENCL_TEST: `platform[:device[,device]];...`. Documents write `platform=device` too, which
@@ -138,7 +146,8 @@ export interface SourceOptions {
  * @since 0.1.0
  */
 export const parsePyOpenClTest = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  SelectorSyntax.parse(options?.source ?? "PYOPENCL_TEST", text, pyOpenClTest)
+  sourceProblem("DeviceSelector.parsePyOpenClTest", options) ??
+    SelectorSyntax.parse(options?.source ?? "PYOPENCL_TEST", text, pyOpenClTest)
 
 /**
  * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out is any, where PyOpenCL takes
@@ -158,7 +167,8 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Device
  * @since 0.1.0
  */
 export const parsePyOpenClContext = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  SelectorSyntax.parse(options?.source ?? "PYOPENCL_CTX", text, pyOpenClContext)
+  sourceProblem("DeviceSelector.parsePyOpenClContext", options) ??
+    SelectorSyntax.parse(options?.source ?? "PYOPENCL_CTX", text, pyOpenClContext)
 
 /**
  * The platforms that PyCUDA's selections mean.
@@ -185,6 +195,8 @@ export const nvidia: Part = "nvidia"
  * @since 0.1.0
  */
 export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSelector | GpuError => {
+  const unknown = sourceProblem("DeviceSelector.parseCudaDevice", options)
+  if (unknown !== undefined) return unknown
   const name = options?.source ?? "CUDA_DEVICE"
   if (typeof text !== "string") return SelectorSyntax.notText(name, text)
   const tooLong = SelectorSyntax.lengthProblem(name, text)

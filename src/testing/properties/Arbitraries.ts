@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type * as DeviceSelector from "../../domain/selection/DeviceSelector.ts"
 import { backends } from "../../domain/selection/ListedDevice.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
@@ -53,7 +54,7 @@ const plain = { noNullPrototype: true } as const
 
 /**
  * Sizes of buffers in bytes, from 1 (or 0 with `zero`) to `max`, as likely in each power of two; shrinks towards small
- * ones.
+ * ones. Throws a TypeError for an unknown option, as {@link requests} and {@link traces} do.
  *
  * **Example** (Every block is large enough)
  *
@@ -74,6 +75,17 @@ export const sizes = (options?: {
   /** Whether 0 is among them. */
   readonly zero?: boolean | undefined
 }): Arbitrary<number> => {
+  KnownOptions.demand("Arbitraries.sizes", options, knownOfSizes)
+  return sizesOf(options)
+}
+
+type SizeOptions = NonNullable<Parameters<typeof sizes>[0]>
+
+const ofSizes = { max: true, zero: true } as const
+
+const knownOfSizes = KnownOptions.of<SizeOptions>(ofSizes)
+
+const sizesOf = (options: SizeOptions | undefined): Arbitrary<number> => {
   const max = options?.max ?? 2 ** 30
   const powers = fc.integer({ min: 0, max: Math.floor(Math.log2(max)) })
   const positive = powers.chain((power) => fc.integer({ min: 2 ** power, max: Math.min(max, 2 ** (power + 1) - 1) }))
@@ -141,8 +153,13 @@ export interface Request {
  * @category buffers
  * @since 0.1.0
  */
-export const requests = (options?: Parameters<typeof sizes>[0]): Arbitrary<Request> =>
-  dual(fc.record({ size: sizes(options), usage: usages }, plain))
+export const requests = (options?: Parameters<typeof sizes>[0]): Arbitrary<Request> => {
+  KnownOptions.demand("Arbitraries.requests", options, knownOfSizes)
+  return requestsOf(options)
+}
+
+const requestsOf = (options: SizeOptions | undefined): Arbitrary<Request> =>
+  dual(fc.record({ size: sizesOf(options), usage: usages }, plain))
 
 /**
  * A step of a trace: the buffer in a slot gives way to a new one, or to none.
@@ -196,14 +213,22 @@ export const traces = (
     readonly slots?: number | undefined
     readonly maxSteps?: number | undefined
   }
-): Arbitrary<Trace> =>
-  dual(fc.array(
+): Arbitrary<Trace> => {
+  KnownOptions.demand("Arbitraries.traces", options, knownOfTraces)
+  return dual(fc.array(
     fc.record({
       slot: fc.nat((options?.slots ?? 8) - 1),
-      request: fc.option(requests(options), { nil: undefined, freq: 2 })
+      request: fc.option(requestsOf(options), { nil: undefined, freq: 2 })
     }, plain),
     { maxLength: options?.maxSteps ?? 50, size: "max" }
   ))
+}
+
+const knownOfTraces = KnownOptions.of<NonNullable<Parameters<typeof traces>[0]>>({
+  ...ofSizes,
+  slots: true,
+  maxSteps: true
+})
 
 /**
  * Plays a trace on the ambient pool. The scope of the effect holds the buffers that are left in slots at its end. Fails

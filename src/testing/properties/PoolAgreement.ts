@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { GpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
 import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/BufferPool.ts"
@@ -86,6 +87,8 @@ export interface Options {
   readonly maxCommands?: number | undefined
 }
 
+const known = KnownOptions.of<Options>({ policies: true, maxCommands: true })
+
 interface Settings {
   /** Whether the device is one that the property made, so that the model knows its memory. */
   readonly own: boolean
@@ -115,7 +118,7 @@ const settingsOf = (
 
 /**
  * A pool on a host device does what its model does, in every counter, after every command, whatever fails; and when
- * everything is closed, nothing is left at the driver. For `fc.assert`.
+ * everything is closed, nothing is left at the driver. For `fc.assert`. Throws a TypeError for an unknown option.
  *
  * **Example** (A few short runs)
  *
@@ -129,8 +132,9 @@ const settingsOf = (
  * @category properties
  * @since 0.1.0
  */
-export const onHost = (options?: Options): Property =>
-  property(
+export const onHost = (options?: Options): Property => {
+  KnownOptions.demand("PoolAgreement.onHost", options, known)
+  return property(
     settingsOf(options, {
       own: fc.constant(true),
       granularity: fc.constantFrom(1, 4),
@@ -141,11 +145,12 @@ export const onHost = (options?: Options): Property =>
     options,
     ({ capacityBytes, granularity, lateFree }) => Host.layer({ capacityBytes, granularity, lateFree, maxBufferSize })
   )
+}
 
 /**
  * A pool on a device of any backend does what its model does, in every counter, after every command. The pool is the
  * library's: what is tested is how a backend's device, queue and allocations carry it. Each run opens the device anew.
- * For `fc.assert`.
+ * For `fc.assert`. Throws a TypeError for an unknown option.
  *
  * **Example** (On a host whose memory comes back late)
  *
@@ -161,8 +166,9 @@ export const onHost = (options?: Options): Property =>
  * @category properties
  * @since 0.1.0
  */
-export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property =>
-  property(
+export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property => {
+  KnownOptions.demand("PoolAgreement.on", options, known)
+  return property(
     // A pool's limit stands for the device's memory, which cannot be set: the model's own never runs out.
     settingsOf(options, {
       own: fc.constant(false),
@@ -174,6 +180,7 @@ export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Proper
     options,
     () => device
   )
+}
 
 const property = <E>(
   settings: fc.Arbitrary<Settings>,

@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as Exploration from "./Exploration.ts"
 import { ScheduledRun } from "./ScheduledRun.ts"
@@ -65,6 +66,12 @@ export interface RandomOptions {
   readonly maxSteps?: number | undefined
 }
 
+const knownOfExploring = KnownOptions.of<ExploreOptions>({ deviations: true, maxSchedules: true, maxSteps: true })
+
+const knownOfRandom = KnownOptions.of<RandomOptions>({ seed: true, schedules: true, deviations: true, maxSteps: true })
+
+const knownOfReplay = KnownOptions.of<Pick<ExploreOptions, "maxSteps">>({ maxSteps: true })
+
 /** Programs without types can pass anything, and no number of schedules must look like success. */
 const count = (operation: string, name: string, value: number | undefined, without: number, least: number): number => {
   if (value === undefined) return without
@@ -77,7 +84,7 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
 
 /**
  * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
- * with the first bad one, made as short as it can be.
+ * with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
  *
  * **Example** (A counter that loses an update)
  *
@@ -108,6 +115,7 @@ export const explore = (
 ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
   Effect.suspend(() => {
     const operation = "Schedules.explore"
+    KnownOptions.demand(operation, options, knownOfExploring)
     const deviations = count(operation, "deviations", options.deviations, 2, 0)
     return Exploration.explore(program, everySchedule(deviations), {
       maxSteps: stepsOf(operation, options),
@@ -118,7 +126,7 @@ export const explore = (
 
 /**
  * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
- * short as it can be; the error names the seed and the path.
+ * short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
  *
  * **Example** (A pool under many fibers)
  *
@@ -146,6 +154,7 @@ export const random = (
 ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
   Effect.suspend(() => {
     const operation = "Schedules.random"
+    KnownOptions.demand(operation, options, knownOfRandom)
     const seed = count(operation, "seed", options.seed, 1, Number.MIN_SAFE_INTEGER)
     const deviations = count(operation, "deviations", options.deviations, 5, 1)
     return Exploration.explore(program, randomSchedules(seed, deviations), {
@@ -157,7 +166,7 @@ export const random = (
 
 /**
  * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
- * as it did then.
+ * as it did then. Dies with a TypeError for an unknown option.
  *
  * **Example** (The usual schedule)
  *
@@ -180,6 +189,7 @@ export const replay = (
 ): Effect.Effect<string, ScheduleViolation> =>
   Effect.suspend(() => {
     const operation = "Schedules.replay"
+    KnownOptions.demand(operation, options, knownOfReplay)
     const parsed = typeof path === "string" ? parse(path) : undefined
     if (parsed === undefined) {
       throw new TypeError(`${operation}: ${shown(path)} is no path of a schedule, as "41:1 52:2".`)
