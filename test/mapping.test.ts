@@ -49,6 +49,43 @@ const missingNames = ({ headings, names }: NamedDocument, table: ReadonlyArray<R
   return names.filter((name) => !known.has(name))
 }
 
+/** What PyOpenCL calls as OpenCL's runtime does is one library with it. */
+const libraryOf = ({ heading }: Row): string =>
+  ["PyOpenCL", "OpenCL", "PyCUDA", "CuPy", "RMM"].find((name) => heading.startsWith(name))?.replace(
+    "PyOpenCL",
+    "OpenCL"
+  ) ??
+    heading
+
+/**
+ * What a row is about: each name in it, with the row's plain words, which say for what part of it the row is. A name without
+ * arguments stands for all of them; rows that name different arguments are about different things.
+ */
+const subjects = (row: Row): ReadonlyArray<{ readonly name: string; readonly code: string }> => {
+  const words = row.there.replaceAll(/`[^`]*`|,/g, "").trim()
+  return [...row.there.matchAll(/`([^`]+)`/g)].map(([, code]) => ({
+    code: code!,
+    name: [libraryOf(row), code!.replace(/\(.*$/, ""), words].join(" ").trim()
+  }))
+}
+
+const isWhole = (code: string): boolean => !code.includes("(")
+
+/** Names of which two rows say different things, where neither is about other arguments than the other. */
+const contradictions = (table: ReadonlyArray<Row>): ReadonlyArray<string> => {
+  const known = table.flatMap((row) => subjects(row).map((subject) => ({ ...subject, row })))
+  return [
+    ...new Set(
+      known.filter((one) =>
+        known.some((other) =>
+          one.name === other.name && one.row.here !== other.row.here &&
+          (one.code === other.code || isWhole(one.code) || isWhole(other.code))
+        )
+      ).map(({ name }) => name)
+    )
+  ]
+}
+
 /** Where each namespace of the entry points lies. */
 const modules: ReadonlyMap<string, string> = new Map(
   ["index", "opencl", "webgpu", "host", "devices", "testing"].flatMap((entry) =>
@@ -96,6 +133,8 @@ const problemOf = (name: string): string | undefined => {
 const names = (cell: string): ReadonlyArray<string> =>
   [...cell.matchAll(/`([A-Z]\w+\.\w+(?:#\w+)?)`/g)].map(([, name]) => name!)
 
+const row = (there: string, here: string, heading = "PyOpenCL"): Row => ({ heading, there, here, notes: "" })
+
 const rows = rowsOf(text("docs/mapping.md"))
 
 describe("the mapping table", () => {
@@ -122,6 +161,20 @@ describe("the mapping table", () => {
     deepStrictEqual(missingNames(cuPy, without), ["MemoryPool.free_bytes"])
     // A name of one library is no name of another.
     deepStrictEqual(missingNames({ headings: ["PyCUDA"], names: ["MemoryPool.malloc"] }, rows), ["MemoryPool.malloc"])
+  })
+
+  it("says one thing of each name of a library", () => {
+    deepStrictEqual(contradictions(rows), [])
+  })
+
+  it("would tell two rows that contradict each other", () => {
+    const map = row("`enqueue_map_image`", "`Images.map`", "OpenCL runtime: memory objects")
+    const flag = row("`HOST_READ_ONLY`, `HOST_NO_ACCESS`", "`BufferUsage.hostReadOnly`")
+    deepStrictEqual(contradictions([map, row("`enqueue_map_image(order=)`", "none")]), ["OpenCL enqueue_map_image"])
+    deepStrictEqual(contradictions([flag, row("`HOST_NO_ACCESS`", "none")]), ["OpenCL HOST_NO_ACCESS"])
+    deepStrictEqual(contradictions([map, row("`enqueue_map_image`", "none", "CuPy")]), [])
+    deepStrictEqual(contradictions([row("`copy`, host", "`A.b`"), row("`copy`, images", "`A.c`")]), [])
+    deepStrictEqual(contradictions([row("`Image(buffer=)`", "`A.b`"), row("`Image(hostbuf=)`", "`A.c`")]), [])
   })
 
   it("puts off only page-locked pools, under whatever name, and streams", () => {
