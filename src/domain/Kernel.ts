@@ -8,7 +8,7 @@ import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
 import * as Format from "./images/ImageFormat.ts"
-import type { ImageKind } from "./images/ImageShape.ts"
+import { kinds as imageKinds } from "./images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "./images/KernelImage.ts"
 import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
@@ -233,7 +233,6 @@ export const fixed = (kernel: Kernel): Kernel => {
 const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
 const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
 const imageAccesses: ReadonlyArray<ImageAccess> = ["read", "write"]
-const imageKinds: ReadonlyArray<ImageKind> = ["1d", "1dArray", "1dBuffer", "2d", "2dArray", "3d"]
 const imageChannels: ReadonlyArray<ImageChannel.ImageChannel> = ["float", "int", "uint"]
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/

@@ -4,6 +4,8 @@
  * @see pyopencl.Sampler
  * @since 0.1.0
  */
+import { optionsProblem } from "../ArgumentProblem.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as KnownOptions from "../KnownOptions.ts"
 import { shown } from "../ShownValue.ts"
 
@@ -57,12 +59,7 @@ export interface Resolved {
 
 const coarsest = 32
 
-/**
- * Their names.
- *
- * @internal
- */
-export const known = KnownOptions.of<SamplerOptions>({
+const known = KnownOptions.of<SamplerOptions>({
   addressing: true,
   filter: true,
   normalizedCoordinates: true,
@@ -118,6 +115,21 @@ export const problem = (options: Resolved): string | undefined => {
     return `the addressing ${addressing} repeats an image from 0 to 1, but the coordinates are not normalised`
   }
   return levelsProblem(options)
+}
+
+/**
+ * All options, with the defaults for those left out, or what is wrong with them.
+ *
+ * @internal
+ */
+export const checked = (operation: string, options: SamplerOptions | undefined): Resolved | GpuError => {
+  const unknown = optionsProblem(operation, options, known)
+  if (unknown !== undefined) return unknown
+  const resolved = resolve(options)
+  const wrong = problem(resolved)
+  return wrong === undefined
+    ? resolved
+    : invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
 }
 
 const isFilter = (filter: unknown): boolean => filter === "nearest" || filter === "linear"

@@ -535,11 +535,8 @@ const adoptSamplerUnsafe = (
     const hint = "Pass a GPUSampler of this device."
     return Exit.fail(invalidRequest(operation, "the value given for a GPUSampler is none", hint))
   }
-  const resolved = SamplerOptions.resolve(options)
-  const wrong = SamplerOptions.problem(resolved)
-  if (wrong !== undefined) {
-    return Exit.fail(invalidRequest(operation, wrong, "See SamplerOptions for what goes together."))
-  }
+  const resolved = SamplerOptions.checked(operation, options)
+  if (isGpuError(resolved)) return Exit.fail(resolved)
   const descriptor = descriptorOf(operation, resolved)
   return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
 }

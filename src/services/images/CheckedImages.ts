@@ -10,18 +10,9 @@ import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import { elementClassProblem } from "../../domain/ElementClass.ts"
-import {
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  LimitExceeded,
-  make as makeError,
-  Unsupported
-} from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
-import type * as ImageElement from "../../domain/images/ImageElement.ts"
-import { encode } from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -29,7 +20,6 @@ import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
@@ -46,7 +36,6 @@ import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
 import type { MapAccess } from "../QueueDriver.ts"
 import * as Reading from "../Reading.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
@@ -56,6 +45,7 @@ import { ImageCommands } from "./ImageCommands.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
+import * as ImageProblems from "./ImageProblems.ts"
 import type {
   BufferOptions,
   CopyOptions,
@@ -90,14 +80,6 @@ const knownOfMap = KnownOptions.of<MapOptions>({
   shape: true,
   order: true
 })
-
-/** An image and a part of it that can be used. */
-interface Part {
-  readonly image: DeviceImage
-  readonly region: ImageShape.ImageRegion
-  /** Bytes of the part, packed. */
-  readonly bytes: number
-}
 
 /**
  * The images of one device. The operations are properties, so that a service can be spread with some of them replaced.
@@ -141,7 +123,7 @@ export class CheckedImages implements Service {
       const { createOverUnsafe } = this.driver
       if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.info))
       const { label, memory, shape, usage } = request
-      const problem = this.#kindProblem(operation, shape, format, usage)
+      const problem = this.#deviceProblem(operation, shape, format, usage)
       if (problem !== undefined) return Exit.fail(problem)
       const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
       if (Exit.isFailure(created)) return created
@@ -162,7 +144,9 @@ export class CheckedImages implements Service {
       if (isGpuError(format)) return format
       const usage = options?.usage ?? ImageUsage.defaultUsage
       const problem = this.problem(operation, shape, format, usage) ??
-        (ImageUsage.has(usage, ImageUsage.copyDst) ? undefined : lacks(operation, usage, ImageUsage.copyDst)) ??
+        (ImageUsage.has(usage, ImageUsage.copyDst)
+          ? undefined
+          : ImageProblems.lacks(operation, usage, ImageUsage.copyDst)) ??
         HostRows.lengthProblem(
           operation,
           bytes.byteLength,
@@ -236,7 +220,7 @@ export class CheckedImages implements Service {
     const memory = Reading.read(operation, () => {
       const part = this.#part(operation, source, ImageUsage.copySrc, options)
       if (isGpuError(part)) return part
-      const problem = type === undefined ? undefined : itemsProblem(operation, type, part.bytes)
+      const problem = type === undefined ? undefined : ImageProblems.itemsProblem(operation, type, part.bytes)
       return problem ?? this.#reading(part)
     })
     return Effect.map(
@@ -247,7 +231,7 @@ export class CheckedImages implements Service {
 
   readonly readInto: Service["readInto"] = (source, target, options) =>
     checkedStep("Images.readInto", (operation) => {
-      let asked: { readonly part: Part; readonly byteLength: number; readonly place: Rectangle.Place }
+      let asked: { readonly part: ImageProblems.Part; readonly byteLength: number; readonly place: Rectangle.Place }
       const memory = Reading.read(operation, () => {
         const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost)
         if (isGpuError(part)) return part
@@ -276,7 +260,7 @@ export class CheckedImages implements Service {
     checkedStep("Images.fill", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       if (isGpuError(part)) return part
-      const element = elementOf(operation, part.image.format, values)
+      const element = ImageProblems.elementOf(operation, part.image.format, values)
       if (isGpuError(element)) return element
       if (part.bytes === 0) return Exit.void
       return distrustUnproven(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
@@ -295,7 +279,7 @@ export class CheckedImages implements Service {
         extent: from.region.extent
       })
       if (isGpuError(to)) return to
-      const problem = copyProblem(operation, from, to)
+      const problem = ImageProblems.copyProblem(operation, from, to)
       if (problem !== undefined) return problem
       if (from.bytes === 0) return Exit.void
       return distrustUnproven(
@@ -358,68 +342,51 @@ export class CheckedImages implements Service {
 
   readonly sampler: Service["sampler"] = (options) => {
     const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
-      const resolved = SamplerOptions.resolve(options)
-      const wrong = SamplerOptions.problem(resolved)
-      const unusable = this.#device.status.error ?? optionsProblem(operation, options, SamplerOptions.known)
-      if (unusable !== undefined) return unusable
-      if (wrong === undefined) return this.driver.createSampler(resolved)
-      return invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
+      const resolved = this.#device.status.error ?? SamplerOptions.checked(operation, options)
+      return isGpuError(resolved) ? resolved : this.driver.createSampler(resolved)
     })
     return Effect.acquireRelease(acquire, (sampler) => logged(() => this.destroySamplerUnsafe(sampler), "A sampler"))
   }
 
   readonly formats: Service["formats"] = (usage, kind) =>
     checkedStep("Images.formats", (operation) => {
-      const problem = this.#device.status.error ?? usageProblem(operation, usage) ?? kindProblem(operation, kind)
+      const problem = this.#device.status.error ?? ImageProblems.usageProblem(operation, usage) ??
+        ImageProblems.kindProblem(operation, kind)
       return problem ?? Exit.succeed(this.#formatsOf(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
     checkedStep("Images.largest", (operation) => {
-      const problem = this.#device.status.error ?? kindProblem(operation, kind)
+      const problem = this.#device.status.error ?? ImageProblems.kindProblem(operation, kind)
       return problem ?? Exit.succeed(this.driver.largest(kind))
     })
 
   readonly problem: Service["problem"] = (operation, shape, format, usage) => {
-    const wrongShape = ImageShape.problem(shape)
-    if (this.#device.status.error !== undefined) return this.#device.status.error
-    if (wrongShape !== undefined) {
-      return invalidRequest(
-        operation,
-        wrongShape,
-        "Make it with ImageShape, of at least 1 element along each axis, as ImageShape.image2d(640, 480)."
-      )
-    }
-    if (shape.kind === "1dBuffer") {
-      return invalidRequest(operation, "a 1dBuffer image has no memory of its own", "Make it with Images.overBuffer.")
-    }
-    return this.#kindProblem(operation, shape, format, usage)
+    const wrong = ImageProblems.shapeProblem(operation, shape)
+    return this.#device.status.error ?? wrong ?? ImageProblems.formatProblem(operation, format) ??
+      ImageProblems.usageProblem(operation, usage) ?? this.#deviceProblem(operation, shape, format, usage)
   }
 
-  #kindProblem(
+  /** Why this device has no image of a kind, format and usage that there are, or `undefined`. */
+  #deviceProblem(
     operation: string,
     shape: ImageShape.ImageShape,
     format: ImageFormat.ImageFormat,
     usage: ImageUsage.ImageUsage
   ): GpuError | undefined {
-    const wrongFormat = ImageFormat.problem(format)
-    if (wrongFormat !== undefined) {
-      return invalidRequest(operation, wrongFormat, "Pass one of ImageFormat.all, as ImageFormat.rgba8.")
-    }
-    const wrongUsage = usageProblem(operation, usage)
-    if (wrongUsage !== undefined) return wrongUsage
     const formats = this.#formatsOf(usage, shape.kind)
     if (!formats.some((supported) => ImageFormat.equals(supported, format))) {
       return this.#unsupported(operation, shape, format, usage, formats.length > 0)
     }
-    return limitProblem(operation, shape, this.driver.largest(shape.kind), this.info)
+    return ImageProblems.limitProblem(operation, shape, this.driver.largest(shape.kind), this.info)
   }
 
   readonly create: Service["create"] = (operation, shape, format, options) =>
     Effect.uninterruptible(checkedStep(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
       return optionsProblem(operation, options, knownOfImage) ?? this.problem(operation, shape, format, usage) ??
-        Label.problem(operation, label) ?? this.driver.create(plain(shape), plainFormat(format), usage, label)
+        Label.problem(operation, label) ??
+        this.driver.create(operation, plain(shape), plainFormat(format), usage, label)
     }))
 
   readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
@@ -471,7 +438,7 @@ export class CheckedImages implements Service {
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions = knownOfRegion
-  ): Part | GpuError {
+  ): ImageProblems.Part | GpuError {
     const part = this.#partOf(operation, like, usage, options, known)
     if (isGpuError(part)) return part
     return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
@@ -484,11 +451,11 @@ export class CheckedImages implements Service {
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions
-  ): Part | GpuError {
+  ): ImageProblems.Part | GpuError {
     const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info) ??
       optionsProblem(operation, options, known)
     if (problem !== undefined) return problem
-    if (!ImageUsage.has(like.usage, usage)) return lacks(operation, like.usage, usage)
+    if (!ImageUsage.has(like.usage, usage)) return ImageProblems.lacks(operation, like.usage, usage)
     const image = ImageLike.deviceImage(like)
     const region = ImageShape.region(image.shape, options)
     if (typeof region === "string") {
@@ -516,13 +483,13 @@ export class CheckedImages implements Service {
     if (isGpuError(axes)) return axes
     // Elements between those of the array are not the program's to write.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
-    if (!ImageUsage.has(like.usage, usageOf[needed])) return lacks(operation, like.usage, usageOf[needed])
+    if (!ImageUsage.has(like.usage, usageOf[needed])) return ImageProblems.lacks(operation, like.usage, usageOf[needed])
     const { driver } = this.#queue
     const mapper = { status: this.#device.status, driver: this.driver, queue: driver, copies: this.#copies }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, label: like.label, access: needed, type, axes })
   }
 
-  #reading({ bytes, image, region }: Part): Reading.Begin | undefined {
+  #reading({ bytes, image, region }: ImageProblems.Part): Reading.Begin | undefined {
     return bytes === 0 ? undefined : (answer) => this.#commands.readUnsafe(image, region, answer)
   }
 
@@ -531,12 +498,12 @@ export class CheckedImages implements Service {
     buffer: BufferLike.BufferLike,
     usage: BufferUsage.BufferUsage,
     offset: number,
-    part: Part
+    part: ImageProblems.Part
   ): GpuError | undefined {
     const problem = BufferLike.problem(operation, buffer, this.info) ?? BufferAccess.problem(operation, buffer, usage)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)
-    if (memory !== undefined && part.image.sharesMemory(memory)) return overOne(operation)
+    if (memory !== undefined && part.image.sharesMemory(memory)) return ImageProblems.overOne(operation)
     const elementBytes = ImageFormat.elementBytes(part.image.format)
     return BufferRange.problem(operation, buffer, offset, part.bytes, BufferRange.portableAlignment) ??
       (offset % elementBytes === 0 ? undefined : invalidRequest(
@@ -557,102 +524,6 @@ const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): I
 })
 
 const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })
-
-const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
-  invalidRequest(
-    operation,
-    `the image's usage ${ImageUsage.format(usage)} lacks ${ImageUsage.format(needed & ~usage)}`,
-    "Name that flag in the usage when you make the image."
-  )
-
-const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
-  const problem = ImageUsage.problem(usage)
-  return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
-}
-
-const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
-  ImageShape.kinds.includes(kind) ? undefined : invalidRequest(
-    operation,
-    `there is no image kind ${shown(kind)}`,
-    `Pass one of ${ImageShape.kinds.join(", ")}.`
-  )
-
-const limitProblem = (
-  operation: string,
-  shape: ImageShape.ImageShape,
-  largest: Omit<ImageShape.ImageShape, "kind">,
-  { name }: DeviceInfo
-): GpuError | undefined => {
-  const beyond = ImageShape.beyond(shape, largest)
-  if (beyond === undefined) return undefined
-  return makeError(
-    new LimitExceeded({
-      operation,
-      requested: beyond.length,
-      limitName: `the largest ${beyond.dimension} of a ${shape.kind} image`,
-      limit: beyond.most,
-      unit: beyond.dimension === "layers" ? "layers" : "elements",
-      owner: { kind: "device", name }
-    })
-  )
-}
-
-const itemsProblem = (
-  operation: string,
-  type: ElementType<ArrayBufferView>,
-  bytes: number
-): GpuError | undefined =>
-  elementClassProblem(operation, type) ?? (bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
-    operation,
-    `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
-    "Leave the type out for an array that fits the format."
-  ))
-
-const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
-  if (!ImageFormat.equals(from.image.format, to.image.format)) {
-    return invalidRequest(
-      operation,
-      `the source's format ${ImageFormat.format(from.image.format)} is not the target's ${
-        ImageFormat.format(to.image.format)
-      }`,
-      "Copy between images of one format; a kernel converts."
-    )
-  }
-  if (from.image.identity !== to.image.identity && from.image.sharesMemory(to.image)) return overOne(operation)
-  const overlap = from.image.identity === to.image.identity && from.bytes > 0 &&
-    ImageShape.overlap(from.region, to.region.origin)
-  return overlap
-    ? invalidRequest(
-      operation,
-      `the parts at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,
-      "Copy through a second image, or parts that share no element."
-    )
-    : undefined
-}
-
-const overOne = (operation: string): GpuError =>
-  invalidRequest(
-    operation,
-    "source and target stand on one buffer",
-    "Copy through an image or a buffer that does not."
-  )
-
-const elementOf = (
-  operation: string,
-  format: ImageFormat.ImageFormat,
-  values: number | ImageElement.ChannelValues
-): Uint8Array<ArrayBuffer> | GpuError => {
-  const count = ImageFormat.channelCount(format)
-  const list = typeof values === "number" ? Array.from({ length: count }, () => values) : values
-  if (!Array.isArray(list) || list.length !== count || list.some((value) => typeof value !== "number")) {
-    return invalidRequest(
-      operation,
-      `the colour is no list of ${count} numbers, as ${ImageFormat.format(format)} has`,
-      "Pass one number per channel in the format's order, or one for all."
-    )
-  }
-  return encode(format, list)
-}
 
 const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {
   read: ImageUsage.copySrc,

@@ -66,7 +66,7 @@ const gapsProblem = (
     return invalidRequest(
       operation,
       `the row pitch ${rowPitch} is no multiple of the ${elementBytes} bytes of an element`,
-      "Lay the rows whole elements apart, or let the data be copied."
+      "Make the row pitch a multiple of an element's bytes, or let the data be copied."
     )
   }
   return size >= slicePitch * slices ? undefined : invalidRequest(

@@ -44,7 +44,9 @@ export interface ImageDriver {
   readonly largest: (kind: ImageKind) => Omit<ImageShape, "kind">
   /** The formats that an image of that usage and kind can have. */
   readonly formats: (usage: ImageUsage, kind: ImageKind) => ReadonlyArray<ImageFormat>
+  /** Errors name `operation`, since a pool creates images too. */
   readonly create: (
+    operation: string,
     shape: ImageShape,
     format: ImageFormat,
     usage: ImageUsage,
@@ -112,7 +114,7 @@ export interface ImageDriver {
     region: ImageRegion
   ) => Exit.Exit<void, GpuError>
   /**
-   * Maps a part in place, of one element at least. Answers nothing where it cannot: `packed` asks for memory without gaps
+   * Maps a part in place, of one element at least. Answers `undefined` where it cannot: `packed` asks for memory without gaps
    * between rows and slices. The part is then copied, as always with a driver that leaves this out.
    */
   readonly mapUnsafe?: (

@@ -39,7 +39,7 @@ export interface Request {
   /** Bytes of the part, packed. */
   readonly bytes: number
   readonly access: MapAccess
-  /** The class of the array; the one that fits the format without it. */
+  /** The class of the array; without it, the one that fits the format. */
   readonly type: ElementType<ImageArray.ImageArray> | undefined
   readonly axes: ImageAxes.Axes
 }

@@ -14,13 +14,8 @@ import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
-
-/** @internal */
-export interface OverBufferOptions {
-  readonly width?: number | undefined
-  readonly usage?: ImageUsage.ImageUsage | undefined
-  readonly label?: string | undefined
-}
+import * as ImageProblems from "./ImageProblems.ts"
+import type { OverBufferOptions } from "./Images.ts"
 
 /** @internal */
 export interface OverBuffer {
@@ -44,11 +39,8 @@ export const resolve = (
 ): OverBuffer | GpuError => {
   const unusable = status.error ?? BufferLike.problem(operation, buffer, info)
   if (unusable !== undefined) return unusable
-  const wrongFormat = ImageFormat.problem(format)
-  if (wrongFormat !== undefined) {
-    return invalidRequest(operation, wrongFormat, "See ImageFormat.all for those there are.")
-  }
-  const problem = usageProblem(operation, buffer, usage) ?? Label.problem(operation, label)
+  const problem = ImageProblems.formatProblem(operation, format) ?? ImageProblems.usageProblem(operation, usage) ??
+    usageProblem(operation, buffer, usage) ?? Label.problem(operation, label)
   if (problem !== undefined) return problem
   const most = Math.floor(buffer.size / ImageFormat.elementBytes(format))
   const wrong = widthProblem(operation, buffer.size, format, width, most)
@@ -81,13 +73,12 @@ const needs: ReadonlyArray<readonly [image: ImageUsage.ImageUsage, buffer: numbe
   [ImageUsage.copyDst, BufferUsage.copyDst, 0]
 ]
 
+/** Why the buffer does not allow its image's usage, or `undefined`. */
 const usageProblem = (
   operation: string,
   buffer: BufferLike.BufferLike,
   usage: ImageUsage.ImageUsage
 ): GpuError | undefined => {
-  const problem = ImageUsage.problem(usage)
-  if (problem !== undefined) return invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
   for (const [flag, needed, forbidden] of needs) {
     if (!ImageUsage.has(usage, flag)) continue
     if (BufferUsage.has(buffer.usage, needed) && (forbidden === 0 || !BufferUsage.has(buffer.usage, forbidden))) {
@@ -109,11 +100,13 @@ const widthProblem = (
   width: number | undefined,
   most: number
 ): GpuError | undefined => {
-  const element = `${ImageFormat.elementBytes(format)} bytes of an element of ${ImageFormat.format(format)}`
+  const name = ImageFormat.format(format)
   if (most === 0) {
     return invalidRequest(
       operation,
-      `the buffer has ${size} bytes, which hold none of the ${element}`,
+      `the buffer's ${size} bytes have no room for an element of ${name}, which has ${
+        ImageFormat.elementBytes(format)
+      }`,
       "Allocate at least one element."
     )
   }
@@ -122,7 +115,7 @@ const widthProblem = (
     operation,
     `the width ${
       shown(width)
-    } is none from 1 to ${most}, of which the buffer's ${size} bytes have room for the ${element}`,
+    } is not between 1 and ${most}, the elements of ${name} for which the buffer's ${size} bytes have room`,
     "Pass a whole number of elements, or leave it out for all that the buffer holds."
   )
 }

@@ -13,6 +13,6 @@ const accesses: ReadonlySet<unknown> = new Set<MapAccess>(["read", "write", "rea
 export const accessProblem = (operation: string, access: MapAccess): GpuError | undefined =>
   accesses.has(access) ? undefined : invalidRequest(
     operation,
-    `access ${shown(access)} is none`,
+    `there is no access ${shown(access)}`,
     `Pass "read", "write" or "readwrite".`
   )

@@ -8,6 +8,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { HostMode } from "../DeviceContext.ts"
+import type { ViewType } from "./MemoryObjects.ts"
 
 type Pinned = Uint8Array<ArrayBuffer>
 
@@ -25,7 +26,7 @@ export const modeProblem = (
 ): GpuError | undefined => {
   if (mode === "copy") return undefined
   if (mode !== "use") {
-    return invalidRequest(operation, `the mode ${shown(mode)} is none`, `Pass "copy" or "use".`)
+    return invalidRequest(operation, `there is no mode ${shown(mode)}`, `Pass "copy" or "use".`)
   }
   const problem = HostData.pinProblem(operation, data.buffer)
   if (problem !== undefined) return problem
@@ -62,23 +63,16 @@ export const detachedProblem = (
 
 const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const
 
-/** A typed array class that can begin anywhere in an ArrayBuffer. @internal */
-export interface ViewClass<A> {
-  readonly name: string
-  readonly BYTES_PER_ELEMENT: number
-  new(buffer: ArrayBuffer, byteOffset?: number, length?: number): A
-}
-
 /**
  * A view of memory in use, or of a part of it, or why there is none.
  *
  * @internal
  */
-export const viewOf = <A>(
+export const viewOf = <A extends ArrayBufferView>(
   operation: string,
   what: "buffer" | "image",
   pinned: Pinned | undefined,
-  type: ViewClass<A>,
+  type: ViewType<A>,
   offset: number = 0,
   size?: number | undefined
 ): A | GpuError => {

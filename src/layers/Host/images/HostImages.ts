@@ -52,7 +52,7 @@ export class HostImages implements ImageDriver {
   readonly formats: ImageDriver["formats"] = (_, kind) =>
     kind === "2d" || kind === "2dArray" ? ImageFormat.all : withoutDepth
 
-  readonly create: ImageDriver["create"] = (shape, format, usage, label) =>
+  readonly create: ImageDriver["create"] = (_, shape, format, usage, label) =>
     Effect.map(
       this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
       (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)

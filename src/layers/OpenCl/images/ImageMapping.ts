@@ -9,6 +9,7 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import { packedPitches, type Pitches } from "../../../services/images/ImageAxes.ts"
 import type { DriverImageMapping } from "../../../services/images/ImageDriver.ts"
 import type { MapAccess } from "../../../services/QueueDriver.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
@@ -29,7 +30,7 @@ export const map = (
   const memory = imageOf(image)
   const flags = mappings.flagsOf(access)
   const [row, slice] = [sizeOut(), sizeOut()]
-  const part = packedPart(image, region)
+  const part = packedPitches(image, region)
   const mapped = mappings.map({
     memory: image,
     call: "clEnqueueMapImage",
@@ -59,16 +60,6 @@ export const map = (
   }
   const given = mapped.value.unmapUnsafe()
   return Exit.map(given, () => undefined)
-}
-
-interface Pitches {
-  readonly rowPitch: number
-  readonly slicePitch: number
-}
-
-const packedPart = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
-  const rowPitch = width * ImageFormat.elementBytes(format)
-  return { rowPitch, slicePitch: rowPitch * height }
 }
 
 /** Whether other elements of the image lie between those of the part, wherever a driver puts them. */

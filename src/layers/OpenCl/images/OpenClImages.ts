@@ -109,7 +109,7 @@ export class OpenClImages implements ImageDriver {
     return formats
   }
 
-  readonly create: ImageDriver["create"] = (shape, format, usage, label) =>
+  readonly create: ImageDriver["create"] = (operation, shape, format, usage, label) =>
     Effect.suspend(() => {
       const { context, hostMemoryFlag, info, status } = this.#device
       if (status.error !== undefined) return status.error
@@ -121,7 +121,7 @@ export class OpenClImages implements ImageDriver {
         null,
         this.#code
       )
-      if (memory === null) return this.#notCreated(ImageFormat.imageBytes(format, shape), this.#code[0]!)
+      if (memory === null) return this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!)
       const image = this.#add(new OpenClImage(memory, info, shape, format, usage, label))
       const touched = this.#touch(image)
       if (Exit.isSuccess(touched)) return Exit.succeed(image)
@@ -144,7 +144,7 @@ export class OpenClImages implements ImageDriver {
         data,
         this.#code
       )
-      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      if (memory === null) return this.#notCreated("Images.fromHost", bytes, this.#code[0]!)
       const image = new OpenClImage(memory, info, shape, format, usage, label)
       if (mode === "use") image.pinned = data
       return Exit.succeed(this.#add(image))
@@ -306,12 +306,12 @@ export class OpenClImages implements ImageDriver {
    * Dimensions within the device's limits may still be more than its memory: that is not for ever. More than one buffer
    * can have is: PoCL's images stand on buffers, and it answers so.
    */
-  #notCreated(bytes: number, code: number): GpuError {
+  #notCreated(operation: string, bytes: number, code: number): GpuError {
     const { maxBufferSize } = this.#device.info.limits
     if (code === CL_INVALID_BUFFER_SIZE && bytes > maxBufferSize) {
       return makeError(
         new LimitExceeded({
-          operation: "Images.make",
+          operation,
           requested: bytes,
           limitName: "maxBufferSize",
           limit: maxBufferSize,

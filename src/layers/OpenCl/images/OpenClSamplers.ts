@@ -62,7 +62,7 @@ export class OpenClSamplers {
     if (status.error !== undefined) return Exit.fail(status.error)
     if (!hasImages(this.#device)) return Exit.fail(this.#unsupported("sampling images", keepInBuffer))
     if (choosesLevels(options) && !this.#hasLevels) {
-      return Exit.fail(this.#unsupported(`mip levels of samplers (${mipmaps})`, leaveLevelsOut))
+      return Exit.fail(this.#unsupported(`choosing among mip levels (${mipmaps})`, leaveLevelsOut))
     }
     const handle = this.#create(options)
     return handle === null ? Exit.fail(this.#refused(this.#code[0]!)) : Exit.succeed(this.#add(handle, options))

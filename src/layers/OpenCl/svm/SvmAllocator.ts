@@ -176,7 +176,7 @@ const allocate = (
 const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
   const operation = "Svm.allocatorLayer"
   if (grain !== "coarse" && grain !== "fine") {
-    return invalidRequest(operation, `grain ${shown(grain)} is none`, `Pass "coarse" or "fine".`)
+    return invalidRequest(operation, `there is no grain ${shown(grain)}`, `Pass "coarse" or "fine".`)
   }
   const unsupported = grainProblem(operation, capabilities, grain, atomics)
   if (unsupported !== undefined) return unsupported

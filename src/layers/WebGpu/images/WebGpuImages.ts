@@ -89,6 +89,7 @@ export class WebGpuImages implements ImageDriver {
     kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
 
   readonly create = (
+    operation: string,
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
     usage: ImageUsage,
@@ -96,7 +97,7 @@ export class WebGpuImages implements ImageDriver {
   ): Effect.Effect<WebGpuImage, GpuError> =>
     Effect.suspend(() => {
       const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
-      if (texture === undefined) return Effect.fail(unsupported(shape, format))
+      if (texture === undefined) return Effect.fail(unsupported(operation, shape, format))
       const request = this.#request(shape, format, texture, usage, label)
       const room = this.#destroyed.room(this.#liveBytes)
       return room === undefined ? request : Effect.andThen(room, request)
@@ -106,7 +107,7 @@ export class WebGpuImages implements ImageDriver {
   readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
     Effect.suspend(() => {
       const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
-      if (texture === undefined) return Effect.fail(unsupported(shape, format))
+      if (texture === undefined) return Effect.fail(unsupported("Images.fromHost", shape, format))
       if (mode === "use") return Effect.fail(ownMemoryAlone())
       const room = this.#destroyed.room(this.#liveBytes)
       const request = this.#request(shape, format, texture, usage, label, { data, rowPitch })
@@ -336,12 +337,12 @@ const ownMemoryAlone = (): GpuError =>
     new Unsupported({
       operation: "Images.fromHost",
       backend: "webgpu",
-      feature: "an image in memory of the program's",
+      feature: "an image in the program's own memory",
       hint: `WebGPU has no memory but its own: pass mode "copy".`
     })
   )
 
-/** The caller tells it better. */
+/** `CheckedImages` replaces this by an error that names the data. */
 const goneData = (): GpuError =>
   driverError("GPUQueue.writeTexture", [{ codeName: "unknown", message: "the data is gone" }], [])
 
@@ -353,10 +354,10 @@ const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
   return [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
 }
 
-const unsupported = ({ kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
+const unsupported = (operation: string, { kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
   makeError(
     new Unsupported({
-      operation: "Images.make",
+      operation,
       backend: "webgpu",
       feature: kind === "1dArray" ? "an image of the kind 1dArray" : `the image format ${ImageFormat.format(format)}`,
       hint: kind === "1dArray"

@@ -1,0 +1,151 @@
+/**
+ * What is wrong with what is asked of images.
+ *
+ * @internal
+ */
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import type * as ImageElement from "../../domain/images/ImageElement.ts"
+import { encode } from "../../domain/images/ImageElement.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import type { ElementType } from "../CommandQueue.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+
+/** An image and a part of it that can be used. @internal */
+export interface Part {
+  readonly image: DeviceImage
+  readonly region: ImageShape.ImageRegion
+  /** Bytes of the part, packed. */
+  readonly bytes: number
+}
+
+/** Why there is no such format, or `undefined`. @internal */
+export const formatProblem = (operation: string, format: ImageFormat.ImageFormat): GpuError | undefined => {
+  const problem = ImageFormat.problem(format)
+  return problem === undefined
+    ? undefined
+    : invalidRequest(operation, problem, "Pass one of ImageFormat.all, as ImageFormat.rgba8.")
+}
+
+/** Why no image with memory of its own can have a shape, or `undefined`. @internal */
+export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): GpuError | undefined => {
+  const problem = ImageShape.problem(shape)
+  if (problem !== undefined) {
+    return invalidRequest(
+      operation,
+      problem,
+      "Make it with ImageShape, of at least 1 element along each axis, as ImageShape.image2d(640, 480)."
+    )
+  }
+  return shape.kind === "1dBuffer"
+    ? invalidRequest(operation, "a 1dBuffer image has no memory of its own", "Make it with Images.overBuffer.")
+    : undefined
+}
+
+/** The error of an image without a usage that is needed. @internal */
+export const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
+  invalidRequest(
+    operation,
+    `the image's usage ${ImageUsage.format(usage)} lacks ${ImageUsage.format(needed & ~usage)}`,
+    "Name that flag in the usage when you make the image."
+  )
+
+/** Why no image can have a usage, or `undefined`. @internal */
+export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
+  const problem = ImageUsage.problem(usage)
+  return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
+}
+
+/** Why there is no image of a kind, or `undefined`. @internal */
+export const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
+  ImageShape.kinds.includes(kind) ? undefined : invalidRequest(
+    operation,
+    `there is no image kind ${shown(kind)}`,
+    `Pass one of ${ImageShape.kinds.join(", ")}.`
+  )
+
+/** Why a device has no images as large as that, or `undefined`. @internal */
+export const limitProblem = (
+  operation: string,
+  shape: ImageShape.ImageShape,
+  largest: Omit<ImageShape.ImageShape, "kind">,
+  { name }: DeviceInfo
+): GpuError | undefined => {
+  const beyond = ImageShape.beyond(shape, largest)
+  if (beyond === undefined) return undefined
+  return makeError(
+    new LimitExceeded({
+      operation,
+      requested: beyond.length,
+      limitName: `the largest ${beyond.dimension} of a ${shape.kind} image`,
+      limit: beyond.most,
+      unit: beyond.dimension === "layers" ? "layers" : "elements",
+      owner: { kind: "device", name }
+    })
+  )
+}
+
+/** Why that many bytes cannot be read as an array of a class, or `undefined`. @internal */
+export const itemsProblem = (
+  operation: string,
+  type: ElementType<ArrayBufferView>,
+  bytes: number
+): GpuError | undefined =>
+  elementClassProblem(operation, type) ?? (bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
+    "Leave the type out for an array that fits the format."
+  ))
+
+/** Why one part cannot be copied to the other, or `undefined`. @internal */
+export const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
+  if (!ImageFormat.equals(from.image.format, to.image.format)) {
+    return invalidRequest(
+      operation,
+      `the source's format ${ImageFormat.format(from.image.format)} is not the target's ${
+        ImageFormat.format(to.image.format)
+      }`,
+      "Copy between images of one format; a kernel converts."
+    )
+  }
+  if (from.image.identity !== to.image.identity && from.image.sharesMemory(to.image)) return overOne(operation)
+  const overlap = from.image.identity === to.image.identity && from.bytes > 0 &&
+    ImageShape.overlap(from.region, to.region.origin)
+  return overlap
+    ? invalidRequest(
+      operation,
+      `the parts at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,
+      "Copy through a second image, or parts that share no element."
+    )
+    : undefined
+}
+
+/** The error of a copy within one buffer's memory that is more than one object. @internal */
+export const overOne = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    "source and target share the memory of one buffer",
+    "Copy through an image or a buffer that does not."
+  )
+
+/** The bytes of one element of that colour, or why there are none. @internal */
+export const elementOf = (
+  operation: string,
+  format: ImageFormat.ImageFormat,
+  values: number | ImageElement.ChannelValues
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const count = ImageFormat.channelCount(format)
+  const list = typeof values === "number" ? Array.from({ length: count }, () => values) : values
+  if (!Array.isArray(list) || list.length !== count || list.some((value) => typeof value !== "number")) {
+    return invalidRequest(
+      operation,
+      `the colour is no list of ${count} numbers, as ${ImageFormat.format(format)} has`,
+      "Pass one number per channel in the format's order, or one for all."
+    )
+  }
+  return encode(format, list)
+}
