@@ -7,10 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as ImageFormat from "../domain/images/ImageFormat.ts"
 import * as BufferLike from "../services/BufferLike.ts"
 import * as BufferPool from "../services/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import type { DeviceImage } from "../services/images/DeviceImage.ts"
+import * as Images from "../services/images/Images.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
@@ -58,12 +61,41 @@ const accesses: ReadonlyArray<readonly [name: string, needs: ReadonlyArray<"read
   ]
 ]
 
+const bytes = ImageFormat.make("r", "uint8")
+
+/** The same for an image over a buffer. */
+const imageAccesses: ReadonlyArray<
+  readonly [
+    name: string,
+    needs: ReadonlyArray<"read" | "write">,
+    call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>
+  ]
+> = [
+  ["write", ["write"], (image) => Images.write(image, new Uint8Array(64))],
+  ["write of nothing", ["write"], (image) => Images.write(image, new Uint8Array(0), { extent: [0] })],
+  ["read", ["read"], (image) => Images.read(image)],
+  ["read of a part as a class", ["read"], (image) => Images.read(image, Uint32Array, { extent: [8] })],
+  ["readInto", ["read"], (image) => Images.readInto(image, new Uint8Array(64))],
+  ["mapping to read", ["read"], (image) => Effect.scoped(Images.map(image, { access: "read" }))],
+  ["mapping to write", ["write"], (image) => Effect.scoped(Images.map(image, { access: "write" }))],
+  ["mapping", ["read", "write"], (image) => Effect.scoped(Images.map(image))],
+  ["mapping of nothing", ["read", "write"], (image) => Effect.scoped(Images.map(image, { extent: [0] }))],
+  [
+    "mapping to write every second element, which keeps the others",
+    ["read", "write"],
+    (image) => Effect.scoped(Images.map(image, Uint8Array, { access: "write", shape: [32], strides: [2] }))
+  ]
+]
+
+const isAllowed = (needs: ReadonlyArray<"read" | "write">, allowed: ReadonlyArray<"read" | "write">): boolean =>
+  needs.every((one) => allowed.includes(one))
+
 const kept = Effect.gen(function*() {
   for (const [flag, bit, allowed] of flags) {
     const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | bit })
     const region = yield* SubRegion.make(buffer, { size: 32 })
     for (const [name, needs, call] of accesses) {
-      if (needs.every((one) => (allowed as ReadonlyArray<string>).includes(one))) {
+      if (isAllowed(needs, allowed)) {
         yield* call(buffer)
         continue
       }
@@ -71,6 +103,46 @@ const kept = Effect.gen(function*() {
       Expect.isTrue(`the flag is named: ${problem}`, problem.includes(flag))
       yield* Expect.failsWith(`a ${name} of a part of one`, call(region), "InvalidRequest")
     }
+  }
+  yield* expectUsable
+})
+
+/** An image over the buffer, where the device has such images; elsewhere it says so. */
+const over = Effect.fnUntraced(function*(buffer: BufferLike.BufferLike) {
+  const made = Images.overBuffer(buffer, bytes)
+  const exit = yield* Effect.exit(made)
+  if (Exit.isSuccess(exit)) return exit.value
+  yield* Expect.failsWith("a device without such images", made, "Unsupported")
+  return undefined
+})
+
+/** As its buffer, so that an image is no way round; and the device does with it what it does with any other. */
+const keptOfImages = Effect.gen(function*() {
+  const y = yield* BufferPool.allocate(64)
+  for (const [flag, bit, allowed] of flags) {
+    const image = yield* over(yield* BufferPool.allocate(64, { usage: defaultUsage | bit }))
+    if (image === undefined) continue
+    for (const [name, needs, call] of imageAccesses) {
+      if (isAllowed(needs, allowed)) {
+        yield* call(image)
+        continue
+      }
+      const what = `a ${name} of an image over a ${flag} buffer`
+      const { problem } = yield* Expect.failsWith(what, call(image), "InvalidRequest")
+      Expect.isTrue(`the flag is named: ${problem}`, problem.includes(flag))
+    }
+    yield* CommandQueue.fill(y, Uint8Array.of(3))
+    yield* Images.fill(image, 7)
+    yield* Images.fromBuffer(y, image, { origin: [4], extent: [4] })
+    yield* Images.copy(image, image, { sourceOrigin: [4], targetOrigin: [60], extent: [4] })
+    yield* Images.toBuffer(image, y)
+    const expected = new Uint8Array(64).fill(7).fill(3, 4, 8).fill(3, 60)
+    Expect.numbers(`an image over a ${flag} buffer`, yield* CommandQueue.read(y, Uint8Array), expected)
+  }
+  const part = yield* SubRegion.make(y, {}, { usage: defaultUsage | hostNoAccess })
+  const image = yield* over(part)
+  if (image !== undefined) {
+    yield* Expect.failsWith("a read of an image over a part", Images.read(image), "InvalidRequest")
   }
   yield* expectUsable
 })
@@ -170,6 +242,7 @@ const exclusive = Effect.gen(function*() {
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("what the program may not do is refused, and nothing else", kept, { counting: true }),
+  test("an image over such a buffer is no way round", keptOfImages, { counting: true }),
   test("the device uses such buffers as any other", onDevice),
   test("the device fills every byte of such buffers", oddFills),
   test("such a buffer begins with data", begunWithData),

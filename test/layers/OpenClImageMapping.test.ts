@@ -84,6 +84,30 @@ describeWith(["opencl"], "Mapping an OpenCL image", () => {
       })
     ))
 
+  it.live("has an array of larger items in place only where one of them can lie", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const bytes = Uint8Array.from({ length: 16 }, (_, at) => at)
+        const own = yield* Images.fromArray(bytes, ImageShape.image1d(16))
+        const buffer = yield* allocate(16)
+        yield* CommandQueue.write(buffer, bytes)
+        const over = yield* Images.overBuffer(buffer, ImageFormat.make("r", "uint8"))
+        const cases = [[own, "clEnqueueMapImage"], [over, "clEnqueueMapBuffer"]] as const
+        for (const [image, call] of cases) {
+          const first = watched.count(call)
+          const map = (x: number) =>
+            Effect.scoped(Effect.map(
+              Images.map(image, Uint32Array, { access: "read", origin: [x], extent: [8], shape: [2] }),
+              ({ data }) => [...data]
+            ))
+          deepStrictEqual(yield* map(1), [...new Uint32Array(bytes.slice(1, 9).buffer)])
+          strictEqual(watched.count(call), first)
+          deepStrictEqual(yield* map(0), [...new Uint32Array(bytes.slice(0, 8).buffer)])
+          strictEqual(watched.count(call), first + 1)
+        }
+      })
+    ))
+
   it.live("copies what the driver lays out with gaps, unless the program wants it so", () =>
     onDevice(
       (watched) =>

@@ -116,7 +116,13 @@ describeWith(["opencl"], "OpenCL images", () => {
         Effect.gen(function*() {
           const error = yield* Effect.flip(picture())
           strictEqual(error.reason._tag, "LimitExceeded")
+          assert.include(error.message, "Images.make: ")
           assert.include(error.message, "24 bytes are over maxBufferSize of the device")
+          const given = Images.fromHost(new Uint8Array(24), ImageShape.image2d(3, 2), ImageFormat.rgba8)
+          assert.include((yield* Effect.flip(given)).message, "Images.fromHost: ")
+          const { create } = yield* Images.Images
+          const asked = create("a test", ImageShape.image2d(3, 2), ImageFormat.rgba8)
+          assert.include((yield* Effect.flip(asked)).message, "a test: ")
         }),
       (api) => ({
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8n),

@@ -18,7 +18,7 @@ import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import { WebGpu } from "../../src/webgpu.ts"
+import { WebGpu, type WebGpuApi } from "../../src/webgpu.ts"
 import { reasonOf } from "../support/hostPool.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -274,8 +274,17 @@ describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
       const gpu = device.createSampler()
       strictEqual(yield* tagOf(gpu, { addressing: "wrap" as "repeat" }), "InvalidRequest")
       strictEqual(yield* tagOf(gpu, { lodMin: 2, lodMax: 1 }), "InvalidRequest")
+      strictEqual(yield* tagOf(gpu, { filtre: "linear" } as never), "InvalidRequest")
+      strictEqual(yield* tagOf(gpu, null as never), "InvalidRequest")
       strictEqual(yield* tagOf(gpu, { addressing: "clampToBorder" }), "Unsupported")
       strictEqual(yield* tagOf(gpu, { normalizedCoordinates: false }), "Unsupported")
+    })))
+
+  it.live("takes a double of one by its tag", () =>
+    onGpu(Effect.gen(function*() {
+      const double: WebGpuApi.Sampler = { label: "a double", [Symbol.toStringTag]: "GPUSampler" }
+      deepStrictEqual((yield* WebGpu.adoptSampler(double)).options, SamplerOptions.resolve({}))
+      strictEqual(yield* tagOf({ label: "no sampler" }), "InvalidRequest")
     })))
 
   it.live("keeps what the options cannot say", () =>

@@ -173,6 +173,20 @@ const calls: ReadonlyArray<readonly [string, string, string, Effect.Effect<unkno
     "channels",
     Effect.scoped(Images.fromArray(new Uint8Array(4), ImageShape.image2d(2, 2), named("channel")))
   ],
+  [
+    "Images.fromHost",
+    "mdoe",
+    "mode",
+    Effect.scoped(
+      Images.fromHost(new Uint8Array(16), ImageShape.image2d(2, 2), ImageFormat.rgba8, named("mdoe", "use"))
+    )
+  ],
+  [
+    "Images.overBuffer",
+    "wdith",
+    "width",
+    withLease((b) => Effect.scoped(Images.overBuffer(b, ImageFormat.rgba8, named("wdith", 4))))
+  ],
   ["Images.write", "rowpitch", "rowPitch", withImage((i) => Images.write(i, new Uint8Array(16), named("rowpitch")))],
   ["Images.read", "extend", "extent", withImage((i) => Images.read(i, named("extend")))],
   [

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { booleanProblem, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
@@ -177,7 +177,9 @@ export const adopt = (
     Effect.flatMap(CommandQueue, ({ driver }) =>
       Effect.map(
         Effect.acquireRelease(
-          Effect.suspend(() => optionsProblem(operation, options, known) ?? adoptUnsafe(opened, memory, options ?? {})),
+          Effect.suspend(() =>
+            adoptingProblem(operation, options, known) ?? adoptUnsafe(opened, memory, options ?? {})
+          ),
           ({ buffer, ownParent }) =>
             Effect.andThen(
               logged(() => giveBackUnsafe(opened, driver, buffer)),
@@ -234,7 +236,7 @@ export const adoptImage = (
   useOpened("OpenClMemory.adoptImage", (opened) =>
     Effect.acquireRelease(
       Effect.suspend(() =>
-        optionsProblem("OpenClMemory.adoptImage", options, knownOfImage) ??
+        adoptingProblem("OpenClMemory.adoptImage", options, knownOfImage) ??
           adoptImageUnsafe(opened, memory, options ?? {})
       ),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
@@ -296,7 +298,10 @@ export const adoptSampler = (
 ): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
   useOpened("OpenClMemory.adoptSampler", (opened) =>
     Effect.acquireRelease(
-      Effect.suspend(() => adoptSamplerUnsafe(opened, sampler, options ?? {})),
+      Effect.suspend(() =>
+        adoptingProblem("OpenClMemory.adoptSampler", options, knownOfSampler) ??
+          adoptSamplerUnsafe(opened, sampler, options ?? {})
+      ),
       (adopted) => logged(() => opened.destroySamplerUnsafe(adopted), "A sampler")
     ))
 
@@ -404,6 +409,16 @@ const operation = "OpenClMemory.adopt"
 const known = KnownOptions.of<AdoptOptions>({ retain: true, usage: true, label: true })
 
 const knownOfImage = KnownOptions.of<AdoptImageOptions>({ retain: true, label: true })
+
+const knownOfSampler = KnownOptions.of<AdoptSamplerOptions>({ retain: true })
+
+/** Programs without types can pass anything, and a reference that nobody meant to give would be released with theirs. */
+const adoptingProblem = (
+  operation: string,
+  options: AdoptSamplerOptions | undefined,
+  known: KnownOptions.KnownOptions
+): GpuError | undefined =>
+  optionsProblem(operation, options, known) ?? booleanProblem(operation, "retain", options?.retain)
 
 const adoptUnsafe = (
   device: OpenDevice,

@@ -541,5 +541,5 @@ const adoptSamplerUnsafe = (
   return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
 }
 
-/** Programs without types can pass anything; a GPUSampler has nothing but a label to know it by. */
+/** Programs without types can pass anything; a GPUSampler has no member but a label, so that its tag is all to know it by. */
 const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"

@@ -442,7 +442,13 @@ export interface SamplerDescriptor {
  * @category models
  * @since 0.1.0
  */
-export interface Sampler extends Labelled {}
+export interface Sampler extends Labelled {
+  /**
+   * `"GPUSampler"`, as every implementation of WebGPU has it. `WebGpu.adoptSampler` knows a sampler by it, since one has no other
+   * member of its own; a double of one has it too.
+   */
+  readonly [Symbol.toStringTag]?: string
+}
 
 /**
  * What a kernel binds at one number.

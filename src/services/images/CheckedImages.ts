@@ -50,10 +50,12 @@ import type {
   BufferOptions,
   CopyOptions,
   FromArrayOptions,
+  FromHostOptions,
   HostLayout,
   ImageOptions,
   Images,
-  MapOptions
+  MapOptions,
+  OverBufferOptions
 } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
@@ -70,6 +72,8 @@ const knownOfHost = KnownOptions.of<ImageShape.RegionOptions & HostLayout>({
   rowPitch: true,
   slicePitch: true
 })
+const knownOfFromHost = KnownOptions.of<FromHostOptions>({ ...ofImage, rowPitch: true, slicePitch: true, mode: true })
+const knownOfOver = KnownOptions.of<OverBufferOptions>({ ...ofImage, width: true })
 const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOrigin: true, targetOrigin: true, extent: true })
 const knownOfBuffer = KnownOptions.of<BufferOptions>({ ...ofRegion, offset: true })
 const knownOfMap = KnownOptions.of<MapOptions>({
@@ -118,7 +122,8 @@ export class CheckedImages implements Service {
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", (attachment) => {
       const operation = "Images.overBuffer"
-      const request = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
+      const request = optionsProblem(operation, options, knownOfOver) ??
+        OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
       if (isGpuError(request)) return Exit.fail(request)
       const { createOverUnsafe } = this.driver
       if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.info))
@@ -161,7 +166,8 @@ export class CheckedImages implements Service {
     Effect.acquireRelease(
       checkedStep("Images.fromHost", (operation) => {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-        const problem = this.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
+        const problem = optionsProblem(operation, options, knownOfFromHost) ??
+          this.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
         if (problem !== undefined) return problem
         const given = FromHost.resolve(operation, data, shape, format, options ?? {})
         if (isGpuError(given)) return given
@@ -194,7 +200,7 @@ export class CheckedImages implements Service {
     isFirst: boolean
   ): Effect.Effect<void, GpuError> {
     return checkedStep("Images.write", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost)
+      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
@@ -218,7 +224,7 @@ export class CheckedImages implements Service {
     const operation = "Images.read"
     const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
     const memory = Reading.read(operation, () => {
-      const part = this.#part(operation, source, ImageUsage.copySrc, options)
+      const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfRegion, "read")
       if (isGpuError(part)) return part
       const problem = type === undefined ? undefined : ImageProblems.itemsProblem(operation, type, part.bytes)
       return problem ?? this.#reading(part)
@@ -233,7 +239,7 @@ export class CheckedImages implements Service {
     checkedStep("Images.readInto", (operation) => {
       let asked: { readonly part: ImageProblems.Part; readonly byteLength: number; readonly place: Rectangle.Place }
       const memory = Reading.read(operation, () => {
-        const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost)
+        const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost, "read")
         if (isGpuError(part)) return part
         const view = HostData.bytes(operation, target, "target")
         if (isGpuError(view)) return view
@@ -431,15 +437,19 @@ export class CheckedImages implements Service {
     )
   }
 
-  /** An image that a command can use so now, and the part of it that the options name; or why not. */
+  /**
+   * An image that a command can use so now, and the part of it that the options name; or why not. `host` is what the program
+   * itself does with the elements by that command, where it does anything.
+   */
   #part(
     operation: string,
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
-    known: KnownOptions.KnownOptions = knownOfRegion
+    known: KnownOptions.KnownOptions = knownOfRegion,
+    host?: BufferUsage.HostAccess | undefined
   ): ImageProblems.Part | GpuError {
-    const part = this.#partOf(operation, like, usage, options, known)
+    const part = this.#partOf(operation, like, usage, options, known, host)
     if (isGpuError(part)) return part
     return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
   }
@@ -450,13 +460,16 @@ export class CheckedImages implements Service {
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
-    known: KnownOptions.KnownOptions
+    known: KnownOptions.KnownOptions,
+    host: BufferUsage.HostAccess | undefined
   ): ImageProblems.Part | GpuError {
     const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info) ??
       optionsProblem(operation, options, known)
     if (problem !== undefined) return problem
     if (!ImageUsage.has(like.usage, usage)) return ImageProblems.lacks(operation, like.usage, usage)
     const image = ImageLike.deviceImage(like)
+    const refused = ImageAccess.hostProblem(operation, image, host)
+    if (refused !== undefined) return refused
     const region = ImageShape.region(image.shape, options)
     if (typeof region === "string") {
       return invalidRequest(operation, region, "Stay within the image, counting elements from 0.")
@@ -476,7 +489,7 @@ export class CheckedImages implements Service {
     const wrong = MapRequest.accessProblem(operation, access) ??
       (type === undefined ? undefined : elementClassProblem(operation, type))
     if (wrong !== undefined) return wrong
-    const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap)
+    const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap, access)
     if (isGpuError(part)) return part
     const fitting = type ?? ImageArray.classOf(part.image.format)
     const axes = ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {})
@@ -484,8 +497,16 @@ export class CheckedImages implements Service {
     // Elements between those of the array are not the program's to write.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
     if (!ImageUsage.has(like.usage, usageOf[needed])) return ImageProblems.lacks(operation, like.usage, usageOf[needed])
+    const refused = ImageAccess.hostProblem(operation, part.image, needed)
+    if (refused !== undefined) return refused
     const { driver } = this.#queue
-    const mapper = { status: this.#device.status, driver: this.driver, queue: driver, copies: this.#copies }
+    const mapper = {
+      status: this.#device.status,
+      driver: this.driver,
+      commands: this.#commands,
+      queue: driver,
+      copies: this.#copies
+    }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, label: like.label, access: needed, type, axes })
   }
 

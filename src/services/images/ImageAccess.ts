@@ -4,11 +4,13 @@
  *
  * @internal
  */
+import type { HostAccess } from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import { MappedRegions } from "../../domain/images/MappedRegions.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
+import * as BufferAccess from "../mapping/BufferAccess.ts"
 import { ensureRanges, rangesOf } from "../mapping/MappedMemory.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
@@ -58,6 +60,18 @@ export const ensureRegions = (image: DeviceImage): MappedRegions => {
   mappings.set(image.identity, regions)
   return regions
 }
+
+/**
+ * Why the program itself may not access the elements of an image so, or `undefined`: those of an image over a buffer are as the
+ * buffer's bytes.
+ *
+ * @internal
+ */
+export const hostProblem = (
+  operation: string,
+  { beneath }: DeviceImage,
+  host: HostAccess | undefined
+): GpuError | undefined => beneath === undefined ? undefined : BufferAccess.usageProblem(operation, beneath, 0, host)
 
 /**
  * Why a command cannot use the image while it is mapped as it is, or `undefined`. `reads` says that it does nothing but

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
@@ -27,6 +28,7 @@ import { MappedImage } from "./MappedImage.ts"
 export interface Mapper {
   readonly status: DeviceStatus
   readonly driver: ImageDriver
+  readonly commands: Pick<ImageDriver, "readUnsafe" | "writeUnsafe">
   readonly queue: QueueDriver
   readonly copies: PendingCopies
 }
@@ -72,10 +74,19 @@ export const begin = (
 
 const mapUnsafe = (mapper: Mapper, request: Request): Exit.Exit<DriverImageMapping, GpuError> => {
   const { access, axes, image, region } = request
+  if (!isAligned(request)) return Exit.succeed(copied(mapper, request))
   if (image.beneath !== undefined) return mapBeneath(mapper, request, image.beneath)
   const inPlace = mapper.driver.mapUnsafe?.(image, region, access, axes.packed) ?? Exit.succeed(undefined)
   return Exit.map(inPlace, (mapping) => mapping ?? copied(mapper, request))
 }
+
+/**
+ * Whether the part begins where an item of the array can, wherever a driver has the image: images begin at such places, and
+ * so do elements of whole items. An array over other memory would read it where no such item can be.
+ */
+const isAligned = ({ image: { format }, region: { origin }, type }: Request): boolean =>
+  type === undefined || ImageFormat.elementBytes(format) % type.BYTES_PER_ELEMENT === 0 ||
+  origin.every((at) => at === 0)
 
 /** As the bytes of the buffer that they are. */
 const mapBeneath = (
@@ -88,12 +99,15 @@ const mapBeneath = (
     ({ memory, unmapUnsafe }) => ({ ...ImageAxes.packedPitches(image, region), memory, unmapUnsafe })
   )
 
-const copied = ({ copies, driver, status }: Mapper, { access, bytes, image, region }: Request): DriverImageMapping => {
+const copied = (
+  { commands, copies, status }: Mapper,
+  { access, bytes, image, region }: Request
+): DriverImageMapping => {
   const copy = new PrivateMapping(status, {
     bytes,
-    readUnsafe: (answer) => driver.readUnsafe(image, region, answer),
+    readUnsafe: (answer) => commands.readUnsafe(image, region, answer),
     writeUnsafe: (data) => {
-      const written = driver.writeUnsafe(image, region, data)
+      const written = commands.writeUnsafe(image, region, data)
       copies.add(data.byteLength)
       return written
     }

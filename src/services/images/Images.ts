@@ -442,7 +442,8 @@ export const hostArray = <A extends ArrayBufferView>(
  *
  * The image ends with the lease or buffer that it was made over, and is BufferReleased then. What is mapped of the one is mapped
  * of the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
- * buffer. Without a label of its own it has the buffer's.
+ * buffer. Without a label of its own it has the buffer's. What the program itself may not do with the buffer, as with the usage
+ * `hostReadOnly`, it may not do with the image.
  *
  * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
  * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such textures,

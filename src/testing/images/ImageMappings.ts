@@ -4,10 +4,13 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as BufferPool from "../../services/BufferPool.ts"
+import type { ElementType } from "../../services/CommandQueue.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
@@ -206,10 +209,39 @@ const mistakes: ReadonlyArray<Mistake> = [
   ]
 ]
 
+/** Larger items from an element on where none of them could lie in the image's own memory. */
+const fromOddElements = Effect.gen(function*() {
+  const format = ImageFormat.make("r", "uint8")
+  const lease = yield* BufferPool.allocate(20)
+  const over = yield* Effect.exit(Images.overBuffer(lease, format, { usage: copies }))
+  const own = yield* Images.make(ImageShape.image1d(20), format, { usage: copies })
+  for (const image of Exit.isSuccess(over) ? [own, over.value] : [own]) {
+    const bytes = Uint8Array.from({ length: 20 }, (_, at) => at)
+    yield* Images.write(image, bytes)
+    const types: ReadonlyArray<ElementType<Uint16Array | Uint32Array | Float64Array>> = [
+      Uint16Array,
+      Uint32Array,
+      Float64Array
+    ]
+    for (const [at, type] of types.entries()) {
+      const size = type.BYTES_PER_ELEMENT
+      const part = { origin: [3], extent: [2 * size], shape: [2] } as const
+      const mapped = yield* Images.map(image, type, part)
+      const found = new Uint8Array(mapped.data.buffer, mapped.data.byteOffset, 2 * size)
+      Expect.numbers(`the bytes of ${type.name}`, found, bytes.subarray(3, 3 + 2 * size))
+      found.fill(100 + at, size)
+      bytes.fill(100 + at, 3 + size, 3 + 2 * size)
+      yield* Mapping.unmap(mapped)
+      Expect.numbers(`what was stored as ${type.name}`, yield* Images.read(image, Uint8Array), bytes)
+    }
+  }
+})
+
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any part in any layout and order has its elements, and stores reach no others", trials, { heavy: true }),
   test("a mapping has the class, axes and pitches that its part has", classes),
   test("a shape and strides of the program's are those of packed elements", shapes),
+  test("items of more bytes than an element begin at any element", fromOddElements),
   ...mistakeTests("bad mappings of images", mistakes)
 ]

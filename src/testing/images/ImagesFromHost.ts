@@ -266,6 +266,8 @@ const mistakes: ReadonlyArray<Mistake> = [
   ["no shape", "InvalidRequest", Effect.suspend(() => make(new Uint8Array(16), {}, null as never))],
   ["no format", "InvalidRequest", Effect.suspend(() => make(new Uint8Array(16), {}, square, null as never))],
   ["no usage", "InvalidRequest", make(new Uint8Array(16), { usage: 0 })],
+  ["options that are none", "InvalidRequest", make(new Uint8Array(16), null as never)],
+  ["an unknown option", "InvalidRequest", make(new Uint8Array(16), { mdoe: "use" } as never)],
   ["a label that is none", "InvalidRequest", make(new Uint8Array(16), { label: {} as never })],
   [
     "an array of an image that has memory of its own",

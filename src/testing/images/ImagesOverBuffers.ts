@@ -246,6 +246,8 @@ const mistakes: ReadonlyArray<Mistake> = [
   ["an impossible format", "InvalidRequest", over(16, whole, {}, ImageFormat.make("rgb", "uint8"))],
   ["an unknown usage", "InvalidRequest", over(16, whole, { usage: 1024 })],
   ["no usage", "InvalidRequest", over(16, whole, { usage: 0 })],
+  ["options that are none", "InvalidRequest", over(16, whole, null as never)],
+  ["an unknown option", "InvalidRequest", over(16, whole, { wdith: 4 } as never)],
   ["a label that is none", "InvalidRequest", over(16, whole, { label: 5 as never })],
   [
     "an image for kernels over a buffer that is not",
@@ -287,6 +289,24 @@ const mistakes: ReadonlyArray<Mistake> = [
   ]
 ]
 
+/** Messages that count: how much room there is, in bytes and in elements. */
+const room = withPair(16, () =>
+  Effect.gen(function*() {
+    const bytes = ImageFormat.make("r", "uint8")
+    const wide = yield* Expect.failsWith("nine bytes of eight", over(8, whole, { width: 9 }, bytes), "InvalidRequest")
+    Expect.equal(
+      "of a width",
+      wide.problem,
+      "the width 9 is not between 1 and 8, the elements of r uint8 for which the buffer's 8 bytes have room"
+    )
+    const none = yield* Expect.failsWith("no bytes", over(0, whole, {}, bytes), "InvalidRequest")
+    Expect.equal(
+      "of no room",
+      none.problem,
+      "the buffer's 0 bytes have no room for an element of r uint8, which has 1"
+    )
+  }))
+
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("what is written to the one is seen in the other, in queue order", shared),
@@ -298,5 +318,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("kernels read and write it, and never beside its buffer", inKernels),
   test("a copy within the buffer is refused, as of buffers", copiesWithin, { counting: true }),
   test("an image over a buffer may be interrupted at every step", interrupted, { counting: true, interrupts: true }),
+  test("a refusal says how many elements have room", room),
   ...mistakeTests("bad images over buffers", mistakes)
 ]
