@@ -174,6 +174,37 @@ describe("what a program holds", () => {
       ])
     }))
 
+  it.effect("says of images and samplers what is peculiar to them", () =>
+    Effect.gen(function*() {
+      const shape = ImageShape.image2d(4, 2)
+      const usage = "sampled | copySrc | copyDst"
+      const live = "live on host process memory"
+      const lease = yield* BufferPool.allocate(16, { label: "x" })
+      const image = yield* Images.make(shape, ImageFormat.rgba8, { label: "picture" })
+      const mapped = yield* Images.map(image, Uint8Array, { origin: [1, 1], extent: [2] })
+      const over = yield* Images.overBuffer(lease, ImageFormat.rgba8)
+      const used = yield* Images.fromHost(new Uint8Array(32), shape, ImageFormat.rgba8, { mode: "use" })
+      const levels = yield* Images.sampler({ mipFilter: "linear", lodMin: 1, lodMax: 4 })
+      const place = "2 x 1 x 1 elements at [1, 1, 0], rows 8 B and slices 8 B apart"
+      strictEqual(String(mapped), `MappedImage("picture", Uint8Array [1, 2, 4], ${place}, mapped)`)
+      strictEqual(String(over), `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, ${live})`)
+      strictEqual(
+        String(used),
+        `DeviceImage(2d 4 x 2 of rgba unorm8, 32 B, ${usage}, in the program's memory, ${live})`
+      )
+      strictEqual(
+        String(levels),
+        `DeviceSampler(nearest, clampToEdge, coordinates from 0 to 1, mip filter linear, levels 1 to 4, ${live})`
+      )
+      yield* Mapping.unmap(mapped)
+      strictEqual(String(mapped), `MappedImage("picture", Uint8Array [1, 2, 4], ${place}, released)`)
+      yield* PooledBuffer.release(lease)
+      strictEqual(
+        String(over),
+        `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, released: what it is a part of ended)`
+      )
+    }).pipe(Effect.scoped, Effect.provide(pools.pipe(Layer.provideMerge(Host.layer())))))
+
   it.effect("is its line wherever it is printed, and nothing of what is in it", () =>
     looks(Host.layer(), isShownByItsLine))
 

@@ -94,11 +94,13 @@ export abstract class DeviceImage implements Equal.Equal {
   }
 }
 
-showing<DeviceImage>(({ destroyed, format, label, owner, shape, usage }) =>
+showing<DeviceImage>(({ beneath, destroyed, ended, format, label, owner, pinned, shape, usage }) =>
   inOneLine("DeviceImage", label, [
     `${ImageShape.format(shape)} of ${ImageFormat.format(format)}`,
     `${ImageFormat.imageBytes(format, shape)} B`,
     ImageUsage.format(usage),
-    state(destroyed ? "released" : undefined, owner)
+    beneath === undefined ? undefined : "over a buffer",
+    pinned === undefined ? undefined : "in the program's memory",
+    state(destroyed ? ended ?? "released" : undefined, owner)
   ])
 )(DeviceImage.prototype)

@@ -6,7 +6,7 @@
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { Resolved } from "../../domain/images/SamplerOptions.ts"
+import { choosesLevels, type Resolved } from "../../domain/images/SamplerOptions.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
 
 /**
@@ -55,6 +55,9 @@ showing<DeviceSampler>(({ destroyed, options, owner }) =>
     options.filter,
     options.addressing,
     options.normalizedCoordinates ? "coordinates from 0 to 1" : "coordinates in elements",
+    ...(choosesLevels(options)
+      ? [`mip filter ${options.mipFilter}`, `levels ${options.lodMin} to ${options.lodMax}`]
+      : []),
     state(destroyed ? "released" : undefined, owner)
   ])
 )(DeviceSampler.prototype)

@@ -5,8 +5,9 @@
  */
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import { showing } from "../../domain/Showing.ts"
 import type { StridedShape } from "../../domain/StridedShape.ts"
-import { type Elements, MappedArray } from "../mapping/MappedArray.ts"
+import { type Elements, MappedArray, mappedInOneLine } from "../mapping/MappedArray.ts"
 import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
 
 /**
@@ -62,3 +63,11 @@ export class MappedImage<A extends Elements = ImageArray> extends MappedArray<A>
     this.slicePitch = slicePitch
   }
 }
+
+showing<MappedImage<Elements>>((mapped) => {
+  const { extent, origin } = mapped.region
+  return mappedInOneLine("MappedImage", mapped, [
+    `${extent.join(" x ")} elements at [${origin.join(", ")}]`,
+    `rows ${mapped.rowPitch} B and slices ${mapped.slicePitch} B apart`
+  ])
+})(MappedImage.prototype)

@@ -112,12 +112,23 @@ export class MappedArray<A extends Elements> {
   }
 }
 
-// Not its elements: they are the device's memory, and gone once the mapping has ended.
-showing<MappedArray<Elements>>(({ data, dtype, mapping, shape }) =>
-  inOneLine("MappedArray", mapping.label, [
+/**
+ * The line by which a mapping is shown, with what else there is to say of its place.
+ *
+ * @internal
+ */
+export const mappedInOneLine = (
+  kind: string,
+  { data, dtype, mapping, shape }: MappedArray<Elements>,
+  place: ReadonlyArray<string>
+): string =>
+  inOneLine(kind, mapping.label, [
     `${dtype ?? data.constructor.name} [${shape.join(", ")}]`,
+    ...place,
     mapping.ended === undefined ? "mapped" : state(mapping.ended, undefined)
   ])
-)(MappedArray.prototype)
+
+// Not its elements: they are the device's memory, and gone once the mapping has ended.
+showing<MappedArray<Elements>>((mapped) => mappedInOneLine("MappedArray", mapped, []))(MappedArray.prototype)
 
 const isIndex = (index: number, length: number): boolean => Number.isInteger(index) && index >= 0 && index < length
