@@ -105,6 +105,10 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
       const texture = device.createTexture({ size: [2, 2], format: "rgba8unorm", usage: 3 })
       const image = yield* Effect.flip(WebGpu.adoptTexture(texture, { lable: "x" } as never))
       assert.include(image.message, `WebGpu.adoptTexture: there is no option "lable". Did you mean label?`)
+      const kept = yield* Effect.flip(WebGpu.adopt(buffer, { destroy: "no" as never }))
+      assert.include(kept.message, `WebGpu.adopt: destroy "no" is no boolean`)
+      const keptTexture = yield* Effect.flip(WebGpu.adoptTexture(texture, { destroy: 0 as never }))
+      assert.include(keptTexture.message, "WebGpu.adoptTexture: destroy 0 is no boolean")
     }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
   it.effect("are refused as labels of what is adopted", () =>

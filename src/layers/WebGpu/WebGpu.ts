@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { hasMethods, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { booleanProblem, hasMethods, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
@@ -358,7 +358,7 @@ export const adopt = (
       Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
         Effect.acquireRelease(
           checkedStep("WebGpu.adopt", (operation) =>
-            optionsProblem(operation, options, knownOfBuffer) ??
+            adoptingProblem(operation, options, knownOfBuffer) ??
               adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
           (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
         ))
@@ -367,6 +367,14 @@ export const adopt = (
 const knownOfBuffer = KnownOptions.of<AdoptOptions>({ destroy: true, usage: true, label: true })
 
 const knownOfTexture = KnownOptions.of<AdoptTextureOptions>({ destroy: true, label: true })
+
+/** Programs without types can pass anything, and what they meant to keep would be destroyed. */
+const adoptingProblem = (
+  operation: string,
+  options: { readonly destroy?: boolean | undefined } | undefined,
+  known: KnownOptions.KnownOptions
+): GpuError | undefined =>
+  optionsProblem(operation, options, known) ?? booleanProblem(operation, "destroy", options?.destroy)
 
 const adoptUnsafe = (
   device: WebGpuDevice,
@@ -466,7 +474,7 @@ export const adoptTexture = (
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
       checkedStep("WebGpu.adoptTexture", (operation) =>
-        optionsProblem(operation, options, knownOfTexture) ??
+        adoptingProblem(operation, options, knownOfTexture) ??
           adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
       (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
     )
