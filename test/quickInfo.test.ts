@@ -35,7 +35,7 @@ const installed = (): Editor => {
   return new Editor(scratch)
 }
 
-/** A call for each number of arguments, of which anything is known. */
+/** A call for each number of arguments. The arguments are of type `any`, which fits every signature. */
 const callsOf = (path: string, arities: ReadonlyArray<number>): ReadonlyArray<string> =>
   [...new Set(arities)].map((count) => `void ${path}(${Array.from({ length: count }, () => "any").join(", ")})`)
 

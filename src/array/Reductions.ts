@@ -274,7 +274,7 @@ export const prod: {
 } & SameTypeReduction = reduction("prod", Rules.product, false, narrow)
 
 /**
- * The smallest element, NaN if there is one. InvalidRequest where there is none.
+ * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
  *
  * **Example** (The coldest hour of each day)
  *
@@ -289,12 +289,12 @@ export const prod: {
  * @since 0.1.0
  */
 export const min: {
-  /** The smallest element, NaN if there is one. InvalidRequest where there is none. */
+  /** The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
   (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
 } & SameTypeReduction = reduction("min", Rules.min, true)
 
 /**
- * The largest element, NaN if there is one. InvalidRequest where there is none.
+ * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
  *
  * **Example** (Scaling each row by its largest element)
  *
@@ -311,7 +311,7 @@ export const min: {
  * @since 0.1.0
  */
 export const max: {
-  /** The largest element, NaN if there is one. InvalidRequest where there is none. */
+  /** The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
   (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
 } & SameTypeReduction = reduction("max", Rules.max, true)
 
@@ -339,7 +339,7 @@ export const mean: {
 
 /**
  * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
- * order, or along the axis. InvalidRequest where there is none.
+ * order, or along the axis. A reduction of no elements is InvalidRequest.
  *
  * **Example** (The nearest point)
  *
@@ -363,14 +363,14 @@ export const mean: {
 export const argmin: {
   /**
    * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
-   * order, or along the axis. InvalidRequest where there is none.
+   * order, or along the axis. A reduction of no elements is InvalidRequest.
    */
   (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
 } & IndexReduction = reduction("argmin", Rules.argmin, true)
 
 /**
  * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
- * order, or along the axis. InvalidRequest where there is none.
+ * order, or along the axis. A reduction of no elements is InvalidRequest.
  *
  * **Example** (The likeliest class)
  *
@@ -387,7 +387,7 @@ export const argmin: {
 export const argmax: {
   /**
    * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
-   * order, or along the axis. InvalidRequest where there is none.
+   * order, or along the axis. A reduction of no elements is InvalidRequest.
    */
   (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
 } & IndexReduction = reduction("argmax", Rules.argmax, true)
