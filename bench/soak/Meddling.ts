@@ -92,7 +92,7 @@ export const cache = Effect.fnUntraced(function*({ pool, watch }: Ground, next: 
     const lease = pool.allocate(size(next), { label: "cache" })
     return Scope.provide(Effect.replicateEffect(lease, 4, { discard: true }), scope).pipe(
       // Memory was so short that the cache was dropped while it was filled.
-      Effect.catchReason("GpuError", "BufferReleased", () => Effect.sync(() => watch.count("cache dropped too early")))
+      Effect.catchReason("GpuError", "Released", () => Effect.sync(() => watch.count("cache dropped too early")))
     )
   })
   return yield* Effect.forever(Effect.andThen(watch.settle("cache", keep), Effect.sleep(10)))

@@ -390,13 +390,13 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
  *   Effect.provide(BufferPool.layer()),
  *   Effect.provide(Host.layer())
  * )
- * await Effect.runPromise(program) // => "BufferReleased"
+ * await Effect.runPromise(program) // => "Released"
  * ```
  *
  * @category errors
  * @since 0.1.0
  */
-export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
+export class Released extends Data.TaggedClass("Released")<{
   readonly operation: string
   readonly label: string | undefined
   /** Requested bytes of the lease. */
@@ -442,7 +442,7 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
  *   target: PooledBuffer.PooledBuffer
  * ) =>
  *   CommandQueue.copy(source, target).pipe(
- *     Effect.catchReason("GpuError", "ForeignBuffer", () =>
+ *     Effect.catchReason("GpuError", "ForeignDevice", () =>
  *       Effect.flatMap(there.read(source, Uint8Array), (bytes) =>
  *         CommandQueue.write(target, bytes)))
  *   )
@@ -451,7 +451,7 @@ export class BufferReleased extends Data.TaggedClass("BufferReleased")<{
  * @category errors
  * @since 0.1.0
  */
-export class ForeignBuffer extends Data.TaggedClass("ForeignBuffer")<{
+export class ForeignDevice extends Data.TaggedClass("ForeignDevice")<{
   readonly operation: string
   readonly label: string | undefined
   /** The device that made the buffer. */
@@ -581,8 +581,8 @@ export type Reason =
   | InvalidRequest
   | DeviceUnavailable
   | DeviceLost
-  | BufferReleased
-  | ForeignBuffer
+  | Released
+  | ForeignDevice
   | Unsupported
   | DriverError
 

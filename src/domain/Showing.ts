@@ -7,7 +7,7 @@
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { type DeviceInfo, format } from "./DeviceInfo.ts"
-import type { BufferReleased, GpuError } from "./GpuError.ts"
+import type { GpuError, Released } from "./GpuError.ts"
 import { line, thrownText } from "./ShownValue.ts"
 
 /**
@@ -20,7 +20,7 @@ export const inOneLine = (kind: string, label: string | undefined, parts: Readon
     [label === undefined ? undefined : `"${line(label)}"`, ...parts].filter((part) => part !== undefined).join(", ")
   })`
 
-const endings: Readonly<Record<BufferReleased["why"], string>> = {
+const endings: Readonly<Record<Released["why"], string>> = {
   released: "released",
   scopeClosed: "released: its scope closed",
   poolClosed: "released: its pool closed",
@@ -32,7 +32,7 @@ const endings: Readonly<Record<BufferReleased["why"], string>> = {
  *
  * @internal
  */
-export const state = (ended: BufferReleased["why"] | undefined, device: DeviceInfo | undefined): string =>
+export const state = (ended: Released["why"] | undefined, device: DeviceInfo | undefined): string =>
   ended !== undefined ? endings[ended] : device === undefined ? "live" : `live on ${format(device)}`
 
 /**

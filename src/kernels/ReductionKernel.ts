@@ -379,7 +379,7 @@ const reductionOf = (
  * neutral value.
  *
  * Fails, before anything is sent, with InvalidRequest (a mistake in the definition, a count that is none or exceeds a
- * vector, an argument that is missing or unknown), LimitExceeded, BufferReleased, ForeignBuffer, Unsupported (the device
+ * vector, an argument that is missing or unknown), LimitExceeded, Released, ForeignDevice, Unsupported (the device
  * lacks a type), DeviceLost or the errors of `BufferPool.allocate`; and with a compile error as DriverError.
  *
  * **Example** (The sum of a view)

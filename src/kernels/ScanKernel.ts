@@ -232,7 +232,7 @@ const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
  * comes from the pool too and is given back at once. No elements give a lease of no bytes.
  *
  * Fails, before anything is sent, with InvalidRequest (a mistake in the definition, a count that is none or exceeds a
- * vector, an argument that is missing or unknown), LimitExceeded, BufferReleased, ForeignBuffer, Unsupported (the device
+ * vector, an argument that is missing or unknown), LimitExceeded, Released, ForeignDevice, Unsupported (the device
  * lacks a type), DeviceLost or the errors of `BufferPool.allocate`; and with a compile error as DriverError.
  *
  * **Example** (Where each of several lists begins)

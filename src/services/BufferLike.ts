@@ -6,7 +6,7 @@
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
-import { BufferReleased, ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../domain/GpuError.ts"
 import { line } from "../domain/ShownValue.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
@@ -36,7 +36,7 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
   isInstance(value, PooledBuffer) || isInstance(value, DeviceBuffer)
 
 /**
- * Why `buffer` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
+ * Why `buffer` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
  *
  * **Example** (The raw handles of a backend of your own)
  *
@@ -64,7 +64,7 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
     if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
     if (!buffer.destroyed) return PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
     const { ended = "released", label, size } = buffer
-    return makeError(new BufferReleased({ operation, label, size, why: ended }))
+    return makeError(new Released({ operation, label, size, why: ended }))
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
@@ -91,7 +91,7 @@ const noBuffer = (operation: string, value: unknown): GpuError =>
 
 const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
   makeError(
-    new ForeignBuffer({
+    new ForeignDevice({
       operation,
       label: buffer.label,
       owner: format(owner),

@@ -180,7 +180,7 @@ export class BufferPool extends Context.Service<BufferPool, Pool>()("effect-gpu-
 
 /**
  * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become
- * BufferReleased, requests that wait fail, and every block goes back. Fails with InvalidRequest for options that make no
+ * Released, requests that wait fail, and every block goes back. Fails with InvalidRequest for options that make no
  * sense, and with Unsupported for a share of the memory of a device that does not report it.
  *
  * **Example** (A second pool, for one job)
@@ -523,7 +523,7 @@ const configOf = (config: BufferPoolConfig): Config.Config<BufferPoolOptions> =>
  *
  * Fails with InvalidRequest (a size that is negative, fractional, NaN or above 2^53 - 1; an impossible usage),
  * LimitExceeded (over `maxBytes`, the device's largest buffer or its memory), OutOfMemory (after the whole ladder; see
- * `isRetryable`), BufferReleased (the scope or the pool is closed), DeviceLost or DriverError.
+ * `isRetryable`), Released (the scope or the pool is closed), DeviceLost or DriverError.
  *
  * **Example** (Retrying while others hold the memory)
  *
@@ -907,7 +907,7 @@ export const withBudget: {
  *   is certain: give the pool `maxBytes`.
  *
  * Fails with InvalidRequest for what is no size, LimitExceeded for more than the limit of the pool or of a budget,
- * OutOfMemory, BufferReleased, DeviceLost.
+ * OutOfMemory, Released, DeviceLost.
  *
  * **Example** (Sixteen jobs that each need two buffers at the same time, in room for two jobs)
  *
@@ -970,7 +970,7 @@ export const reserve: {
  * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
  *
  * Fails with OutOfMemory (when the time is over, or in a standstill with effects that hold memory besides),
- * BufferReleased, DeviceLost.
+ * Released, DeviceLost.
  *
  * **Example** (Jobs whose need depends on the data)
  *
@@ -1060,7 +1060,7 @@ export const useAll = <const S extends Sizes, A, E, R>(
  * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything
  * else that it acquired is given back at once. Results are searched through tuples, arrays and records for
  * `LeaseHolder`s; leases that the inner scope does not own stay where they are. Into a closed scope they are released,
- * and the answer is BufferReleased.
+ * and the answer is Released.
  *
  * **Example** (Keeping the result, dropping the intermediates)
  *

@@ -127,7 +127,7 @@ export interface HostRectOptions extends ReadRectOptions {
  * The service: one queue on one device. Each backend's layer provides it.
  *
  * Operations that return at once only record work; its failures (DriverError with the labels of the commands) are told
- * by the next `finish` or `read`. Every operation fails with BufferReleased, ForeignBuffer, InvalidRequest,
+ * by the next `finish` or `read`. Every operation fails with Released, ForeignDevice, InvalidRequest,
  * LimitExceeded or DeviceLost before anything is sent.
  *
  * **Example** (Looking the service up once for many commands)

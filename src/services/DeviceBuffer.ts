@@ -8,7 +8,7 @@ import * as Hash from "effect/Hash"
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
-import type { BufferReleased } from "../domain/GpuError.ts"
+import type { Released } from "../domain/GpuError.ts"
 import { inOneLine, showing, state } from "../domain/Showing.ts"
 import type { Attachments } from "./memory/Attachments.ts"
 
@@ -73,7 +73,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
   /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
   /** Why it ended, where that is more than that it was released. @internal */
-  ended: BufferReleased["why"] | undefined = undefined
+  ended: Released["why"] | undefined = undefined
   /** @internal */
   attached: Attachments | undefined = undefined
 

@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
-import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest, make as makeError, Released } from "../domain/GpuError.ts"
 import type { PoolBlock } from "../domain/PoolCore.ts"
 import { inOneLine, showing, state } from "../domain/Showing.ts"
 import { checkedStep } from "./CheckedStep.ts"
@@ -24,7 +24,7 @@ import { wrongArgument } from "./WrongArgument.ts"
 
 /**
  * A lease on a block of a pool. It is valid until its scope closes, `release` is called or its pool closes; each
- * acquire makes a new one, so using it afterwards is a BufferReleased error and never another owner's memory.
+ * acquire makes a new one, so using it afterwards is a Released error and never another owner's memory.
  *
  * It implements {@link LeaseHolder}, as everything that holds leases should. A lease equals itself alone: two live leases
  * never share memory, and one that has ended has none.
@@ -58,7 +58,7 @@ export class PooledBuffer implements LeaseHolder, Equal.Equal {
   /** The block while the lease is live; a zero-byte lease has none. @internal */
   block: PoolBlock<DeviceBuffer> | undefined
   /** Why the lease ended, `undefined` while it is live. @internal */
-  ended: BufferReleased["why"] | undefined = undefined
+  ended: Released["why"] | undefined = undefined
   /** The list that owns the lease while it is live. @internal */
   list: LeaseList | undefined = undefined
   /** @internal */
@@ -121,7 +121,7 @@ showing<PooledBuffer>(({ capacity, ended, label, list, size, usage }) =>
  */
 export const releasedError = (operation: string, lease: PooledBuffer): GpuError =>
   makeError(
-    new BufferReleased({ operation, label: lease.label, size: lease.size, why: lease.ended ?? "released" })
+    new Released({ operation, label: lease.label, size: lease.size, why: lease.ended ?? "released" })
   )
 
 /**
@@ -149,7 +149,7 @@ export const isLive = (lease: PooledBuffer): boolean => isInstance(lease, Pooled
 
 /**
  * Gives the block back before the scope closes; nothing of it stays behind in the scope. A second call fails with
- * BufferReleased.
+ * Released.
  *
  * **Example** (Returning memory early in a long-lived scope)
  *
@@ -176,7 +176,7 @@ export const release = (lease: PooledBuffer): Effect.Effect<void, GpuError> =>
 
 /**
  * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
- * and the answer is BufferReleased.
+ * and the answer is Released.
  *
  * **Example** (Keeping a result beyond the scope of its work)
  *

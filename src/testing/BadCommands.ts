@@ -90,11 +90,11 @@ const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]
   const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
     [`${name} a ${what}`, reason, Effect.flatMap(buffer, call)] as const
   return [
-    mistake("released lease", "BufferReleased", releasedLease),
-    mistake("lease of a closed scope", "BufferReleased", Effect.scoped(BufferPool.allocate(64))),
-    mistake("lease of a closed pool", "BufferReleased", Effect.map(closedPool, ({ lease }) => lease)),
-    mistake("destroyed device buffer", "BufferReleased", destroyedBuffer),
-    mistake("foreign lease", "ForeignBuffer", foreignLease),
+    mistake("released lease", "Released", releasedLease),
+    mistake("lease of a closed scope", "Released", Effect.scoped(BufferPool.allocate(64))),
+    mistake("lease of a closed pool", "Released", Effect.map(closedPool, ({ lease }) => lease)),
+    mistake("destroyed device buffer", "Released", destroyedBuffer),
+    mistake("foreign lease", "ForeignDevice", foreignLease),
     mistake("null", "InvalidRequest", untyped(null)),
     mistake("plain object", "InvalidRequest", untyped({ size: 64, usage: BufferUsage.defaultUsage })),
     mistake(`lease without ${BufferUsage.format(usage)}`, "InvalidRequest", BufferPool.allocate(64, { usage: without }))

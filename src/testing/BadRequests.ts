@@ -176,24 +176,24 @@ const leaseOfClosedScope = Effect.scoped(BufferPool.allocate(64))
 const lifetimes: ReadonlyArray<Mistake> = [
   [
     "allocating in a closed scope",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.allocate(64), scope))
   ],
-  ["allocating from a closed pool", "BufferReleased", Effect.flatMap(closedPool, ({ pool }) => pool.allocate(64))],
+  ["allocating from a closed pool", "Released", Effect.flatMap(closedPool, ({ pool }) => pool.allocate(64))],
   [
     "borrowing from a closed pool",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(closedPool, ({ pool }) => pool.use(64, () => Effect.void))
   ],
-  ["releasing twice", "BufferReleased", Effect.flatMap(releasedLease, PooledBuffer.release)],
+  ["releasing twice", "Released", Effect.flatMap(releasedLease, PooledBuffer.release)],
   [
     "releasing a lease of a closed scope",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(leaseOfClosedScope, PooledBuffer.release)
   ],
   [
     "releasing a lease of a closed pool",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(closedPool, ({ lease }) => PooledBuffer.release(lease))
   ],
   [
@@ -216,7 +216,7 @@ const lifetimes: ReadonlyArray<Mistake> = [
   ],
   [
     "transferring a released lease",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(
       releasedLease,
       (lease) => Effect.flatMap(Effect.scope, (scope) => PooledBuffer.transfer(lease, scope))
@@ -224,7 +224,7 @@ const lifetimes: ReadonlyArray<Mistake> = [
   ],
   [
     "transferring into a closed scope",
-    "BufferReleased",
+    "Released",
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       return yield* PooledBuffer.transfer(lease, yield* closedScope)
@@ -232,12 +232,12 @@ const lifetimes: ReadonlyArray<Mistake> = [
   ],
   [
     "extracting into a closed scope",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.extract(BufferPool.allocate(64)), scope))
   ],
   [
     "using a lease that was transferred and then released",
-    "BufferReleased",
+    "Released",
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       const scope = yield* Scope.make()

@@ -53,7 +53,7 @@ const ways: ReadonlyArray<
 ]
 
 const isReleased = (buffer: BufferLike.BufferLike) =>
-  Expect.failsWith("a read when it is released", CommandQueue.read(buffer, Uint8Array), "BufferReleased")
+  Expect.failsWith("a read when it is released", CommandQueue.read(buffer, Uint8Array), "Released")
 
 const costNothing = Effect.gen(function*() {
   const { driverObjects, info } = yield* DeviceContext
@@ -216,7 +216,7 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
   ["no items, with null for a buffer", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 })],
   [
     "no items, on a released lease",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(
       Effect.tap(BufferPool.allocate(0), PooledBuffer.release),
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)

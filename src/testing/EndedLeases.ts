@@ -1,5 +1,5 @@
 /**
- * Leases that end at any step of an operation on them: it works with its owner's bytes or fails with BufferReleased, and
+ * Leases that end at any step of an operation on them: it works with its owner's bytes or fails with Released, and
  * never reaches the bytes of the next owner.
  *
  * @internal
@@ -68,7 +68,7 @@ const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.
     return next
   })
 
-/** The owner's bytes, none of a view that ended with its lease, or BufferReleased. */
+/** The owner's bytes, none of a view that ended with its lease, or Released. */
 const expectOwn = (what: string, exit: Exit.Exit<Uint8Array, unknown>): "bytes" | "released" => {
   if (Exit.isSuccess(exit)) {
     Expect.numbers(what, exit.value, all(ownByte, exit.value.length))
@@ -76,7 +76,7 @@ const expectOwn = (what: string, exit: Exit.Exit<Uint8Array, unknown>): "bytes" 
   }
   for (const reason of exit.cause.reasons) {
     if (reason._tag !== "Fail") Expect.fail(`${what}: ${reason.toString()}`)
-    else Expect.reasonOf(what, reason.error, "BufferReleased")
+    else Expect.reasonOf(what, reason.error, "Released")
   }
   return "released"
 }

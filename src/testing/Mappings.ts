@@ -152,9 +152,9 @@ const expectEnded = (what: string, mapped: Mapping.MappedArray<Uint32Array<Array
     Expect.equal(`elements of ${what}`, mapped.data.length, 0)
     mapped.data[0] = 1
     Expect.equal(`a stray store to ${what}`, mapped.data[0], undefined)
-    yield* Expect.failsWith(`get of ${what}`, thrownBy(() => mapped.get(0)), "BufferReleased")
-    yield* Expect.failsWith(`set of ${what}`, thrownBy(() => mapped.set(1, 0)), "BufferReleased")
-    yield* Expect.failsWith(`unmap of ${what}`, Mapping.unmap(mapped), "BufferReleased")
+    yield* Expect.failsWith(`get of ${what}`, thrownBy(() => mapped.get(0)), "Released")
+    yield* Expect.failsWith(`set of ${what}`, thrownBy(() => mapped.set(1, 0)), "Released")
+    yield* Expect.failsWith(`unmap of ${what}`, Mapping.unmap(mapped), "Released")
   })
 
 const ends = Effect.gen(function*() {

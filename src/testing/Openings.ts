@@ -192,7 +192,7 @@ const failureOf = (exit: Exit.Failure<unknown, unknown>): unknown => {
 const expectLate = Effect.fnUntraced(function*(context: Context.Context<Services>, lease: PooledBuffer.PooledBuffer) {
   const late = <A, E>(effect: Effect.Effect<A, E, Services | Scope.Scope>) =>
     Effect.scoped(Effect.provide(effect, context))
-  yield* Expect.failsWith("a late allocate", late(BufferPool.allocate(64)), "BufferReleased")
+  yield* Expect.failsWith("a late allocate", late(BufferPool.allocate(64)), "Released")
   yield* Expect.failsWith("a late finish", late(CommandQueue.finish), "DeviceLost")
   yield* Expect.failsWith("a late flush", late(CommandQueue.flush), "DeviceLost")
   yield* Expect.failsWith("a late fill", late(CommandQueue.fill(lease, 0)), "DeviceLost")
@@ -220,13 +220,13 @@ const independent = (layer: Layer.Layer<Device, unknown>) =>
     const two = yield* open(layer)
     const lease = yield* one.pool.allocate(64, { label: "of one" })
     const own = yield* two.pool.allocate(64)
-    yield* Expect.failsWith("a write on the other device", two.queue.write(lease, new Uint8Array(64)), "ForeignBuffer")
-    yield* Expect.failsWith("a copy to the other device", two.queue.copy(lease, own), "ForeignBuffer")
-    yield* Expect.failsWith("a copy from the other device", two.queue.copy(own, lease), "ForeignBuffer")
+    yield* Expect.failsWith("a write on the other device", two.queue.write(lease, new Uint8Array(64)), "ForeignDevice")
+    yield* Expect.failsWith("a copy to the other device", two.queue.copy(lease, own), "ForeignDevice")
+    yield* Expect.failsWith("a copy from the other device", two.queue.copy(own, lease), "ForeignDevice")
     const dispatch = two.queue.dispatch(Kernels.iota, { y: lease, start: 0 }, 1)
-    yield* Expect.failsWith("a dispatch on the other device", dispatch, "ForeignBuffer")
+    yield* Expect.failsWith("a dispatch on the other device", dispatch, "ForeignDevice")
     const raw = yield* one.device.createBuffer(64, 12)
-    yield* Expect.failsWith("a destroy by the other device", two.device.destroyBufferUnsafe(raw), "ForeignBuffer")
+    yield* Expect.failsWith("a destroy by the other device", two.device.destroyBufferUnsafe(raw), "ForeignDevice")
     yield* one.device.destroyBufferUnsafe(raw)
     yield* one.close
     yield* Effect.provide(work, two.context)

@@ -113,7 +113,7 @@ const zeroBytes = Effect.gen(function*() {
   yield* PooledBuffer.transfer(lease, outer)
   yield* PooledBuffer.release(lease)
   Expect.isTrue("released", !PooledBuffer.isLive(lease))
-  yield* Expect.failsWith("a released zero-byte lease", CommandQueue.fill(lease, 0), "BufferReleased")
+  yield* Expect.failsWith("a released zero-byte lease", CommandQueue.fill(lease, 0), "Released")
   yield* BufferPool.use(0, (loan) => CommandQueue.write(loan, new ArrayBuffer(0)))
   const kept = yield* BufferPool.extract(BufferPool.allocate(0))
   Expect.isTrue("extracted", PooledBuffer.isLive(kept))
@@ -196,7 +196,7 @@ const closedBeforeItsLeases = Effect.gen(function*() {
     return lease
   }))
   Expect.equal("buffers after the pool's end", yield* liveBuffers, before)
-  const { why } = yield* Expect.failsWith("an orphaned lease", CommandQueue.fill(lease, 2), "BufferReleased")
+  const { why } = yield* Expect.failsWith("an orphaned lease", CommandQueue.fill(lease, 2), "Released")
   Expect.equal("why", why, "poolClosed")
   yield* Scope.close(leases, Exit.void)
   yield* CommandQueue.finish

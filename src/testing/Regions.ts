@@ -251,7 +251,7 @@ const equality = Effect.gen(function*() {
 
 const ended = (what: string, region: DeviceBuffer) =>
   Effect.map(
-    Expect.failsWith(`a part of a buffer, ${what}`, CommandQueue.read(region, Uint8Array), "BufferReleased"),
+    Expect.failsWith(`a part of a buffer, ${what}`, CommandQueue.read(region, Uint8Array), "Released"),
     ({ why }) => why
   )
 
@@ -268,8 +268,8 @@ const endsWithLease = Effect.gen(function*() {
   yield* CommandQueue.fill(next, 2)
   Expect.equal("why", yield* ended("after the lease", region), "parentReleased")
   yield* ended("and of a region, after the lease", inner)
-  yield* Expect.failsWith("writing to a buffer through its region", CommandQueue.fill(region, 3), "BufferReleased")
-  yield* Expect.failsWith("a region of a buffer's ended region", SubRegion.make(region, {}), "BufferReleased")
+  yield* Expect.failsWith("writing to a buffer through its region", CommandQueue.fill(region, 3), "Released")
+  yield* Expect.failsWith("a region of a buffer's ended region", SubRegion.make(region, {}), "Released")
 })
 
 const endsWithScope = Effect.gen(function*() {
@@ -316,8 +316,8 @@ const outlivesItsParent = Effect.gen(function*() {
     yield* CommandQueue.fill(parent, 1)
     return [parent, yield* Scope.provide(SubRegion.make(parent, { offset: unit }), scope)] as const
   }))
-  yield* Expect.failsWith("the freed buffer", CommandQueue.fill(parent, 2), "BufferReleased")
-  yield* Expect.failsWith("a region of the freed buffer", SubRegion.make(parent, {}), "BufferReleased")
+  yield* Expect.failsWith("the freed buffer", CommandQueue.fill(parent, 2), "Released")
+  yield* Expect.failsWith("a region of the freed buffer", SubRegion.make(parent, {}), "Released")
   const inner = yield* Scope.provide(SubRegion.make(region, { size: 4 }), scope)
   yield* CommandQueue.fill(inner, 9)
   yield* words("the region", region, [9, ...Array.from({ length: unit / 4 - 1 }, () => 1)])

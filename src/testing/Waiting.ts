@@ -204,7 +204,7 @@ const closedPool = Effect.gen(function*() {
   yield* untilWaiting(3, pool.stats)
   yield* Scope.close(scope, Exit.void)
   for (const error of yield* Fiber.joinAll(waiting)) {
-    const { why } = Expect.reasonOf("a wait when the pool closes", error, "BufferReleased")
+    const { why } = Expect.reasonOf("a wait when the pool closes", error, "Released")
     Expect.equal("why", why, "poolClosed")
   }
   Expect.equal("waiting requests", (yield* pool.stats).waiters, 0)

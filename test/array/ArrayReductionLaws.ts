@@ -451,7 +451,7 @@ export const arrayReductionLaws = (
                 strictEqual((yield* BufferPool.stats).activeBlocks, before + 1, `${name} of ${dtype}`)
                 strictEqual(result.lease!.size, result.size * DType.byteSize(result.dtype))
                 const { reason } = yield* Effect.flip(device(gone, options))
-                strictEqual(reason._tag, "BufferReleased", `${name} of ${dtype}`)
+                strictEqual(reason._tag, "Released", `${name} of ${dtype}`)
                 strictEqual((yield* BufferPool.stats).activeBlocks, before + 1, `${name} of ${dtype}`)
               }))
             }

@@ -99,7 +99,7 @@ describe("what fails leaves no lease", () => {
       const x = yield* ones([8])
       yield* PooledBuffer.release(x.lease!)
       const error = yield* Effect.flip(DeviceArray.add(x, 1))
-      strictEqual(error.reason._tag, "BufferReleased")
+      strictEqual(error.reason._tag, "Released")
       yield* hasStats({ activeBlocks: 0 })
     }).pipe(Effect.provide(strictHost)))
 

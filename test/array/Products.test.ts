@@ -124,7 +124,7 @@ describe("products of arrays", () => {
       const a = yield* Effect.provide(DeviceArray.ones([3, 3]), provided(one.context))
       const b = yield* Effect.provide(DeviceArray.ones([3, 3]), provided(two.context))
       for (const product of [DeviceArray.matmul(a, b), DeviceArray.matmul(b, a)]) {
-        strictEqual(yield* tagOf(Effect.provide(product, provided(one.context))), "ForeignBuffer")
+        strictEqual(yield* tagOf(Effect.provide(product, provided(one.context))), "ForeignDevice")
       }
       strictEqual((yield* one.pool.stats).activeBlocks, 1)
       yield* Scope.close(scope, Exit.void)

@@ -378,7 +378,7 @@ export const productLaws = (
         yield* release(gone.lease!)
         const before = yield* BufferPool.stats
         for (const product of [DeviceArray.matmul(a, gone), DeviceArray.matmul(gone)(a), DeviceArray.dot(gone, gone)]) {
-          strictEqual((yield* failure(product)).reason._tag, "BufferReleased")
+          strictEqual((yield* failure(product)).reason._tag, "Released")
         }
         strictEqual((yield* BufferPool.stats).activeBlocks, before.activeBlocks)
         yield* DeviceArray.scoped(DeviceArray.matmul(a, a))

@@ -139,7 +139,7 @@ describe("A recorded array", () => {
         DeviceArray.lazy(Effect.all([DeviceArray.negate(out), DeviceArray.abs(out)]))
       ]
       for (const use of uses) {
-        strictEqual(yield* tagOf(use), "BufferReleased")
+        strictEqual(yield* tagOf(use), "Released")
         strictEqual(yield* active, before)
       }
     })
@@ -159,9 +159,9 @@ describe("A recorded array", () => {
         ]
       })
       deepStrictEqual(yield* Effect.scoped(tags).pipe(Effect.provide(other)), [
-        "ForeignBuffer",
-        "ForeignBuffer",
-        "ForeignBuffer",
+        "ForeignDevice",
+        "ForeignDevice",
+        "ForeignDevice",
         0
       ])
     })

@@ -214,7 +214,7 @@ layer(strictHost)("take on the host", (it) => {
       const y = yield* DeviceArray.fromHost([0, 1], { dtype: "u32" })
       yield* PooledBuffer.release(x.lease!)
       for (const take of [DeviceArray.take(x, y), DeviceArray.take(x, [0])]) {
-        strictEqual((yield* Effect.flip(take)).reason._tag, "BufferReleased")
+        strictEqual((yield* Effect.flip(take)).reason._tag, "Released")
         strictEqual((yield* BufferPool.stats).activeBlocks, 1)
       }
     }))

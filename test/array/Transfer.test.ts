@@ -303,7 +303,7 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* noLease(lease, 5, "5")
       yield* PooledBuffer.release(lease)
       const x = yield* DeviceArray.fromLease(lease)
-      strictEqual((yield* Effect.flip(DeviceArray.toHost(x))).reason._tag, "BufferReleased")
+      strictEqual((yield* Effect.flip(DeviceArray.toHost(x))).reason._tag, "Released")
     }))
 
   it.effect("belong to the device that made them", () =>
@@ -323,7 +323,7 @@ layer(strictHost)("transfers on the host", (it) => {
           )
         )
       ]
-      for (const use of uses) strictEqual((yield* Effect.flip(use)).reason._tag, "ForeignBuffer")
+      for (const use of uses) strictEqual((yield* Effect.flip(use)).reason._tag, "ForeignDevice")
       strictEqual((yield* BufferPool.stats).activeBlocks, 1)
     }))
 

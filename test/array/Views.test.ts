@@ -247,7 +247,7 @@ layer(strictHost)("views on the host", (it) => {
         DeviceArray.toHost(yield* DeviceArray.slice(x, [{ stop: 0 }])),
         DeviceArray.reshape(turned, [6])
       ]
-      for (const read of reads) strictEqual((yield* Effect.flip(read)).reason._tag, "BufferReleased")
+      for (const read of reads) strictEqual((yield* Effect.flip(read)).reason._tag, "Released")
       strictEqual((yield* BufferPool.stats).activeBlocks, 0)
     }))
 

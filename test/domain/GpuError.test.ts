@@ -112,14 +112,14 @@ const ends = {
 }
 const bufferReleased = fc.record({ operation: word, label, size: bytes, why: fc.constantFrom(...whys) }).map(
   (fields): Case => ({
-    reason: new GpuError.BufferReleased(fields),
+    reason: new GpuError.Released(fields),
     values: given(fields.operation, fields.label, fields.size),
     next: ends[fields.why]
   })
 )
 
 const foreignBuffer = fc.record({ operation: word, label, owner: word, expected: word }).map((fields): Case => ({
-  reason: new GpuError.ForeignBuffer(fields),
+  reason: new GpuError.ForeignDevice(fields),
   values: given(fields.operation, fields.label, fields.owner, fields.expected),
   next: /Read it on its own device/
 }))
@@ -150,8 +150,8 @@ const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
   InvalidRequest: invalidRequest,
   DeviceUnavailable: deviceUnavailable,
   DeviceLost: deviceLost,
-  BufferReleased: bufferReleased,
-  ForeignBuffer: foreignBuffer,
+  Released: bufferReleased,
+  ForeignDevice: foreignBuffer,
   Unsupported: unsupported,
   DriverError: driverError
 }

@@ -86,8 +86,8 @@ const reasons = (text: string): ReadonlyArray<GpuError.Reason> => [
   new GpuError.LimitExceeded({ operation: text, requested: 1, limitName: "maxBytes", limit: 0 }),
   new GpuError.DeviceUnavailable({ tried: [{ backend: text, device: text, why: text }], hint: text }),
   new GpuError.DeviceLost({ backend: text, detail: text }),
-  new GpuError.BufferReleased({ operation: text, label: text, size: 1, why: "released" }),
-  new GpuError.ForeignBuffer({ operation: text, label: text, owner: text, expected: text }),
+  new GpuError.Released({ operation: text, label: text, size: 1, why: "released" }),
+  new GpuError.ForeignDevice({ operation: text, label: text, owner: text, expected: text }),
   new GpuError.Unsupported({ operation: text, backend: text, feature: text, hint: text }),
   new GpuError.DriverError({
     backend: text,
@@ -120,7 +120,7 @@ describe("messages", () => {
   it("break no line for a label or an operation", () => {
     const forged = "x\nINFO all is well"
     for (const reason of reasons(forged)) {
-      if (reason._tag === "BufferReleased" || reason._tag === "ForeignBuffer" || reason._tag === "OutOfMemory") {
+      if (reason._tag === "Released" || reason._tag === "ForeignDevice" || reason._tag === "OutOfMemory") {
         assert.notInclude(reason.message, "\n", reason._tag)
       }
     }

@@ -321,7 +321,7 @@ describe("a mistake in a run", () => {
         yield* refused(ScanKernel.run(tails, args as { readonly x: typeof lease }, count), message)
       }
       const gone = [ReductionKernel.run(sum, { x: released }, 9), ScanKernel.run(cumsum, { x: released }, 9)]
-      for (const run of gone) strictEqual((yield* reasonOf<unknown, Services>(run))._tag, "BufferReleased")
+      for (const run of gone) strictEqual((yield* reasonOf<unknown, Services>(run))._tag, "Released")
       yield* hasStats({ activeBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 

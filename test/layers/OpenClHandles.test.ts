@@ -17,11 +17,11 @@ describeWith(["opencl"], "OpenCL raw handles", () => {
         const lease = yield* BufferPool.allocate(100)
         assert.strictEqual(typeof (yield* OpenCl.handle(lease)), "bigint")
         yield* PooledBuffer.release(lease)
-        strictEqual(yield* reasonOf(cl.handleUnsafe(lease)), "BufferReleased")
+        strictEqual(yield* reasonOf(cl.handleUnsafe(lease)), "Released")
         strictEqual(yield* reasonOf(OpenCl.handle(yield* BufferPool.allocate(0))), "InvalidRequest")
         const other = yield* Layer.build(OpenCl.layerFrom(watched.api))
         const foreign = yield* Effect.provide(DeviceContext.use((d) => d.createBuffer(64, 13)), other)
-        strictEqual(yield* reasonOf(OpenCl.handle(foreign)), "ForeignBuffer")
+        strictEqual(yield* reasonOf(OpenCl.handle(foreign)), "ForeignDevice")
       }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()))
     ))
 

@@ -53,7 +53,7 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
           return image
         }))
         strictEqual(driverObjects.liveByKind["image"], undefined)
-        strictEqual(yield* reasonOf(Images.read(image)), "BufferReleased")
+        strictEqual(yield* reasonOf(Images.read(image)), "Released")
         const again = yield* Effect.scoped(
           Effect.flatMap(OpenClMemory.adoptImage(memory), (image) => Images.read(image, { extent: [2] }))
         )
@@ -139,7 +139,7 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
     ["of another kind of memory", "InvalidRequest", "clGetMemObjectInfo", CL_MEM_TYPE, 0x10f7],
     ["over a buffer by its kind", "Unsupported", "clGetMemObjectInfo", CL_MEM_TYPE, 0x10f6],
     ["over other memory", "Unsupported", "clGetMemObjectInfo", CL_MEM_ASSOCIATED_MEMOBJECT, 8n],
-    ["of another context", "ForeignBuffer", "clGetMemObjectInfo", CL_MEM_CONTEXT, 8n],
+    ["of another context", "ForeignDevice", "clGetMemObjectInfo", CL_MEM_CONTEXT, 8n],
     ["of a format that images do not have", "Unsupported", "clGetImageInfo", CL_IMAGE_FORMAT, 0x1234n],
     ["of mip levels", "Unsupported", "clGetImageInfo", CL_IMAGE_NUM_MIP_LEVELS, 2]
   ] as const

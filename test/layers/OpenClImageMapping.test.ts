@@ -228,7 +228,7 @@ describeWith(["opencl"], "Mapping an OpenCL image", () => {
         yield* Scope.close(scope, Exit.void)
         strictEqual(yield* mapped, 0)
         end()
-        strictEqual(yield* Fiber.join(waiting), "BufferReleased")
+        strictEqual(yield* Fiber.join(waiting), "Released")
         strictEqual(watched.count("view"), 0)
       })
     ))

@@ -64,7 +64,7 @@ describeWith(["opencl"], "OpenCL images", () => {
         strictEqual(typeof (yield* OpenClImageInfo.samplerHandle(sampler)), "bigint")
         strictEqual(watched.count("clCreateSamplerWithProperties"), 1)
         const ended = yield* Effect.scoped(Images.sampler())
-        strictEqual(yield* reasonOf(OpenClImageInfo.samplerHandle(ended)), "BufferReleased")
+        strictEqual(yield* reasonOf(OpenClImageInfo.samplerHandle(ended)), "Released")
         for (const none of [null, {}, 5] as Array<never>) {
           strictEqual(yield* reasonOf(OpenClImageInfo.samplerInfo(none)), "InvalidRequest")
         }

@@ -75,7 +75,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
           const lent = yield* OpenClMemory.retain(image)
           strictEqual(lent, handle)
           yield* PooledBuffer.release(lease)
-          strictEqual(yield* reasonOf(OpenClImageInfo.handle(image)), "BufferReleased")
+          strictEqual(yield* reasonOf(OpenClImageInfo.handle(image)), "Released")
           strictEqual(yield* images, 0)
           strictEqual(watched.count("clReleaseMemObject"), 2)
           const left = yield* Scope.provide(
@@ -185,7 +185,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         yield* Effect.scoped(Effect.map(Images.map(image, Uint32Array, { extent: [2] }), ({ data }) => data.fill(4)))
         deepStrictEqual([...(yield* Images.read(image, Uint32Array, { extent: [3] }))], [4, 4, 3])
         yield* PooledBuffer.release(lease)
-        strictEqual(yield* reasonOf(Images.read(image)), "BufferReleased")
+        strictEqual(yield* reasonOf(Images.read(image)), "Released")
       }).pipe(Effect.provide(BufferPool.layerNoDeps()), Effect.provide(Svm.allocatorLayer()))
     ))
 })

@@ -144,7 +144,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
         yield* PooledBuffer.release(x)
         strictEqual(yield* mapped, 0)
         end()
-        strictEqual(yield* Fiber.join(fiber), "BufferReleased")
+        strictEqual(yield* Fiber.join(fiber), "Released")
         strictEqual(watched.count("view"), 0)
       }).pipe(Effect.provide(BufferPool.layer()))
     ))

@@ -325,7 +325,7 @@ describeWith(["opencl"], "OpenCL memory", () => {
         const other = yield* Layer.build(OpenCl.layerFrom(watched.api))
         const foreign = yield* Effect.provide(DeviceContext.use((d) => d.createBuffer(64, 13)), other)
         const exit = device.destroyBufferUnsafe(foreign)
-        strictEqual(yield* reasonOf(exit), "ForeignBuffer")
+        strictEqual(yield* reasonOf(exit), "ForeignDevice")
         const own = yield* device.createBuffer(64, 13)
         assert.isTrue(Exit.isSuccess(device.destroyBufferUnsafe(own)))
         assert.isTrue(Exit.isSuccess(device.destroyBufferUnsafe(own)))

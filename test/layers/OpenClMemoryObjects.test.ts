@@ -252,7 +252,7 @@ describeWith(["opencl"], "OpenCL migration", () => {
         strictEqual(yield* reasonOf(MemoryObjects.migrate([image], { contentUndefined })), "InvalidRequest")
         yield* Images.map(image, { access: "read" })
         strictEqual(yield* reasonOf(MemoryObjects.migrate([image])), "InvalidRequest")
-        strictEqual(yield* reasonOf(MemoryObjects.migrate([closed])), "BufferReleased")
+        strictEqual(yield* reasonOf(MemoryObjects.migrate([closed])), "Released")
         strictEqual(watched.count("clEnqueueMigrateMemObjects"), before)
       })
     ))
@@ -442,7 +442,7 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
       })
     ))
 
-  const bends = { InvalidRequest: [CL_MEM_TYPE, 0x10f1], ForeignBuffer: [CL_MEM_CONTEXT, 8n] } as const
+  const bends = { InvalidRequest: [CL_MEM_TYPE, 0x10f1], ForeignDevice: [CL_MEM_CONTEXT, 8n] } as const
   for (const [reason, [question, answer]] of Object.entries(bends)) {
     it.effect(`fails with ${reason} and retains nothing`, () =>
       onDevice((watched) =>
@@ -505,7 +505,7 @@ describeWith(["opencl"], "OpenClMemory.retain", () => {
         yield* Scope.close(scope, Exit.void)
         const none = yield* BufferPool.allocate(0)
         strictEqual(yield* reasonOf(OpenClMemory.retain(none)), "InvalidRequest")
-        strictEqual(yield* reasonOf(OpenClMemory.info(lease)), "BufferReleased")
+        strictEqual(yield* reasonOf(OpenClMemory.info(lease)), "Released")
       }).pipe(Effect.scoped, Effect.provide(Layer.fresh(BufferPool.layer())))
     ))
 })

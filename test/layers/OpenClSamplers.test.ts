@@ -144,7 +144,7 @@ describeWith(["opencl"], "OpenClMemory.adoptSampler", () => {
           return how
         }))
         strictEqual(driverObjects.liveByKind["sampler"], undefined)
-        strictEqual(yield* reasonOf(CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1)), "BufferReleased")
+        strictEqual(yield* reasonOf(CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1)), "Released")
         strictEqual(
           (yield* OpenClMemory.adoptSampler(handle).pipe(
             Effect.flatMap(OpenClImageInfo.samplerInfo),
@@ -230,7 +230,7 @@ describeWith(["opencl"], "OpenClMemory.adoptSampler", () => {
     ))
 
   const bends = [
-    ["of another context", "ForeignBuffer", CL_SAMPLER_CONTEXT, 8n],
+    ["of another context", "ForeignDevice", CL_SAMPLER_CONTEXT, 8n],
     ["of an addressing that there is not", "Unsupported", CL_SAMPLER_ADDRESSING_MODE, 0x1199]
   ] as const
   for (const [what, reason, question, answer] of bends) {

@@ -143,8 +143,8 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
           for (const command of refused) strictEqual(yield* reasonOf(command), "InvalidRequest")
           strictEqual(calls.length, before)
           yield* PooledBuffer.release(x)
-          strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "BufferReleased")
-          strictEqual(yield* reasonOf(Svm.pointer(x)), "BufferReleased")
+          strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "Released")
+          strictEqual(yield* reasonOf(Svm.pointer(x)), "Released")
         })
       ))
 

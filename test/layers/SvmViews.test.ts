@@ -140,12 +140,12 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           const asked = yield* Svm.view(x, Float32Array)
           yield* Mapping.unmap(asked)
           isOver(asked)
-          strictEqual(yield* reasonOf(Mapping.unmap(asked)), "BufferReleased")
+          strictEqual(yield* reasonOf(Mapping.unmap(asked)), "Released")
           const [one, two] = [yield* Svm.view(x, Float32Array), yield* Svm.view(x, Float32Array)]
           yield* PooledBuffer.release(x)
           isOver(one)
           isOver(two)
-          strictEqual(yield* reasonOf(Svm.view(x, Float32Array)), "BufferReleased")
+          strictEqual(yield* reasonOf(Svm.view(x, Float32Array)), "Released")
           const again = yield* BufferPool.allocate(64)
           two.data[0] = 9
           yield* CommandQueue.fill(again, 1)

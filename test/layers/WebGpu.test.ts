@@ -240,7 +240,7 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
   it.live("tells which released, zero-byte and foreign leases have no handle", () =>
     onGpu(Effect.gen(function*() {
       const x = yield* Effect.scoped(BufferPool.allocate(16))
-      strictEqual((yield* Effect.flip(WebGpu.handle(x))).reason._tag, "BufferReleased")
+      strictEqual((yield* Effect.flip(WebGpu.handle(x))).reason._tag, "Released")
       const empty = yield* BufferPool.allocate(0)
       strictEqual((yield* Effect.flip(WebGpu.binding(empty))).reason._tag, "InvalidRequest")
       const { message } = yield* Effect.flip(WebGpu.handle(empty))
@@ -250,6 +250,6 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       )
       const mine = yield* BufferPool.allocate(16)
       const foreign = Effect.provide(Effect.flip(WebGpu.handle(mine)), WebGpu.layer({ flags: ["backend=null"] }))
-      strictEqual((yield* foreign).reason._tag, "ForeignBuffer")
+      strictEqual((yield* foreign).reason._tag, "ForeignDevice")
     })))
 })

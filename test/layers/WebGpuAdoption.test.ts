@@ -58,7 +58,7 @@ describeWith(["webgpu"], "WebGpu.adopt", () => {
         strictEqual(driverObjects.liveByKind["buffer"], undefined)
         return buffer
       }))
-      strictEqual((yield* reasonOf(CommandQueue.fill(buffer, 0)))._tag, "BufferReleased")
+      strictEqual((yield* reasonOf(CommandQueue.fill(buffer, 0)))._tag, "Released")
       assert.isAtMost(driverObjects.live, before + 1)
       deepStrictEqual([...(yield* bytesOf(gpu))], Array.from({ length: 64 }, () => 2))
       gpu.destroy()
@@ -139,7 +139,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
         strictEqual(driverObjects.liveByKind["image"], undefined)
         return image
       }))
-      strictEqual((yield* reasonOf(Images.read(image)))._tag, "BufferReleased")
+      strictEqual((yield* reasonOf(Images.read(image)))._tag, "Released")
       const again = Effect.scoped(
         Effect.flatMap(WebGpu.adoptTexture(gpu, { destroy: true }), (image) => {
           strictEqual(driverObjects.liveByKind["image"], 1)
@@ -257,7 +257,7 @@ describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
         return how
       }))
       const late = yield* reasonOf(CommandQueue.dispatch(sampleOnce, { picture, how, color }, 1))
-      strictEqual(late._tag, "BufferReleased")
+      strictEqual(late._tag, "Released")
       const [x, y] = [yield* WebGpu.adoptSampler(gpu), yield* WebGpu.adoptSampler(gpu)]
       assert.isTrue(Equal.equals(x, y) && Hash.hash(x) === Hash.hash(y))
       assert.isFalse(Equal.equals(x, yield* WebGpu.adoptSampler(device.createSampler())))

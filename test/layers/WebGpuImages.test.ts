@@ -262,7 +262,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
       yield* PooledImage.release(next)
       yield* ImagePool.freeHeld
       deepStrictEqual(Array.from(yield* CommandQueue.read(bytes, Uint32Array)), [5, 6, 7, 8])
-      strictEqual((yield* Effect.flip(WebGpu.texture(next))).reason._tag, "BufferReleased")
+      strictEqual((yield* Effect.flip(WebGpu.texture(next))).reason._tag, "Released")
     })))
 
   it.live("are cleared by a pool that clears, in queue order, fresh or recycled", () =>

@@ -213,8 +213,8 @@ describe("WebGpu buffers", () => {
         const foreign = yield* Effect.provide(Effect.scoped(held(256)), WebGpu.layer({ flags: ["backend=null"] }))
         foreign.destroyed = false
         const error = yield* Effect.flip(destroy(foreign))
-        strictEqual(error.reason._tag, "ForeignBuffer")
-        strictEqual((yield* Effect.flip(WebGpu.handle(foreign))).reason._tag, "ForeignBuffer")
-        strictEqual((yield* Effect.flip(WebGpu.binding(buffer))).reason._tag, "BufferReleased")
+        strictEqual(error.reason._tag, "ForeignDevice")
+        strictEqual((yield* Effect.flip(WebGpu.handle(foreign))).reason._tag, "ForeignDevice")
+        strictEqual((yield* Effect.flip(WebGpu.binding(buffer))).reason._tag, "Released")
       })))
 })

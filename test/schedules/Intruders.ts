@@ -88,18 +88,18 @@ const look = (stage: Stage) =>
 export const intruders: ReadonlyArray<Intruder> = [
   { name: "a look", act: look, mayCause: [] },
   { name: "an interruption", act: (_, main) => Fiber.interrupt(main), mayCause: [], interrupts: true },
-  { name: "a release", act: release, mayCause: ["BufferReleased"] },
-  { name: "the next owner", act: takeOver, mayCause: ["BufferReleased", "OutOfMemory"] },
-  { name: "a transfer", act: moveAway, mayCause: ["BufferReleased"] },
+  { name: "a release", act: release, mayCause: ["Released"] },
+  { name: "the next owner", act: takeOver, mayCause: ["Released", "OutOfMemory"] },
+  { name: "a transfer", act: moveAway, mayCause: ["Released"] },
   { name: "a change of the limit", act: changeLimit, mayCause: ["OutOfMemory", "LimitExceeded"] },
   { name: "an end of holding", act: freeHeld, mayCause: [] },
-  { name: "the pool's end", act: (stage) => stage.closePool, mayCause: ["BufferReleased"] },
+  { name: "the pool's end", act: (stage) => stage.closePool, mayCause: ["Released"] },
   {
     name: "the layers' end",
     act: (stage) => Effect.andThen(stage.closePool, stage.closeDevice),
-    mayCause: ["BufferReleased", "DeviceLost"]
+    mayCause: ["Released", "DeviceLost"]
   },
-  { name: "the device's end", act: (stage) => stage.closeDevice, mayCause: ["BufferReleased", "DeviceLost"] },
+  { name: "the device's end", act: (stage) => stage.closeDevice, mayCause: ["Released", "DeviceLost"] },
   { name: "a lost device", act: (stage) => Effect.sync(() => stage.faults.lose()), mayCause: ["DeviceLost"] }
 ]
 

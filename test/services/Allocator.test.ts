@@ -64,11 +64,11 @@ describe("0 bytes", () => {
       const other = Allocator.Allocator.use(({ freeUnsafe }) => freeUnsafe(empty)).pipe(
         Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))
       )
-      strictEqual(yield* tagOf(other), "ForeignBuffer")
+      strictEqual(yield* tagOf(other), "ForeignDevice")
       strictEqual((yield* CommandQueue.read(empty, Uint8Array)).length, 0)
       yield* allocator.freeUnsafe(empty)
       yield* allocator.freeUnsafe(empty)
-      deepStrictEqual([faults.frees, yield* tagOf(CommandQueue.read(empty, Uint8Array))], [0, "BufferReleased"])
+      deepStrictEqual([faults.frees, yield* tagOf(CommandQueue.read(empty, Uint8Array))], [0, "Released"])
     }).pipe(Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
 
   it.effect("are none of a lost device", () =>

@@ -124,7 +124,7 @@ describe("a scoped attachment", () => {
       yield* Scope.close(scope, Exit.void)
       const ended: Array<string> = []
       const reason = yield* reasonOf(Scope.provide(acquired({ attached: undefined }, ended), scope))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       strictEqual(reason.why, "scopeClosed")
       deepStrictEqual(ended, [])
     }))
@@ -149,7 +149,7 @@ describe("a region of a lease", () => {
         const region = yield* SubRegion.make(lease, { offset: 16, size: 16 })
         yield* end(lease)
         const reason = yield* reasonOf(CommandQueue.fill(region, 0))
-        assert(reason._tag === "BufferReleased")
+        assert(reason._tag === "Released")
         deepStrictEqual([reason.label, reason.size, reason.why], ["x[16:32]", 16, "parentReleased"])
         assert.include(reason.message, "is part of a lease that has ended. Keep the lease")
         deepStrictEqual(driverObjects.liveByKind, { device: 1, buffer: 1 })
@@ -164,7 +164,7 @@ describe("a region of a lease", () => {
         const region = yield* SubRegion.make(lease, {})
         yield* opened.closePool
         deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
-        strictEqual((yield* reasonOf(CommandQueue.fill(region, 0)))._tag, "BufferReleased")
+        strictEqual((yield* reasonOf(CommandQueue.fill(region, 0)))._tag, "Released")
       }).pipe(Effect.scoped, Effect.provide(opened.context))
       yield* opened.closeHost
       strictEqual(opened.driverObjects.live, 0)

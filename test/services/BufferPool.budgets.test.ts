@@ -396,7 +396,7 @@ describe("a lease that leaves its budget's place", () => {
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
       for (const pool of [job, nested]) {
         yield* statsAre(pool, { activeBlocks: 0, managedBytes: 0, reservedBytes: 0 })
-        strictEqual(yield* tagOf(Effect.scoped(pool.allocate(1))), "BufferReleased")
+        strictEqual(yield* tagOf(Effect.scoped(pool.allocate(1))), "Released")
       }
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.interrupt(loan)

@@ -36,7 +36,7 @@ describe("a pool that closes before its leases", () => {
       }
       for (const [name, attempt] of Object.entries(attempts)) {
         const reason = yield* reasonOf(inside<unknown, GpuError.GpuError>(attempt))
-        assert(reason._tag === "BufferReleased", `${name}: ${reason._tag}`)
+        assert(reason._tag === "Released", `${name}: ${reason._tag}`)
         strictEqual(reason.why, "poolClosed", name)
       }
       yield* Scope.close(scope, Exit.void)
@@ -53,7 +53,7 @@ describe("a pool that closes before its leases", () => {
       yield* nextTurn
       yield* opened.closePool
       const reason = yield* reasonOf(Fiber.join(fiber))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       strictEqual(reason.why, "poolClosed")
       yield* opened.closeHost
       strictEqual(opened.driverObjects.live, 0)
@@ -74,7 +74,7 @@ describe("a pool that closes before its leases", () => {
       strictEqual(closing.pollUnsafe(), undefined)
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(closing)
-      strictEqual(yield* tagOf(Fiber.join(fiber)), "BufferReleased")
+      strictEqual(yield* tagOf(Fiber.join(fiber)), "Released")
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
       const stats = yield* opened.pool.stats
       deepStrictEqual([stats.misses, stats.driverAllocations, stats.driverFrees], [0, 1, 1])

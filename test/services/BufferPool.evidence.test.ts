@@ -85,8 +85,8 @@ describe("OutOfMemory", () => {
       new GpuError.InvalidRequest({ operation: "o", problem: "p", hint: "h" }),
       new GpuError.DeviceUnavailable({ tried: [], hint: "h" }),
       new GpuError.DeviceLost({ backend: "b", detail: "d" }),
-      new GpuError.BufferReleased({ operation: "o", label: undefined, size: 1, why: "released" }),
-      new GpuError.ForeignBuffer({ operation: "o", label: undefined, owner: "a", expected: "b" }),
+      new GpuError.Released({ operation: "o", label: undefined, size: 1, why: "released" }),
+      new GpuError.ForeignDevice({ operation: "o", label: undefined, owner: "a", expected: "b" }),
       new GpuError.Unsupported({ operation: "o", backend: "b", feature: "f", hint: "h" }),
       new GpuError.DriverError({
         backend: "b",

@@ -47,7 +47,7 @@ describe("a free that fails", () => {
         const lease = yield* BufferPool.allocate(1)
         yield* failFrees(1)
         yield* PooledBuffer.release(lease)
-        strictEqual(yield* tagOf(PooledBuffer.release(lease)), "BufferReleased")
+        strictEqual(yield* tagOf(PooledBuffer.release(lease)), "Released")
       }))
       deepStrictEqual(yield* failing(release), [1, 1])
       const use = Effect.gen(function*() {

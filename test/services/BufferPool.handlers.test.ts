@@ -379,7 +379,7 @@ describe("many requests at a time", () => {
         else opened.faults.lose()
         yield* Deferred.succeed(gate, undefined)
         const { reason } = yield* Effect.flip(Fiber.join(fiber))
-        strictEqual(reason._tag === "BufferReleased" ? reason.why : "lost", ending)
+        strictEqual(reason._tag === "Released" ? reason.why : "lost", ending)
         yield* Scope.close(others, Exit.void)
         yield* opened.closePool
         yield* opened.closeHost

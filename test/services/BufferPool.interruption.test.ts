@@ -258,8 +258,8 @@ const disturbances: Readonly<Record<string, Disturbance>> = {
     reasons: [],
     interrupts: true
   },
-  "its scope closes": { act: (_opened, _fiber, mine) => Scope.close(mine, Exit.void), reasons: ["BufferReleased"] },
-  "the pool closes": { act: ({ closePool }) => closePool, reasons: ["BufferReleased"], isTheEnd: true },
+  "its scope closes": { act: (_opened, _fiber, mine) => Scope.close(mine, Exit.void), reasons: ["Released"] },
+  "the pool closes": { act: ({ closePool }) => closePool, reasons: ["Released"], isTheEnd: true },
   "the device is lost": {
     act: ({ faults }) => Effect.sync(() => faults.lose()),
     reasons: ["DeviceLost"],
@@ -267,7 +267,7 @@ const disturbances: Readonly<Record<string, Disturbance>> = {
   },
   "the layers close": {
     act: ({ closeHost, closePool }) => Effect.andThen(closePool, closeHost),
-    reasons: ["BufferReleased", "DeviceLost"],
+    reasons: ["Released", "DeviceLost"],
     isTheEnd: true
   },
   "another takes and returns what fits beside it": {
@@ -388,7 +388,7 @@ describe("an interrupted miss", () => {
       yield* Scope.close(scope, Exit.void)
       yield* TestClock.adjust("1 second")
       const error = yield* Effect.flip(Fiber.join(fiber))
-      assert(error.reason._tag === "BufferReleased")
+      assert(error.reason._tag === "Released")
       strictEqual(error.reason.why, "scopeClosed")
       yield* hasStats({ heldBytes: 60, activeBlocks: 0 })
     }).pipe(Effect.provide(onSlowHost)))

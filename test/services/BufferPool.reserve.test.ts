@@ -495,7 +495,7 @@ describe("leases that are wanted together", () => {
       yield* Scope.provide(BufferPool.allocateAll([20, 20]), scope)
       yield* hasStats({ activeBlocks: 2 })
       yield* Scope.close(scope, Exit.void)
-      strictEqual(yield* tagOf(Scope.provide(BufferPool.allocateAll([20, 20]), scope)), "BufferReleased")
+      strictEqual(yield* tagOf(Scope.provide(BufferPool.allocateAll([20, 20]), scope)), "Released")
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
 

@@ -49,7 +49,7 @@ describe("a request", () => {
       strictEqual(yield* BufferPool.use(0, ({ size }) => Effect.succeed(size)), 0)
       deepStrictEqual(yield* BufferPool.stats, before)
       yield* PooledBuffer.release(lease)
-      strictEqual(yield* tagOf(PooledBuffer.release(lease)), "BufferReleased")
+      strictEqual(yield* tagOf(PooledBuffer.release(lease)), "Released")
       strictEqual((yield* Host.Host).faults.allocations, 0)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -66,7 +66,7 @@ describe("a request", () => {
       yield* Scope.close(scope, Exit.void)
       for (const size of [0, 4, 5]) {
         const reason = yield* reasonOf(Scope.provide(BufferPool.allocate(size, { label: "late" }), scope))
-        assert(reason._tag === "BufferReleased", reason._tag)
+        assert(reason._tag === "Released", reason._tag)
         deepStrictEqual([reason.why, reason.label, reason.size], ["scopeClosed", "late", size])
       }
       yield* hasStats({ hits: 0, misses: 1, heldBlocks: 1, reservedBytes: 0 })
@@ -269,7 +269,7 @@ describe("use", () => {
     Effect.gen(function*() {
       const escaped = yield* BufferPool.use(4, Effect.succeed)
       const reason = yield* reasonOf(CommandQueue.fill(escaped, 1))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       strictEqual(reason.why, "scopeClosed")
     }).pipe(Effect.provide(layer())))
 
@@ -353,7 +353,7 @@ describe("scopes", () => {
         yield* Scope.provide(two.pool.allocate(4), scope)
       ] as const
       const crossed = CommandQueue.copy(leases[0], leases[1]).pipe(Effect.provide(one.context))
-      strictEqual(yield* tagOf(crossed), "ForeignBuffer")
+      strictEqual(yield* tagOf(crossed), "ForeignDevice")
       yield* one.closePool
       deepStrictEqual(leases.map(PooledBuffer.isLive), [false, true])
       yield* Scope.close(scope, Exit.void)

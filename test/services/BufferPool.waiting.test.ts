@@ -830,14 +830,14 @@ describe("everybody is served in the end", () => {
 })
 
 describe("requests in line are answered", () => {
-  it.effect("with BufferReleased when their scope closes", () =>
+  it.effect("with Released when their scope closes", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       yield* clients.askAll({ a: 100, b: 100, c: 60 })
       yield* clients.release("b")
-      deepStrictEqual(clients.log(), ["a", "b: BufferReleased"])
+      deepStrictEqual(clients.log(), ["a", "b: Released"])
       const reason = yield* clients.reason("b")
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       deepStrictEqual([reason.why, reason.label, reason.size], ["scopeClosed", "b", 100])
       yield* hasStats({ waiters: 1 })
       yield* clients.release("a")
@@ -849,13 +849,13 @@ describe("requests in line are answered", () => {
       const clients = new Clients()
       yield* clients.askAll({ a: 60, b: 100, c: 40 })
       yield* clients.release("b")
-      deepStrictEqual(clients.log(), ["a", "b: BufferReleased", "c"])
+      deepStrictEqual(clients.log(), ["a", "b: Released", "c"])
     }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 0 })))))
 
   const endings = {
-    "BufferReleased when the pool closes": {
+    "Released when the pool closes": {
       end: (opened: Effect.Success<ReturnType<typeof open>>) => opened.closePool,
-      tag: "BufferReleased"
+      tag: "Released"
     },
     "DeviceLost when the device is lost": {
       end: (opened: Effect.Success<ReturnType<typeof open>>) => Effect.sync(() => opened.faults.lose()),

@@ -77,7 +77,7 @@ it.effect("one whose handlers are at work keeps nobody waiting when its scope cl
     yield* hasStats({ waiters: 0, reservedBytes: 30 })
     yield* TestClock.adjust("2 minutes")
     strictEqual((yield* Fiber.join(small)).size, 30)
-    strictEqual(yield* tagOf(Fiber.join(large)), "BufferReleased")
+    strictEqual(yield* tagOf(Fiber.join(large)), "Released")
   }).pipe(
     Effect.scoped,
     Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))

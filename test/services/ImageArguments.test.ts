@@ -155,12 +155,12 @@ describe("ImageArguments.bind", () => {
   it("knows what was destroyed, and what another device made", () => {
     const gone = picture()
     gone.destroyed = true
-    assertRefused(bound([read], { x: gone }), "BufferReleased", `image "picture" of 16 bytes`)
-    assertRefused(bound([read], { x: picture({ owner: device() }) }), "ForeignBuffer", "image")
+    assertRefused(bound([read], { x: gone }), "Released", `image "picture" of 16 bytes`)
+    assertRefused(bound([read], { x: picture({ owner: device() }) }), "ForeignDevice", "image")
     const ended = sampler()
     ended.destroyed = true
-    assertRefused(bound([SamplerArg("s")], { s: ended }), "BufferReleased", `argument "s"`, "sampler")
-    assertRefused(bound([SamplerArg("s")], { s: sampler(device()) }), "ForeignBuffer", "sampler", "another opening")
+    assertRefused(bound([SamplerArg("s")], { s: ended }), "Released", `argument "s"`, "sampler")
+    assertRefused(bound([SamplerArg("s")], { s: sampler(device()) }), "ForeignDevice", "sampler", "another opening")
   })
 
   it("tells first that the device is lost", () => {

@@ -160,8 +160,8 @@ const useAfterwards = fc.nat().map((pick) =>
     const lease = ended[pick % Math.max(1, ended.length)]
     if (lease === undefined) return Effect.void
     return Effect.andThen(
-      Effect.map(Effect.orDie(tagOf(Images.fill(lease, 1))), (tag) => strictEqual(tag, "BufferReleased")),
-      Effect.map(Effect.orDie(tagOf(PooledImage.release(lease))), (tag) => strictEqual(tag, "BufferReleased"))
+      Effect.map(Effect.orDie(tagOf(Images.fill(lease, 1))), (tag) => strictEqual(tag, "Released")),
+      Effect.map(Effect.orDie(tagOf(PooledImage.release(lease))), (tag) => strictEqual(tag, "Released"))
     )
   })
 )

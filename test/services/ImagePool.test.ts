@@ -114,7 +114,7 @@ describe("a lease", () => {
         deepStrictEqual(Array.from(yield* Images.read(image)), [9, 9, 9, 9])
       })))
 
-  it.effect("answers BufferReleased once it has ended, and no more owns the image", () =>
+  it.effect("answers Released once it has ended, and no more owns the image", () =>
     onPool({}, ({ pool }) =>
       Effect.gen(function*() {
         const early = yield* pool.allocate(square, ImageFormat.rgba8, { label: "early" })
@@ -130,7 +130,7 @@ describe("a lease", () => {
           Effect.flatMap(Effect.scope, (scope) => PooledImage.transfer(early, scope)),
           Images.read(late)
         ]
-        for (const use of uses) strictEqual(yield* tagOf(use), "BufferReleased")
+        for (const use of uses) strictEqual(yield* tagOf(use), "Released")
         assert.include(
           (yield* reasonOf(Images.read(early))).message,
           `the image "early" of 64 bytes was released before`
@@ -166,9 +166,9 @@ describe("a lease", () => {
         yield* Scope.close(outer, Exit.void)
         deepStrictEqual([PooledImage.isLive(kept), PooledImage.isLive(lent)], [false, false])
         const lost = yield* pool.allocate(square, r8)
-        strictEqual(yield* tagOf(PooledImage.transfer(lost, closed)), "BufferReleased")
+        strictEqual(yield* tagOf(PooledImage.transfer(lost, closed)), "Released")
         strictEqual(PooledImage.isLive(lost), false)
-        strictEqual(yield* tagOf(Scope.provide(pool.allocate(square, r8), closed)), "BufferReleased")
+        strictEqual(yield* tagOf(Scope.provide(pool.allocate(square, r8), closed)), "Released")
         strictEqual((yield* pool.stats).activeBlocks, 0)
       })))
 
@@ -187,7 +187,7 @@ describe("a lease", () => {
       Effect.gen(function*() {
         const mine = yield* pool.allocate(square, r8)
         const reason = yield* reasonOf(Effect.provide(Images.read(mine), Layer.fresh(Host.layer())))
-        strictEqual(reason._tag, "ForeignBuffer")
+        strictEqual(reason._tag, "ForeignDevice")
         assert.include(reason.message, "the image belongs to")
       })))
 })
@@ -367,8 +367,8 @@ describe("closing", () => {
       strictEqual(opened.driverObjects.live, 1)
       const reason = yield* reasonOf(Effect.provide(Images.read(image), opened.context))
       assert.include(reason.message, "pool that is closed")
-      strictEqual(yield* tagOf(Effect.scoped(opened.pool.allocate(square, r8))), "BufferReleased")
-      strictEqual(yield* tagOf(opened.pool.use(square, r8, () => Effect.void)), "BufferReleased")
+      strictEqual(yield* tagOf(Effect.scoped(opened.pool.allocate(square, r8))), "Released")
+      strictEqual(yield* tagOf(opened.pool.use(square, r8, () => Effect.void)), "Released")
       yield* Scope.close(scope, Exit.void)
       yield* opened.pool.resumeHolding
       isConsistent(yield* opened.pool.stats, opened)
@@ -383,7 +383,7 @@ describe("closing", () => {
         startImmediately: true
       })
       yield* opened.closePool
-      strictEqual(yield* Fiber.join(waiting), "BufferReleased")
+      strictEqual(yield* Fiber.join(waiting), "Released")
       isConsistent(yield* opened.pool.stats, opened)
       yield* opened.closeHost
       strictEqual(opened.driverObjects.live, 0)

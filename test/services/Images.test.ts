@@ -140,7 +140,7 @@ describe("failures of commands on images", () => {
     Effect.gen(function*() {
       const foreign = yield* Effect.provide(square(2, "other"), yield* Layer.build(Layer.fresh(Host.layer())))
       const error = yield* Effect.flip(Images.read(foreign))
-      strictEqual(error.reason._tag, "ForeignBuffer")
+      strictEqual(error.reason._tag, "ForeignDevice")
       assert.include(error.message, "image \"other\"")
     }).pipe(Effect.scoped, Effect.provide(Host.layer())))
 })
@@ -259,7 +259,7 @@ describe("a mapping of an image", () => {
       yield* Mapping.unmap(mapped)
       yield* Images.copy(image, copy)
       deepStrictEqual(Array.from(yield* Images.read(copy)), [6, 6, 6, 6])
-      strictEqual(yield* reasonOf(Mapping.unmap(mapped)), "BufferReleased")
+      strictEqual(yield* reasonOf(Mapping.unmap(mapped)), "Released")
       assert.throws(() => mapped.get(0, 0, 0), /has ended/)
       assert.throws(() => mapped.set(1, 0, 0, 0), /has ended/)
     }).pipe(Effect.scoped, Effect.provide(Host.layer())))

@@ -155,7 +155,7 @@ describe("extract", () => {
         BufferPool.extract(Effect.tap(two, (leases) => Effect.sync(() => seen.push(...leases)))),
         closed
       ))
-      assert(reason._tag === "BufferReleased", reason._tag)
+      assert(reason._tag === "Released", reason._tag)
       strictEqual(reason.why, "scopeClosed")
       deepStrictEqual(seen.map(PooledBuffer.isLive), [false, false])
       yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
@@ -205,9 +205,9 @@ describe("extract", () => {
       const opened = yield* open()
       const lease = yield* BufferPool.extract(Effect.tap(opened.pool.allocate(1), () => opened.closePool))
       const reason = yield* reasonOf(PooledBuffer.release(lease))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       strictEqual(reason.why, "poolClosed")
-      strictEqual(yield* tagOf(BufferPool.extract(opened.pool.allocate(1))), "BufferReleased")
+      strictEqual(yield* tagOf(BufferPool.extract(opened.pool.allocate(1))), "Released")
       yield* opened.closeHost
     }).pipe(Effect.scoped))
 })

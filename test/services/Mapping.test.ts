@@ -189,7 +189,7 @@ describe("a mapping", () => {
       const fiber = yield* Effect.forkChild(tagOf(Mapping.map(x, Uint32Array)), { startImmediately: true })
       yield* PooledBuffer.release(x)
       yield* TestClock.adjust("1 second")
-      strictEqual(yield* Fiber.join(fiber), "BufferReleased")
+      strictEqual(yield* Fiber.join(fiber), "Released")
     }).pipe(Effect.provide(layer())))
 
   it.effect("into a closed scope is refused", () =>
@@ -197,7 +197,7 @@ describe("a mapping", () => {
       const x = yield* BufferPool.allocate(64)
       const scope = yield* Scope.make()
       yield* Scope.close(scope, Exit.void)
-      strictEqual(yield* tagOf(mapIn(scope, x)), "BufferReleased")
+      strictEqual(yield* tagOf(mapIn(scope, x)), "Released")
       yield* CommandQueue.fill(x, 1)
     }).pipe(Effect.provide(layer())))
 

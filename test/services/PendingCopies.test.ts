@@ -192,7 +192,7 @@ describe("copies for writes under way", () => {
         const next = yield* start(write(lease, MiB))
         yield* PooledBuffer.release(short)
         device.use(1)
-        strictEqual(yield* Fiber.join(late), "BufferReleased")
+        strictEqual(yield* Fiber.join(late), "Released")
         yield* Fiber.join(next)
         deepStrictEqual(device.writes, [bound, MiB])
       })

@@ -47,7 +47,7 @@ describe("a size policy", () => {
 
 const isReleased = <A, R>(late: Effect.Effect<A, GpuError, R>, label: string) =>
   Effect.map(reasonOf(late), (reason) => {
-    assert(reason._tag === "BufferReleased", reason.message)
+    assert(reason._tag === "Released", reason.message)
     strictEqual(reason.label, label)
   })
 

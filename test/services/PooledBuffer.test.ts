@@ -38,7 +38,7 @@ describe("a lease", () => {
           PooledBuffer.transfer(old, yield* Effect.scope)
         ]
       ) {
-        strictEqual(yield* tagOf<unknown, CommandQueue.CommandQueue>(attempt), "BufferReleased")
+        strictEqual(yield* tagOf<unknown, CommandQueue.CommandQueue>(attempt), "Released")
       }
       deepStrictEqual([...(yield* CommandQueue.read(lease, Uint32Array))], [1])
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -51,7 +51,7 @@ describe("release", () => {
       yield* PooledBuffer.release(lease)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1 })
       const reason = yield* reasonOf(PooledBuffer.release(lease))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       deepStrictEqual(
         [reason.operation, reason.label, reason.size, reason.why],
         ["PooledBuffer.release", "x", 4, "released"]
@@ -118,7 +118,7 @@ describe("transfer", () => {
       for (const size of [4, 0]) {
         const lease = yield* BufferPool.allocate(size, { label: "x" })
         const reason = yield* reasonOf(PooledBuffer.transfer(lease, yield* closedScope))
-        assert(reason._tag === "BufferReleased")
+        assert(reason._tag === "Released")
         deepStrictEqual([reason.operation, reason.label, reason.why], ["PooledBuffer.transfer", "x", "scopeClosed"])
         strictEqual(lease.ended, "scopeClosed")
       }
@@ -130,7 +130,7 @@ describe("transfer", () => {
       const lease = yield* BufferPool.use(4, Effect.succeed)
       const scope = yield* Scope.make()
       const reason = yield* reasonOf(PooledBuffer.transfer(lease, scope))
-      assert(reason._tag === "BufferReleased")
+      assert(reason._tag === "Released")
       strictEqual(reason.why, "scopeClosed")
       strictEqual(scope.state._tag, "Empty")
     }).pipe(Effect.provide(layer())))

@@ -64,13 +64,13 @@ const mayEndWith = ({ _tag }: Reason, history: History): boolean =>
     ? history.lost
     : _tag === "DriverError"
     ? history.driverErrors
-    : ["OutOfMemory", "LimitExceeded", "BufferReleased"].includes(_tag)
+    : ["OutOfMemory", "LimitExceeded", "Released"].includes(_tag)
 
 const handlerFailed = (error: unknown, history: History): boolean =>
   (error === defect && history.dyingHandlers) ||
   (isGpuError(error) &&
     ((error.reason._tag === "DriverError" && history.driverErrors) ||
-      (error.reason._tag === "BufferReleased" && error.reason.operation === "PooledBuffer.release")))
+      (error.reason._tag === "Released" && error.reason.operation === "PooledBuffer.release")))
 
 /** Each request that ended did so with a lease or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
@@ -163,7 +163,7 @@ const live = (real: Pressed) => liveLeases(real, real.places[0]!)
 const unlessEnded = (effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
   Effect.catch(
     effect,
-    (error) => Effect.sync(() => assert.include(["BufferReleased", "DeviceLost"], error.reason._tag, error.message))
+    (error) => Effect.sync(() => assert.include(["Released", "DeviceLost"], error.reason._tag, error.message))
   )
 
 const release = (rest: Rest, n: number) =>

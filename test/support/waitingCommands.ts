@@ -42,7 +42,7 @@ export interface WaitingReal extends OpenPool {
 
 const failureOf = (error: GpuError): Failure => {
   const { reason } = error
-  if (reason._tag === "BufferReleased") return { tag: "BufferReleased", why: reason.why }
+  if (reason._tag === "Released") return { tag: "Released", why: reason.why }
   if (reason._tag === "LimitExceeded") return { tag: "LimitExceeded", limitName: reason.limitName as "budget" }
   if (reason._tag !== "OutOfMemory") return { tag: reason._tag as "DeviceLost" }
   assert.strictEqual(reason.rungs.at(-1) === "wait", reason.waitedMillis !== undefined, String(reason.rungs))

@@ -3,7 +3,7 @@
  * arrays of waiters in order of arrival, linear scans and BigInt bytes. It knows nothing of fibers or lists; a request
  * is a generator that stops where it waits, and a clock is a number.
  */
-import type { BufferReleased } from "../../src/domain/GpuError.ts"
+import type { Released } from "../../src/domain/GpuError.ts"
 
 export interface WaitingModelOptions {
   readonly maxBytes: bigint
@@ -12,12 +12,12 @@ export interface WaitingModelOptions {
   readonly idle: { readonly steps: bigint; readonly stepMillis: number; readonly keepBytes: bigint } | undefined
 }
 
-export type Ended = BufferReleased["why"] | undefined
+export type Ended = Released["why"] | undefined
 
 export type Failure =
   | { readonly tag: "OutOfMemory"; readonly evidence: Readonly<Record<string, unknown>> }
   | { readonly tag: "LimitExceeded"; readonly limitName: "maxBytes" | "budget" }
-  | { readonly tag: "BufferReleased"; readonly why: Ended }
+  | { readonly tag: "Released"; readonly why: Ended }
   | { readonly tag: "DeviceLost" }
 
 /** How a request ends without a lease. */
@@ -261,18 +261,18 @@ export class WaitingModel {
   }
 
   release(lease: ModelLease): Failure | undefined {
-    if (lease.ended !== undefined) return { tag: "BufferReleased", why: lease.ended }
+    if (lease.ended !== undefined) return { tag: "Released", why: lease.ended }
     this.#end(lease, "released")
     this.#settle()
     return undefined
   }
 
   transfer(lease: ModelLease, list: ModelList): Failure | undefined {
-    if (lease.ended !== undefined) return { tag: "BufferReleased", why: lease.ended }
+    if (lease.ended !== undefined) return { tag: "Released", why: lease.ended }
     if (list.closed) {
       this.#end(lease, "scopeClosed")
       this.#settle()
-      return { tag: "BufferReleased", why: "scopeClosed" }
+      return { tag: "Released", why: "scopeClosed" }
     }
     lease.list.leases = lease.list.leases.filter((other) => other !== lease)
     lease.list.ordered.delete(lease)
@@ -374,7 +374,7 @@ export class WaitingModel {
     const problem = this.#problem(request)
     if (problem !== undefined && !("limitName" in problem && problem.limitName === "budget")) return problem
     request.list = list
-    if (list.closed) return { tag: "BufferReleased", why: "scopeClosed" }
+    if (list.closed) return { tag: "Released", why: "scopeClosed" }
     if (size === 0n) {
       this.#grant(request, undefined, "hits")
       return undefined
@@ -552,9 +552,9 @@ export class WaitingModel {
 
   /** Why there is no lease for it, now or ever. */
   #problem(request: ModelRequest): Failure | undefined {
-    if (this.closed) return { tag: "BufferReleased", why: "poolClosed" }
+    if (this.closed) return { tag: "Released", why: "poolClosed" }
     if (this.lost) return { tag: "DeviceLost" }
-    if (request.list?.closed === true) return { tag: "BufferReleased", why: "scopeClosed" }
+    if (request.list?.closed === true) return { tag: "Released", why: "scopeClosed" }
     for (const place of [this.pool, ...this.#chain(request.place)]) {
       if (request.size <= place.limit) continue
       return { tag: "LimitExceeded", limitName: place === this.pool ? "maxBytes" : "budget" }

@@ -121,7 +121,7 @@ export class Host extends Context.Service<Host, {
  * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is
  * not in it yet, so finish first. The view ends with the lease, or when the buffer is destroyed: its length is 0 then, and
  * never shows what the next owner of the block has. Where the device is still busy with the lease's commands it ends once
- * they have run, before those of the next owner. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
+ * they have run, before those of the next owner. Fails with Released, ForeignDevice or DeviceLost, and with
  * InvalidRequest where the program has transferred the memory elsewhere; the next owner gets other memory then.
  *
  * **Example** (Looking at device memory)

@@ -14,7 +14,7 @@ import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import {
   DriverError,
-  ForeignBuffer,
+  ForeignDevice,
   type GpuError,
   invalidRequest,
   make as makeError,
@@ -264,7 +264,7 @@ const takenProblem = (operation: string): GpuError =>
 
 const foreign = (operation: string, buffer: DeviceBuffer): GpuError =>
   makeError(
-    new ForeignBuffer({
+    new ForeignDevice({
       operation,
       label: buffer.label,
       owner: `${buffer.owner.backend} ${buffer.owner.name}`,

@@ -4,7 +4,7 @@
  * @internal
  */
 import { format } from "../../domain/DeviceInfo.ts"
-import { ForeignBuffer, type GpuError, invalidRequest, make as makeError } from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, invalidRequest, make as makeError } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -33,7 +33,7 @@ export const foreignHandle = (
   what?: "image" | "sampler"
 ): GpuError => {
   const [owner, expected] = ["another OpenCL context", `the one of ${format(info)}`]
-  return makeError(new ForeignBuffer({ operation, label, owner, expected, what }))
+  return makeError(new ForeignDevice({ operation, label, owner, expected, what }))
 }
 
 /**

@@ -251,7 +251,7 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 
 /**
  * The cl_mem of a lease or device buffer, as an address. It covers the whole block, of which the first `size` bytes are
- * the lease's, and is valid until the lease is released. Fails with BufferReleased, ForeignBuffer or DeviceLost, and
+ * the lease's, and is valid until the lease is released. Fails with Released, ForeignDevice or DeviceLost, and
  * with InvalidRequest for a buffer of no bytes, which has no memory.
  *
  * **Gotchas**

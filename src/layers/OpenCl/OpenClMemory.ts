@@ -78,7 +78,7 @@ export interface MemoryInfo {
 }
 
 /**
- * Everything that the driver says of a memory object. Fails with BufferReleased, ForeignBuffer or DeviceLost, and with
+ * Everything that the driver says of a memory object. Fails with Released, ForeignDevice or DeviceLost, and with
  * InvalidRequest for a buffer of no bytes, which has no memory object.
  *
  * **Example** (Seeing where a buffer lies)
@@ -148,7 +148,7 @@ export interface AdoptOptions {
  * The handle must be one: a driver may read whatever memory the number points to. The handle of a lease is that of its
  * block, which goes to the next owner when the lease ends, whoever holds a reference.
  *
- * Fails with InvalidRequest for what is no handle of a buffer (images among them), ForeignBuffer for one of another
+ * Fails with InvalidRequest for what is no handle of a buffer (images among them), ForeignDevice for one of another
  * context, DeviceLost, and DriverError.
  *
  * **Example** (Working on memory of another OpenCL library)
@@ -212,7 +212,7 @@ export interface AdoptImageOptions {
  * The handle must be one: a driver may read whatever memory the number points to.
  *
  * Fails with InvalidRequest for what is no handle of an image; Unsupported for a format that `ImageFormat` does not have, for
- * mip levels, and for an image over a buffer; ForeignBuffer for one of another context, DeviceLost, and DriverError.
+ * mip levels, and for an image over a buffer; ForeignDevice for one of another context, DeviceLost, and DriverError.
  *
  * **Example** (Reading an image of another OpenCL library)
  *
@@ -275,7 +275,7 @@ export interface AdoptSamplerOptions {
  *
  * The handle must be one: a driver may read whatever memory the number points to.
  *
- * Fails with InvalidRequest for what is no address, ForeignBuffer for a sampler of another context, Unsupported for one that
+ * Fails with InvalidRequest for what is no address, ForeignDevice for a sampler of another context, Unsupported for one that
  * does what `SamplerOptions` cannot say, DeviceLost, and DriverError.
  *
  * **Example** (Reading as another OpenCL library does)
@@ -322,7 +322,7 @@ const adoptSamplerUnsafe = (
  * closes: until then the handle stays good, also when the buffer is freed before. The reference to a lease, or to a region
  * of one, ends with the lease, since its block goes to the next owner. Code that wants to keep the memory for longer retains it itself.
  *
- * Fails with BufferReleased, ForeignBuffer, DeviceLost or DriverError, and with InvalidRequest for a buffer of no bytes.
+ * Fails with Released, ForeignDevice, DeviceLost or DriverError, and with InvalidRequest for a buffer of no bytes.
  *
  * **Example** (Lending memory to another OpenCL library)
  *

@@ -13,7 +13,7 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { format } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
-import { ForeignBuffer, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import type { TriedDevice } from "../../domain/GpuError.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { HostMode } from "../../services/DeviceContext.ts"
@@ -161,7 +161,7 @@ export class OpenDevice {
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (!(buffer instanceof OpenClBuffer) || buffer.owner !== this.info) {
       return Exit.fail(makeError(
-        new ForeignBuffer({
+        new ForeignDevice({
           operation: "DeviceContext.destroyBufferUnsafe",
           label: buffer.label,
           owner: format(buffer.owner),

@@ -252,7 +252,7 @@ const service = (
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for, and that of
  * a sub-region is the whole one that it is a part of, from `origin` on: bind it with {@link binding}. Fails with
- * BufferReleased, ForeignBuffer, or InvalidRequest for a buffer of no bytes.
+ * Released, ForeignDevice, or InvalidRequest for a buffer of no bytes.
  *
  * **Gotchas**
  *
@@ -409,8 +409,8 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsag
 }
 
 /**
- * The GPUTexture of an image, pooled or not, for views and passes of your own. Fails with BufferReleased or
- * ForeignBuffer.
+ * The GPUTexture of an image, pooled or not, for views and passes of your own. Fails with Released or
+ * ForeignDevice.
  *
  * **Example** (A view to bind)
  *

@@ -7,7 +7,7 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { BufferReleased } from "../../domain/GpuError.ts"
+import type { Released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -50,7 +50,7 @@ export abstract class DeviceImage implements Equal.Equal {
   /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
   /** Why it ended, where that is more than that it was released. @internal */
-  ended: BufferReleased["why"] | undefined = undefined
+  ended: Released["why"] | undefined = undefined
   /** Mappings, which end before the image goes back. @internal */
   attached: Attachments | undefined = undefined
 

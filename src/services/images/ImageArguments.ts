@@ -4,13 +4,7 @@
  * @internal
  */
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
-import {
-  BufferReleased,
-  ForeignBuffer,
-  type GpuError,
-  invalidRequest,
-  make as makeError
-} from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -134,7 +128,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
   if (value.owner !== info) {
     const [owner, expected] = [formatDevice(value.owner), formatDevice(info)]
     return makeError(
-      new ForeignBuffer({
+      new ForeignDevice({
         operation: `${operation}, argument "${name}"`,
         label: undefined,
         owner,
@@ -145,7 +139,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
   }
   return value.destroyed
     ? makeError(
-      new BufferReleased({
+      new Released({
         operation: `${operation}, argument "${name}"`,
         label: undefined,
         size: 0,

@@ -5,7 +5,7 @@
  */
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
-import { BufferReleased, ForeignBuffer, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { wrongArgument } from "../WrongArgument.ts"
@@ -34,7 +34,7 @@ export const isImageLike = (value: unknown): value is ImageLike =>
   isInstance(value, PooledImage) || isInstance(value, DeviceImage)
 
 /**
- * Why `image` cannot be used on the device `owner`, or `undefined`: BufferReleased, or ForeignBuffer.
+ * Why `image` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
  *
  * **Example** (The raw handles of a backend of your own)
  *
@@ -59,7 +59,7 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
     const { beneath, destroyed, ended = "released", format, label, pinned, shape } = image
     const size = ImageFormat.imageBytes(format, shape)
     return destroyed
-      ? makeError(new BufferReleased({ operation, label, size, why: ended, what: "image" }))
+      ? makeError(new Released({ operation, label, size, why: ended, what: "image" }))
       : PinnedMemory.detachedProblem(operation, "image", pinned) ??
         PinnedMemory.detachedProblem(operation, "buffer", beneath?.root.pinned)
   }
@@ -75,7 +75,7 @@ const noImage = (operation: string, value: unknown): GpuError =>
 
 const foreign = (operation: string, { label }: ImageLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
   makeError(
-    new ForeignBuffer({
+    new ForeignDevice({
       operation,
       label,
       owner: formatDevice(owner),

@@ -134,7 +134,7 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
 const operation = "ImagePool.layer"
 
 /**
- * Builds a pool. It closes with the scope: leases that are still live become BufferReleased, and every image goes back.
+ * Builds a pool. It closes with the scope: leases that are still live become Released, and every image goes back.
  * Fails with InvalidRequest for options that make no sense, and with Unsupported for a share of the memory of a device
  * that does not report it.
  *
@@ -268,7 +268,7 @@ export const layer = (
  * A lease on an image until the caller's scope closes. Its elements are unspecified at first, unless the pool clears.
  *
  * Fails with InvalidRequest, Unsupported and LimitExceeded as `Images.make` does, LimitExceeded also over `maxBytes` or
- * the device's memory, OutOfMemory (after the whole ladder; see `isRetryable`), BufferReleased (the scope or the pool is
+ * the device's memory, OutOfMemory (after the whole ladder; see `isRetryable`), Released (the scope or the pool is
  * closed), DeviceLost or DriverError.
  *
  * **Example** (A picture to work on)

@@ -16,7 +16,7 @@ import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type * as HostData from "../../domain/HostData.ts"
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ChannelValues } from "../../domain/images/ImageElement.ts"
@@ -285,7 +285,7 @@ export class Images extends Context.Service<Images, {
    * Gives an image back when called, in queue order: its mappings are written back and what was recorded with it is
    * submitted first.
    */
-  readonly destroyUnsafe: (image: DeviceImage, why?: BufferReleased["why"]) => Exit.Exit<void, GpuError>
+  readonly destroyUnsafe: (image: DeviceImage, why?: Released["why"]) => Exit.Exit<void, GpuError>
   /** Gives a sampler back when called: what was recorded with it is submitted first. */
   readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
   /** The device that the images are on. */
@@ -440,14 +440,14 @@ export const hostArray = <A extends ArrayBufferView>(
  *
  * **Details**
  *
- * The image ends with the lease or buffer that it was made over, and is BufferReleased then. What is mapped of the one is mapped
+ * The image ends with the lease or buffer that it was made over, and is Released then. What is mapped of the one is mapped
  * of the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
  * buffer. Without a label of its own it has the buffer's. What the program itself may not do with the buffer, as with the usage
  * `hostReadOnly`, it may not do with the image.
  *
  * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
  * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such textures,
- * for a format that {@link formats} does not list, and for a region of a buffer on PoCL; BufferReleased, ForeignBuffer,
+ * for a format that {@link formats} does not list, and for a region of a buffer on PoCL; Released, ForeignDevice,
  * DeviceLost or DriverError.
  *
  * **Example** (Numbers that are written as bytes and read as colours)
@@ -721,7 +721,7 @@ export const fromBuffer = (
  * While an image is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from; the
  * same elements cannot be mapped twice where one of the two mappings may write.
  *
- * Fails with BufferReleased, ForeignBuffer, DeviceLost, OutOfMemory; with InvalidRequest for elements that are mapped
+ * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for elements that are mapped
  * already, bounds, a class or axes that do not fit, or a missing usage: `copySrc` to read, `copyDst` to write; with
  * DriverError, also for the failures of recorded work.
  *

@@ -10,7 +10,7 @@ import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { isInstance } from "../../domain/ArgumentProblem.ts"
-import { BufferReleased, type GpuError, invalidRequest, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import * as Format from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
@@ -25,7 +25,7 @@ import type { ImageList } from "./pooling/ImageList.ts"
 
 /**
  * A lease on an image of an `ImagePool`. It is valid until its scope closes, {@link release} is called or its pool
- * closes; each acquire makes a new one, so using it afterwards is a BufferReleased error and never another owner's
+ * closes; each acquire makes a new one, so using it afterwards is a Released error and never another owner's
  * image. Every operation of `Images` takes it. A lease equals itself alone.
  *
  * **Example** (Shape and bytes)
@@ -55,7 +55,7 @@ export class PooledImage implements Equal.Equal {
   /** The block while the lease is live. @internal */
   block: PoolBlock<DeviceImage, string> | undefined
   /** Why the lease ended, `undefined` while it is live. @internal */
-  ended: BufferReleased["why"] | undefined = undefined
+  ended: Released["why"] | undefined = undefined
   /** The list that owns the lease while it is live. @internal */
   list: ImageList | undefined = undefined
   /** Which lease of the pool this is, in order of granting. @internal */
@@ -101,7 +101,7 @@ showing<PooledImage>(({ ended, format, label, list, shape, size, usage }) =>
  * @internal
  */
 export const releasedError = (operation: string, { ended, label, size }: PooledImage): GpuError =>
-  makeError(new BufferReleased({ operation, label, size, why: ended ?? "released", what: "image" }))
+  makeError(new Released({ operation, label, size, why: ended ?? "released", what: "image" }))
 
 /**
  * Whether the lease can still be used.
@@ -123,7 +123,7 @@ export const isLive = (lease: PooledImage): boolean => isInstance(lease, PooledI
 
 /**
  * Gives the image back before the scope closes; nothing of it stays behind in the scope. A second call fails with
- * BufferReleased.
+ * Released.
  *
  * **Example** (Returning an image early in a long-lived scope)
  *
@@ -151,7 +151,7 @@ export const release = (lease: PooledImage): Effect.Effect<void, GpuError> =>
 
 /**
  * Moves the lease to another scope, whose close then gives the image back. Into a closed scope the lease is released
- * and the answer is BufferReleased.
+ * and the answer is Released.
  *
  * **Example** (Keeping a result beyond the scope of its work)
  *

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { BufferReleased } from "../../domain/GpuError.ts"
+import type { Released } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { LeasePool } from "./LeasePool.ts"
 import type { Waiter, WaitLine } from "./WaitLine.ts"
@@ -86,7 +86,7 @@ export class LeaseList {
   }
 
   /** Ends the leases, the last one first. */
-  endAll(why: BufferReleased["why"]): Effect.Effect<void> {
+  endAll(why: Released["why"]): Effect.Effect<void> {
     let failures: Array<Effect.Effect<void>> | undefined
     while (this.last !== undefined) {
       const failed = this.pool.endUnsafe(this.last, why)

@@ -11,7 +11,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { BufferReleased, GpuError, Holder } from "../../domain/GpuError.ts"
+import type { GpuError, Holder, Released } from "../../domain/GpuError.ts"
 import { Largest } from "../../domain/Largest.ts"
 import type { PoolBlock, PoolCore } from "../../domain/PoolCore.ts"
 import type { Allocator } from "../Allocator.ts"
@@ -110,7 +110,7 @@ export class LeasePool {
    * Ends a live lease, what stands on it first; its block is held again, or freed. A failing free is counted here and
    * logged by the effect that comes back, if one does.
    */
-  endUnsafe(lease: PooledBuffer, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+  endUnsafe(lease: PooledBuffer, why: Released["why"]): Effect.Effect<void> | undefined {
     lease.ended = why
     if (lease.list !== undefined) lease.list.remove(lease)
     const block = lease.block
@@ -125,7 +125,7 @@ export class LeasePool {
   }
 
   /** Before anybody else can have the block: what ends here may still record work on it. */
-  #endAttached(attached: Attachments, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+  #endAttached(attached: Attachments, why: Released["why"]): Effect.Effect<void> | undefined {
     const exit = attached.endAll(why)
     return Exit.isSuccess(exit) ? undefined : this.#releaseFailed(exit)
   }

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../PooledBuffer.ts"
 import type { Budget, Charge } from "./Budget.ts"
 import type { Help } from "./Help.ts"
@@ -159,8 +159,8 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
  */
 export const unavailable = (
   { label, operation, size }: Pick<LeaseRequest, "operation" | "size" | "label">,
-  why: BufferReleased["why"]
-): GpuError => makeError(new BufferReleased({ operation, label, size, why }))
+  why: Released["why"]
+): GpuError => makeError(new Released({ operation, label, size, why }))
 
 /**
  * Whether its reservation covers it whole, so that it need not wait for others.

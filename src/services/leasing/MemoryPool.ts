@@ -13,11 +13,11 @@ import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
 import {
-  type BufferReleased,
   type GpuError,
   type LimitOwner,
   make as makeError,
   OutOfMemory,
+  type Released,
   type Rung,
   type WaitingJob
 } from "../../domain/GpuError.ts"
@@ -524,7 +524,7 @@ export class MemoryPool implements Gate {
     return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
   })
 
-  #closed({ list }: LeaseRequest): BufferReleased["why"] | undefined {
+  #closed({ list }: LeaseRequest): Released["why"] | undefined {
     return this.leases.closed ? "poolClosed" : list.closed ? "scopeClosed" : undefined
   }
 

@@ -35,7 +35,7 @@ const dtypes: Readonly<Record<string, DType>> = {
  * **Details**
  *
  * It is valid until the mapping ends. Then `data` is detached (its length is 0, and what is stored into it goes nowhere),
- * and `get` and `set` throw a `GpuError` with the reason BufferReleased. They throw InvalidRequest for an index outside the
+ * and `get` and `set` throw a `GpuError` with the reason Released. They throw InvalidRequest for an index outside the
  * shape.
  *
  * **Gotchas**

@@ -67,7 +67,7 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from;
  * the same part cannot be mapped twice where one of the two may write.
  *
- * Fails with BufferReleased, ForeignBuffer, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
+ * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
  * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
  * DriverError, also for the failures of recorded work.
  *
@@ -126,7 +126,7 @@ export const mapFor = <A extends Elements>(
   })
 
 /**
- * Ends a mapping before its scope closes. A second call fails with BufferReleased; a driver that refuses, with DriverError.
+ * Ends a mapping before its scope closes. A second call fails with Released; a driver that refuses, with DriverError.
  *
  * **Example** (Mapping one after the other in one scope)
  *

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { BufferReleased, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
 import * as Attachments from "../memory/Attachments.ts"
 import type { DriverMapping } from "../QueueDriver.ts"
@@ -29,7 +29,7 @@ export class ScopedMapping implements Attachments.Attachment {
   #part: MappedPart = { label: undefined, size: 0 }
   /** How the mapping is undone; nothing before it begins, nor for one of no bytes. */
   #undo: (() => Exit.Exit<void, GpuError>) | undefined = undefined
-  #ended: BufferReleased["why"] | undefined = undefined
+  #ended: Released["why"] | undefined = undefined
 
   private constructor(scope: Scope.Closeable) {
     this.#scope = scope
@@ -64,7 +64,7 @@ export class ScopedMapping implements Attachments.Attachment {
   }
 
   /** How it ended, `undefined` while it has not. */
-  get ended(): BufferReleased["why"] | undefined {
+  get ended(): Released["why"] | undefined {
     return this.#ended
   }
 
@@ -73,11 +73,11 @@ export class ScopedMapping implements Attachments.Attachment {
     const why = this.#ended
     return why === undefined
       ? undefined
-      : makeError(new BufferReleased({ operation, ...this.#part, why, what: "mapping" }))
+      : makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
   }
 
   /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
-  readonly endUnsafe = (why: BufferReleased["why"]): Exit.Exit<void, GpuError> => {
+  readonly endUnsafe = (why: Released["why"]): Exit.Exit<void, GpuError> => {
     if (this.#ended !== undefined) return Exit.void
     this.#ended = why
     const undo = this.#undo
@@ -88,7 +88,7 @@ export class ScopedMapping implements Attachments.Attachment {
   }
 
   /** A finalizer cannot fail, so a failure is logged. */
-  #close(why: BufferReleased["why"]): Effect.Effect<void> {
+  #close(why: Released["why"]): Effect.Effect<void> {
     return Effect.catch(
       this.endUnsafe(why),
       (error) => Effect.logWarning(`Mapped memory could not be given back: ${error.message}`)

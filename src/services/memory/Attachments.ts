@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
-import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
 
 /**
  * Something that stands on the memory of a lease or device buffer and cannot outlive it.
@@ -17,7 +17,7 @@ export interface Attachment {
    * by {@link Attachments}, which has forgotten it by then; ending it again, as its own scope will, does nothing. On a
    * lost device there is nothing left to tell the driver, and the answer is a success.
    */
-  readonly endUnsafe: (why: BufferReleased["why"]) => Exit.Exit<void, GpuError>
+  readonly endUnsafe: (why: Released["why"]) => Exit.Exit<void, GpuError>
 }
 
 /**
@@ -51,7 +51,7 @@ export class Attachments {
   }
 
   /** Ends all, the last one first, also after one of them has failed; the answer has every failure. */
-  endAll(why: BufferReleased["why"]): Exit.Exit<void, GpuError> {
+  endAll(why: Released["why"]): Exit.Exit<void, GpuError> {
     const ending = [...this.#attachments]
     this.#attachments.clear()
     const exits: Array<Exit.Exit<void, GpuError>> = []
@@ -82,5 +82,5 @@ export const detach = (owner: Attachable, attachment: Attachment): void => owner
  *
  * @internal
  */
-export const endAll = (owner: Attachable, why: BufferReleased["why"]): Exit.Exit<void, GpuError> =>
+export const endAll = (owner: Attachable, why: Released["why"]): Exit.Exit<void, GpuError> =>
   owner.attached === undefined ? Exit.void : owner.attached.endAll(why)

@@ -7,7 +7,7 @@
 import * as Exit from "effect/Exit"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format } from "../../domain/DeviceInfo.ts"
-import { ForeignBuffer, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import { DeviceBuffer } from "../DeviceBuffer.ts"
 
 /**
@@ -25,7 +25,7 @@ export class EmptyBuffer extends DeviceBuffer {
   giveBackUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
     if (this.owner !== device) {
       return Exit.fail(makeError(
-        new ForeignBuffer({
+        new ForeignDevice({
           operation: "Allocator.freeUnsafe",
           label: this.label,
           owner: format(this.owner),

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
@@ -21,7 +21,7 @@ export const giveBackUnsafe = (
   device: DeviceContext["Service"],
   driver: QueueDriver,
   buffer: DeviceBuffer,
-  why: BufferReleased["why"] = "released"
+  why: Released["why"] = "released"
 ): Exit.Exit<void, GpuError> => {
   const ended = Attachments.endAll(buffer, why)
   if (buffer instanceof EmptyBuffer) return Exit.isFailure(ended) ? ended : buffer.giveBackUnsafe(device.info)

@@ -185,7 +185,7 @@ export interface MigrateOptions {
  * nothing but when the data travels. On the host backend, where both are one, it does nothing.
  *
  * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest for
- * what is mapped, or lacks `copyDst` while its contents may go; and with BufferReleased, ForeignBuffer, DeviceLost,
+ * what is mapped, or lacks `copyDst` while its contents may go; and with Released, ForeignDevice, DeviceLost,
  * OutOfMemory or DriverError.
  *
  * **Example** (Having the inputs there when the kernel starts)

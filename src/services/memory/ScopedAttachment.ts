@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readValues } from "../../domain/ArgumentProblem.ts"
-import { BufferReleased, type GpuError, isGpuError, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import * as Attachments from "./Attachments.ts"
 import { logged } from "./GivingBack.ts"
 
@@ -80,4 +80,4 @@ export class ScopedAttachment implements Attachments.Attachment {
 }
 
 const tooLate = (operation: string): GpuError =>
-  makeError(new BufferReleased({ operation, label: undefined, size: 0, why: "scopeClosed" }))
+  makeError(new Released({ operation, label: undefined, size: 0, why: "scopeClosed" }))

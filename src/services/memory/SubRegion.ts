@@ -10,7 +10,7 @@ import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem } from "../../domain/ElementClass.ts"
-import type { BufferReleased, GpuError } from "../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
@@ -62,7 +62,7 @@ export interface Options {
  * is a region of the whole buffer. What is written to it is seen in the parent, in queue order.
  *
  * When the lease that it is a part of ends, however it ends, the region is released before the block goes to anybody
- * else. A buffer without a pool can be freed while regions of it live: it is BufferReleased at once, and its memory goes
+ * else. A buffer without a pool can be freed while regions of it live: it is Released at once, and its memory goes
  * with the last region.
  *
  * **Gotchas**
@@ -71,7 +71,7 @@ export interface Options {
  * compared: WebGPU forbids both whether the bytes overlap or not.
  *
  * Fails with InvalidRequest for an offset that the device cannot start a region at, for bytes outside the buffer, for no
- * bytes at all, or for a usage beyond the parent's; and with BufferReleased, ForeignBuffer, DeviceLost or DriverError.
+ * bytes at all, or for a usage beyond the parent's; and with Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Filling the second half of a buffer)
  *
@@ -209,7 +209,7 @@ const end = (
   device: DeviceContext["Service"],
   driver: QueueDriver,
   region: DeviceBuffer,
-  why: BufferReleased["why"]
+  why: Released["why"]
 ): Exit.Exit<void, GpuError> => {
   if (region.destroyed) return Exit.void
   region.ended = why

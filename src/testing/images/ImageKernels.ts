@@ -425,9 +425,9 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     withImages((_, image) => CommandQueue.dispatch(flipRgba8, { source: image, result: image, width: 4 }, 4))
   ],
-  ["an image after its scope", "BufferReleased", released],
-  ["a lease on an image after its release", "BufferReleased", releasedLease],
-  ["a sampler after its scope", "BufferReleased", endedSampler],
+  ["an image after its scope", "Released", released],
+  ["a lease on an image after its release", "Released", releasedLease],
+  ["a sampler after its scope", "Released", endedSampler],
   [
     "no body for the backend",
     "Unsupported",

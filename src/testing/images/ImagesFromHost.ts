@@ -166,7 +166,7 @@ const staysTheProgram = Effect.suspend(() => {
     yield* Scope.close(scope, Exit.void)
     yield* CommandQueue.finish
     Expect.numbers("the program's own data", data, [5, 5, 5, 5])
-    yield* Expect.failsWith("an ended image's", Images.hostArray(made.value, Uint32Array), "BufferReleased")
+    yield* Expect.failsWith("an ended image's", Images.hostArray(made.value, Uint32Array), "Released")
     const gone = numbers(4)
     yield* using(gone, ImageShape.image1d(4), {}, (image) =>
       Effect.gen(function*() {

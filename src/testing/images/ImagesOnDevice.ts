@@ -402,7 +402,7 @@ const mappingEndsWithImage = Effect.gen(function*() {
   const mapping = yield* Images.map(image, { access: "write" })
   yield* Scope.close(scope, Exit.void)
   Expect.equal("the length of an array whose image is gone", mapping.data.length, 0)
-  yield* Expect.failsWith("ending it", Mapping.unmap(mapping), "BufferReleased")
+  yield* Expect.failsWith("ending it", Mapping.unmap(mapping), "Released")
 })
 
 const mappingIsWrittenBackOnInterruption = Effect.gen(function*() {
@@ -503,18 +503,18 @@ const withLease = (
 const other = ImageFormat.make("rgba", "uint8")
 
 const ended: ReadonlyArray<Mistake> = [
-  ["write to an ended image", "BufferReleased", Effect.flatMap(endedImage, (image) => Images.fill(image, 0))],
-  ["read an ended image", "BufferReleased", Effect.flatMap(endedImage, (image) => Images.read(image))],
-  ["map an ended image", "BufferReleased", Effect.flatMap(endedImage, (image) => Images.map(image))],
+  ["write to an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.fill(image, 0))],
+  ["read an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.read(image))],
+  ["map an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.map(image))],
   [
     "copy to an ended image",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(endedImage, (image) => withPicture((source) => Images.copy(source, image)))
   ],
   ["read no image", "InvalidRequest", Effect.suspend(() => Images.read(null as unknown as DeviceImage))],
   [
     "copy to an ended lease",
-    "BufferReleased",
+    "Released",
     withLease(32, (lease, image) => Effect.andThen(PooledBuffer.release(lease), Images.toBuffer(image, lease)))
   ]
 ]

@@ -76,9 +76,9 @@ const endsWithLease = withPair(16, (lease, image) =>
     Expect.equal("images", driverObjects.liveByKind.image ?? 0, images - 1)
     Expect.equal("what was mapped", mapped.data.length, 0)
     const error = yield* Effect.flip(Images.read(image))
-    Expect.equal("a read of an ended image", error.reason._tag, "BufferReleased")
+    Expect.equal("a read of an ended image", error.reason._tag, "Released")
     Expect.isTrue(error.message, error.message.includes("part of a lease that has ended"))
-    yield* Expect.failsWith("its map", Images.map(image, Uint32Array), "BufferReleased")
+    yield* Expect.failsWith("its map", Images.map(image, Uint32Array), "Released")
   }))
 
 const endsBeforeLease = withPair(16, (lease) =>
@@ -90,7 +90,7 @@ const endsBeforeLease = withPair(16, (lease) =>
     yield* Images.fill(image, 9)
     yield* Scope.close(scope, Exit.void)
     Expect.equal("images", driverObjects.liveByKind.image ?? 0, images)
-    yield* Expect.failsWith("a read of an ended image", Images.read(image), "BufferReleased")
+    yield* Expect.failsWith("a read of an ended image", Images.read(image), "Released")
     Expect.numbers("what it filled", yield* CommandQueue.read(lease, Uint32Array), [9, 9, 9, 9])
   }))
 
@@ -110,7 +110,7 @@ const overRegion = withPair(16, () =>
     Expect.numbers("a region's elements", found.subarray(from / 4), [1, 5, 5, 1])
     Expect.numbers("those before", found.subarray(0, from / 4), Array.from({ length: from / 4 }, () => 1))
     yield* PooledBuffer.release(lease)
-    yield* Expect.failsWith("an image over an ended region", Images.read(made.value), "BufferReleased")
+    yield* Expect.failsWith("an image over an ended region", Images.read(made.value), "Released")
   }))
 
 const overOwnBuffer = withPair(16, () =>
@@ -120,7 +120,7 @@ const overOwnBuffer = withPair(16, () =>
     const image = yield* Images.overBuffer(buffer, uint32)
     Expect.numbers("a buffer's without a pool", yield* Images.read(image, Uint32Array), [1, 2, 3, 4])
     yield* Scope.close(scope, Exit.void)
-    yield* Expect.failsWith("an image over an ended buffer", Images.read(image), "BufferReleased")
+    yield* Expect.failsWith("an image over an ended buffer", Images.read(image), "Released")
   }))
 
 const refused = (what: string, call: Effect.Effect<unknown, GpuError, TestServices>) =>
@@ -276,7 +276,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   ],
   [
     "an ended lease",
-    "BufferReleased",
+    "Released",
     Effect.flatMap(
       BufferPool.allocate(16),
       (lease) => Effect.andThen(PooledBuffer.release(lease), Images.overBuffer(lease, uint32))

@@ -103,7 +103,7 @@ const released = onPool({}, (pool) =>
       Images.copy(image, next),
       PooledImage.release(image)
     ]
-    for (const use of uses) yield* Expect.failsWith("a use of a lease that has ended", use, "BufferReleased")
+    for (const use of uses) yield* Expect.failsWith("a use of a lease that has ended", use, "Released")
     const foreign = Effect.scoped(Effect.flatMap(ImagePool.make({ maxBytes: bytes - 1 }), lease))
     yield* Expect.failsWith("an image over the limit", foreign, "LimitExceeded")
   }))

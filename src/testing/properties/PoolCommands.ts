@@ -73,7 +73,7 @@ export interface HostHandles {
 
 const failureOf = (error: GpuError): Failure => {
   const { reason } = error
-  if (reason._tag === "BufferReleased") return { tag: "BufferReleased", why: reason.why }
+  if (reason._tag === "Released") return { tag: "Released", why: reason.why }
   if (reason._tag !== "OutOfMemory") return { tag: reason._tag as "DriverError" }
   return {
     tag: "OutOfMemory",
@@ -263,7 +263,7 @@ const release = (n: number) =>
     Effect.gen(function*() {
       const index = leaseOf(model, n)
       const lease = model.leases[index]!
-      const expected: Failure | undefined = lease.ended && { tag: "BufferReleased", why: lease.ended }
+      const expected: Failure | undefined = lease.ended && { tag: "Released", why: lease.ended }
       model.end(lease, "released")
       failsAs(yield* Effect.exit(PooledBuffer.release(real.leases[index]!)), expected)
     }))

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { BufferReleased, Rung } from "../../domain/GpuError.ts"
+import type { Released, Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
 
 /**
@@ -41,7 +41,7 @@ export interface ModelOptions {
  * @category models
  * @since 0.1.0
  */
-export type Ended = BufferReleased["why"] | undefined
+export type Ended = Released["why"] | undefined
 
 /**
  * A scope as the model has it.
@@ -89,7 +89,7 @@ export interface ModelLease {
  */
 export type Failure =
   | { readonly tag: "OutOfMemory"; readonly evidence: Readonly<Record<string, unknown>> }
-  | { readonly tag: "BufferReleased"; readonly why: Ended }
+  | { readonly tag: "Released"; readonly why: Ended }
   | { readonly tag: "LimitExceeded" | "DriverError" | "DeviceLost" }
 
 /**
@@ -324,7 +324,7 @@ export class PoolModel {
   transfer(lease: ModelLease, scope: ModelScope): Failure | undefined {
     if (lease.ended === undefined && scope.open) lease.scope = scope
     else this.end(lease, "scopeClosed")
-    return lease.ended === undefined ? undefined : { tag: "BufferReleased", why: lease.ended }
+    return lease.ended === undefined ? undefined : { tag: "Released", why: lease.ended }
   }
 
   freeHeld(): Failure | undefined {
@@ -344,7 +344,7 @@ export class PoolModel {
     this.holding = false
     for (const lease of this.live) this.end(lease, "poolClosed")
     for (const block of this.held) this.#free(block)
-    this.#failPending({ tag: "BufferReleased", why: "poolClosed" })
+    this.#failPending({ tag: "Released", why: "poolClosed" })
   }
 
   lose(): void {
@@ -363,10 +363,10 @@ export class PoolModel {
 
   *#request(size: number, family: number, scope: ModelScope | undefined): Generator<void, Outcome> {
     const request = { size: BigInt(size), family, scope }
-    if (this.closed) return { failure: { tag: "BufferReleased", why: "poolClosed" } }
+    if (this.closed) return { failure: { tag: "Released", why: "poolClosed" } }
     if (this.lost) return { failure: { tag: "DeviceLost" } }
     if (this.#tooLarge(request.size)) return { failure: { tag: "LimitExceeded" } }
-    if (!isOpen(scope)) return { failure: { tag: "BufferReleased", why: "scopeClosed" } }
+    if (!isOpen(scope)) return { failure: { tag: "Released", why: "scopeClosed" } }
     if (size === 0) return { lease: this.#grant(request, undefined) }
     const found = this.#search(request)
     if (found !== undefined) return { lease: found }
@@ -389,8 +389,8 @@ export class PoolModel {
     }
     while (true) {
       if (this.lost) return { failure: { tag: "DeviceLost" } }
-      if (this.closed) return { failure: { tag: "BufferReleased", why: "poolClosed" } }
-      if (!isOpen(request.scope)) return { failure: { tag: "BufferReleased", why: "scopeClosed" } }
+      if (this.closed) return { failure: { tag: "Released", why: "poolClosed" } }
+      if (!isOpen(request.scope)) return { failure: { tag: "Released", why: "scopeClosed" } }
       const found = this.#search(request)
       if (found !== undefined) return { lease: found }
       if (refused && reclaimedAt !== this.#counters.driverFrees) {

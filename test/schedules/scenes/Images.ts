@@ -69,7 +69,7 @@ export const images: ReadonlyArray<Scene> = [
         const released = PooledImage.release(image)
         const next = pool.use(shape, ImageFormat.rgba8, (other) => Images.write(other, all(9)))
         const drawn = Effect.catchIf(Images.fill(image, 1), (error) =>
-          error.reason._tag === "BufferReleased", () =>
+          error.reason._tag === "Released", () =>
           Effect.void)
         yield* Effect.all([drawn, released, next], { concurrency: "unbounded" })
         yield* settled(pool)

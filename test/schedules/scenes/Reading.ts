@@ -141,7 +141,7 @@ export const reading: ReadonlyArray<Scene> = [
         yield* Images.write(image, all(3))
         const read = Effect.matchEffect(Images.read(image, Uint8Array), {
           onSuccess: (found) => Effect.sync(() => Expect.numbers("read", found, all(3))),
-          onFailure: (error) => error.reason._tag === "BufferReleased" ? Effect.void : Effect.fail(error)
+          onFailure: (error) => error.reason._tag === "Released" ? Effect.void : Effect.fail(error)
         })
         const next = Effect.andThen(
           PooledImage.release(image),

@@ -8,12 +8,12 @@ import * as Effect from "effect/Effect"
 import { isInstance } from "../../../domain/ArgumentProblem.ts"
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
 import {
-  BufferReleased,
-  ForeignBuffer,
+  ForeignDevice,
   type GpuError,
   invalidRequest,
   isGpuError,
-  make as makeError
+  make as makeError,
+  Released
 } from "../../../domain/GpuError.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
@@ -111,7 +111,7 @@ const samplerProperty = {
 }
 
 /**
- * Everything that the driver says of an image. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ * Everything that the driver says of an image. Fails with Released, ForeignDevice or DeviceLost.
  *
  * **Example** (How far apart a driver lays rows)
  *
@@ -161,8 +161,8 @@ export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
 }
 
 /**
- * The cl_mem of an image, as an address, which is valid until the image is released. Fails with BufferReleased,
- * ForeignBuffer or DeviceLost.
+ * The cl_mem of an image, as an address, which is valid until the image is released. Fails with Released,
+ * ForeignDevice or DeviceLost.
  *
  * **Example** (Handing an image to another OpenCL library)
  *
@@ -188,7 +188,7 @@ export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuErr
     }))
 
 /**
- * Everything that the driver says of a sampler. Fails with BufferReleased, ForeignBuffer or DeviceLost.
+ * Everything that the driver says of a sampler. Fails with Released, ForeignDevice or DeviceLost.
  *
  * **Example** (What a sampler does beyond the edges)
  *
@@ -237,8 +237,8 @@ export const describeSampler = (api: OpenClApi, handle: bigint): SamplerInfo => 
 }
 
 /**
- * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with BufferReleased,
- * ForeignBuffer or DeviceLost.
+ * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with Released,
+ * ForeignDevice or DeviceLost.
  *
  * **Example** (A sampler for a kernel of another library)
  *
@@ -293,7 +293,7 @@ const samplerHandleOf = (
   }
   if (!(sampler instanceof OpenClSampler) || sampler.owner !== info) {
     return makeError(
-      new ForeignBuffer({
+      new ForeignDevice({
         operation,
         label: undefined,
         owner: formatDevice(sampler.owner),
@@ -303,6 +303,6 @@ const samplerHandleOf = (
     )
   }
   return sampler.destroyed
-    ? makeError(new BufferReleased({ operation, label: undefined, size: 0, why: "released", what: "sampler" }))
+    ? makeError(new Released({ operation, label: undefined, size: 0, why: "released", what: "sampler" }))
     : sampler.handle
 }

@@ -55,7 +55,7 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  * region's address is its own.
  *
  * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a buffer of no bytes, which is nowhere;
- * with Unsupported, BufferReleased, ForeignBuffer or DeviceLost.
+ * with Unsupported, Released, ForeignDevice or DeviceLost.
  *
  * **Gotchas**
  *

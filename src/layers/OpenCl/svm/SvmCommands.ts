@@ -75,7 +75,7 @@ const CL_NON_BLOCKING = 0
  * The pattern is copied before the effect completes.
  *
  * Fails with InvalidRequest for another pattern, a part that is no whole number of patterns or outside the buffer, a
- * mapped buffer, or a usage without `copyDst`; with Unsupported, BufferReleased, ForeignBuffer, DeviceLost or DriverError.
+ * mapped buffer, or a usage without `copyDst`; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Setting each element to one double)
  *
@@ -149,7 +149,7 @@ const fillOn = (
  * other buffers `CommandQueue.copy` copies, to and from arrays of the program `CommandQueue.write` and `read`.)
  *
  * Fails with InvalidRequest for parts that overlap or are outside their buffers, a mapped buffer, or a usage without
- * `copySrc` and `copyDst`; with Unsupported, BufferReleased, ForeignBuffer, DeviceLost or DriverError.
+ * `copySrc` and `copyDst`; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (The second half over the first)
  *
@@ -219,8 +219,8 @@ const copyOn = (
  * Moves buffers in shared virtual memory to where they will be used next, ahead of time. Contents stay, unless they are
  * said to be undefined. Needs OpenCL 2.1; else the answer is Unsupported.
  *
- * Fails with InvalidRequest for a mapped buffer or one that is not in shared virtual memory; with BufferReleased,
- * ForeignBuffer, DeviceLost or DriverError.
+ * Fails with InvalidRequest for a mapped buffer or one that is not in shared virtual memory; with Released,
+ * ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Results on their way before they are needed)
  *

@@ -30,7 +30,7 @@ const CL_INVALID_COMMAND_QUEUE = -36
  * the binding to another queue; {@link unbindFromQueue} ends it.
  *
  * Fails with InvalidRequest for an out-of-order queue, one of another context, or a buffer that is not in shared virtual
- * memory; with Unsupported, BufferReleased, ForeignBuffer, DeviceLost or DriverError.
+ * memory; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Gotchas**
  *
@@ -71,8 +71,8 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
  * Ends a binding: what the program enqueued on its queue comes before what is recorded from now on. Does nothing for a
  * buffer that is not bound. Nothing waits on the host.
  *
- * Fails with InvalidRequest for a buffer that is not in shared virtual memory; with Unsupported, BufferReleased,
- * ForeignBuffer, DeviceLost or DriverError.
+ * Fails with InvalidRequest for a buffer that is not in shared virtual memory; with Unsupported, Released,
+ * ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Back to the library's queue)
  *

@@ -51,11 +51,11 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  * device must keep off each other's elements, or meet there with atomics.
  *
  * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
- * length is 0, methods throw, and what is stored into it goes nowhere; `get` and `set` throw BufferReleased.
+ * length is 0, methods throw, and what is stored into it goes nowhere; `get` and `set` throw Released.
  *
  * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
  * memory; with InvalidRequest for a buffer that is not in it, a part outside the buffer, or a usage without `copySrc` and
- * `copyDst`; with BufferReleased, ForeignBuffer, DeviceLost, and the errors of recorded work.
+ * `copyDst`; with Released, ForeignDevice, DeviceLost, and the errors of recorded work.
  *
  * **Example** (Filling an array where a kernel reads it)
  *

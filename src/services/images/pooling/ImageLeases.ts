@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
-import type { BufferReleased, GpuError, Holder } from "../../../domain/GpuError.ts"
+import type { GpuError, Holder, Released } from "../../../domain/GpuError.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { PoolBlock, PoolCore } from "../../../domain/PoolCore.ts"
 import { allOf, together } from "../../leasing/LeasePool.ts"
@@ -53,7 +53,7 @@ export class ImageLeases {
    * Ends a live lease, what stands on it first; its image is held again, or freed. A failure is counted here and logged
    * by the effect that comes back, if one does.
    */
-  endUnsafe(lease: PooledImage, why: BufferReleased["why"]): Effect.Effect<void> | undefined {
+  endUnsafe(lease: PooledImage, why: Released["why"]): Effect.Effect<void> | undefined {
     lease.ended = why
     if (lease.list !== undefined) lease.list.remove(lease)
     const { block } = lease

@@ -6,7 +6,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { BufferReleased } from "../../../domain/GpuError.ts"
+import type { Released } from "../../../domain/GpuError.ts"
 import { allOf } from "../../leasing/LeasePool.ts"
 import type { PooledImage } from "../PooledImage.ts"
 import type { ImageLeases } from "./ImageLeases.ts"
@@ -43,7 +43,7 @@ export class ImageList {
   }
 
   /** Ends the leases, the last one first. */
-  endAll(why: BufferReleased["why"]): Effect.Effect<void> {
+  endAll(why: Released["why"]): Effect.Effect<void> {
     const leases = [...this.leases]
     const failures: Array<Effect.Effect<void> | undefined> = []
     for (let lease = leases.pop(); lease !== undefined; lease = leases.pop()) {

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { BufferReleased, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import { type GpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
@@ -51,5 +51,5 @@ export const keyOf = (shape: ImageShape, format: ImageFormat, usage: ImageUsage)
  */
 export const unavailable = (
   { label, size }: { readonly label: string | undefined; readonly size: number },
-  why: BufferReleased["why"]
-): GpuError => makeError(new BufferReleased({ operation, label, size, why, what: "image" }))
+  why: Released["why"]
+): GpuError => makeError(new Released({ operation, label, size, why, what: "image" }))
