@@ -306,7 +306,7 @@ export * as BufferLike from "./services/BufferLike.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as BufferPool from "./services/BufferPool.ts"
+export * as BufferPool from "./services/buffers/BufferPool.ts"
 
 /**
  * Ordered work on a device: writes, reads, copies, fills, kernels.
@@ -418,7 +418,14 @@ export * as KernelCache from "./services/KernelCache.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as LeaseHolder from "./services/LeaseHolder.ts"
+export * as Lease from "./services/lease/Lease.ts"
+
+/**
+ * Values that hold leases, so that the leases can move with the value from scope to scope.
+ *
+ * @since 0.1.0
+ */
+export * as LeaseHolder from "./services/lease/LeaseHolder.ts"
 
 /**
  * An allocator with a byte limit of its own.
@@ -466,7 +473,14 @@ export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.
  * @category buffers
  * @since 0.1.0
  */
-export * as PooledBuffer from "./services/PooledBuffer.ts"
+export * as Pool from "./services/pool/Pool.ts"
+
+/**
+ * The lease on a buffer: what a program holds of a pooled buffer.
+ *
+ * @since 0.1.0
+ */
+export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
 
 /**
  * The lease on an image, and how to end or move it.

@@ -1,7 +1,8 @@
 /** What a million leases leave on the heap of a program that goes on. */
 import { Effect, Schema } from "effect"
-import { BufferPool, PooledBuffer } from "effect-gpu-pool"
+import { BufferPool } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Contender from "../Contender.ts"
 import * as Heap from "../Heap.ts"
 import * as Rounds from "../Rounds.ts"
@@ -14,7 +15,7 @@ const measure = Effect.fnUntraced(
   function*(kind: "pairs" | "early") {
     const pool = yield* BufferPool.BufferPool
     const allocate = pool.allocate(size)
-    const lease = kind === "pairs" ? Effect.scoped(allocate) : Effect.flatMap(allocate, PooledBuffer.release)
+    const lease = kind === "pairs" ? Effect.scoped(allocate) : Effect.flatMap(allocate, Lease.release)
     yield* Rounds.repeat(lease, warmUp)
     const before = yield* Heap.bytes
     yield* Rounds.repeat(lease, leases)

@@ -1,6 +1,8 @@
 /** The touched workload through a pool. */
 import { Effect, Layer, Schema } from "effect"
-import { BufferPool, CommandQueue, PooledBuffer, PoolStats } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, PoolStats } from "effect-gpu-pool"
+import type { PooledBuffer } from "effect-gpu-pool"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Policies from "../Policies.ts"
@@ -22,7 +24,7 @@ const workload = Effect.fnUntraced(function*(plan: ReadonlyArray<Workload.Step>)
   for (let index = 0; index < plan.length; index++) {
     const { size, slot } = plan[index]!
     const old = live[slot]
-    if (old !== undefined) yield* PooledBuffer.release(old)
+    if (old !== undefined) yield* Lease.release(old)
     const lease = yield* pool.allocate(size)
     live[slot] = lease
     yield* queue.copy(source, lease, { size: Workload.copyBytes })

@@ -3,7 +3,9 @@
  * as long as the pool lets it.
  */
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { BufferPool, type GpuError, PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, type GpuError } from "effect-gpu-pool"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import * as Random from "../Random.ts"
 import { type Ground, pause, size } from "./Ground.ts"
 
@@ -32,7 +34,7 @@ const several = Effect.fnUntraced(function*({ pool }: Ground, next: () => number
   for (let index = Random.integer(next, 2, 5); index > 0; index--) {
     const lease = yield* pool.allocate(size(next), { ...briefly(next), label: "several" })
     yield* pause(next)
-    if (next() < 0.3) yield* PooledBuffer.release(lease)
+    if (next() < 0.3) yield* Lease.release(lease)
   }
 }, Effect.scoped)
 
@@ -44,7 +46,7 @@ const transfer: Action = ({ pool }, next) =>
     const moved = Effect.gen(function*() {
       const lease = yield* Scope.provide(pool.allocate(size(next), { ...briefly(next), label: "transfer" }), inner)
       yield* pause(next)
-      yield* PooledBuffer.transfer(lease, outer)
+      yield* Lease.transfer(lease, outer)
     })
     yield* Effect.onExit(moved, (exit) => Scope.close(inner, exit))
     yield* pause(next)
@@ -52,7 +54,7 @@ const transfer: Action = ({ pool }, next) =>
 
 const extract: Action = ({ pool }, next) =>
   Effect.scoped(Effect.andThen(
-    BufferPool.extract(Effect.gen(function*() {
+    LeaseHolder.extract(Effect.gen(function*() {
       yield* pool.allocate(size(next), { ...briefly(next), label: "scratch" })
       yield* pause(next)
       return yield* pool.allocate(size(next), { ...briefly(next), label: "result" })

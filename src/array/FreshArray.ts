@@ -10,9 +10,10 @@ import * as DType from "../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
 import { shown } from "../domain/ShownValue.ts"
-import { BufferPool } from "../services/BufferPool.ts"
+import { BufferPool } from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { dense, type DeviceArray } from "./ArrayValue.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -61,4 +62,4 @@ export const make = <D extends DType.DType>(
     )
   })
 
-const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> => Effect.ignore(PooledBuffer.release(lease!))
+const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> => Effect.ignore(Lease.release(lease!))

@@ -15,7 +15,7 @@ import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "../d
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as Expr from "../kernels/Expr.ts"
-import { release } from "../services/PooledBuffer.ts"
+import { release } from "../services/lease/Lease.ts"
 import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import { apply, type ArrayServices } from "./fusion/Evaluation.ts"

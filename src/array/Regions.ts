@@ -10,10 +10,10 @@ import { optionsProblem, satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import type * as MemoryLimit from "../domain/MemoryLimit.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
-import * as LeaseHolder from "../services/LeaseHolder.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
@@ -131,7 +131,10 @@ export const scoped: {
 } & Region = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    admitted(BufferPool.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))), options)
+    admitted(
+      LeaseHolder.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))),
+      options
+    )
 )
 
 /**

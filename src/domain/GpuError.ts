@@ -184,8 +184,8 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
  * @since 0.1.0
  */
 export interface LimitOwner {
-  readonly kind: "device" | "pool" | "budget" | "allocator"
-  /** The name of a device, the label of a pool or budget. */
+  readonly kind: "device" | "memory" | "pool" | "budget" | "allocator"
+  /** The name of a device, the label of a memory, pool or budget. */
   readonly name?: string | undefined
 }
 

@@ -8,10 +8,11 @@ import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import { format } from "../domain/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../domain/GpuError.ts"
 import { line } from "../domain/ShownValue.ts"
+import { PooledBuffer } from "./buffers/PooledBuffer.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
+import { releasedError } from "./lease/Lease.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import * as PinnedMemory from "./memory/PinnedMemory.ts"
-import { PooledBuffer, releasedError } from "./PooledBuffer.ts"
 import { wrongArgument } from "./WrongArgument.ts"
 
 /**
@@ -68,8 +69,8 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
-  const { info } = buffer.list.pool
-  return info === owner ? undefined : foreign(operation, buffer, info, owner)
+  const { device } = buffer.list.owner
+  return device === owner ? undefined : foreign(operation, buffer, device, owner)
 }
 
 /**

@@ -10,7 +10,8 @@ import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
 import type { Released } from "../domain/GpuError.ts"
 import { inOneLine, showing, state } from "../domain/Showing.ts"
-import type { Attachments } from "./memory/Attachments.ts"
+import type { Attachments } from "./lease/Attachments.ts"
+import type { Giver } from "./lease/Lease.ts"
 
 /**
  * Where a sub-region lies.
@@ -76,6 +77,8 @@ export abstract class DeviceBuffer implements Equal.Equal {
   ended: Released["why"] | undefined = undefined
   /** @internal */
   attached: Attachments | undefined = undefined
+  /** What gives it back, for one of a pool. @internal */
+  pooledBy: Giver | undefined = undefined
 
   constructor(
     owner: DeviceInfo,

@@ -12,10 +12,10 @@ import * as Delay from "../domain/Delay.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
-import * as BufferPool from "./BufferPool.ts"
+import * as BufferPool from "./buffers/BufferPool.ts"
+import type { PooledBuffer } from "./buffers/PooledBuffer.ts"
 import { checkedStep } from "./CheckedStep.ts"
 import { CommandQueue } from "./CommandQueue.ts"
-import type { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
  * From where to where.

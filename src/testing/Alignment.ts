@@ -6,11 +6,11 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
-import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"

@@ -11,12 +11,13 @@ import type { GpuError, Reason } from "../domain/GpuError.ts"
 import type { HostData } from "../domain/HostData.ts"
 import { layer as hostLayer } from "../layers/Host/Host.ts"
 import type { BufferLike } from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { closedPool, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -73,7 +74,7 @@ const foreignLease = Effect.gen(function*() {
   return yield* Context.get(context, BufferPool.BufferPool).allocate(64, { label: "foreign" })
 })
 
-const releasedLease = Effect.tap(BufferPool.allocate(64), PooledBuffer.release)
+const releasedLease = Effect.tap(BufferPool.allocate(64), Lease.release)
 
 const destroyedBuffer = Effect.gen(function*() {
   const device = yield* DeviceContext

@@ -12,10 +12,12 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { Reason } from "../domain/GpuError.ts"
 import * as Allocator from "../services/Allocator.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import {
   type ConformanceTest,
   expectInvariants,
@@ -169,7 +171,7 @@ export const closedPool = Effect.gen(function*() {
   return { pool, lease }
 })
 
-const releasedLease = Effect.tap(BufferPool.allocate(64), PooledBuffer.release)
+const releasedLease = Effect.tap(BufferPool.allocate(64), Lease.release)
 
 const leaseOfClosedScope = Effect.scoped(BufferPool.allocate(64))
 
@@ -185,41 +187,41 @@ const lifetimes: ReadonlyArray<Mistake> = [
     "Released",
     Effect.flatMap(closedPool, ({ pool }) => pool.use(64, () => Effect.void))
   ],
-  ["releasing twice", "Released", Effect.flatMap(releasedLease, PooledBuffer.release)],
+  ["releasing twice", "Released", Effect.flatMap(releasedLease, Lease.release)],
   [
     "releasing a lease of a closed scope",
     "Released",
-    Effect.flatMap(leaseOfClosedScope, PooledBuffer.release)
+    Effect.flatMap(leaseOfClosedScope, Lease.release)
   ],
   [
     "releasing a lease of a closed pool",
     "Released",
-    Effect.flatMap(closedPool, ({ lease }) => PooledBuffer.release(lease))
+    Effect.flatMap(closedPool, ({ lease }) => Lease.release(lease))
   ],
   [
     "transferring to no scope",
     "InvalidRequest",
     Effect.flatMap(
       BufferPool.allocate(64),
-      (lease) => PooledBuffer.transfer(lease, undefined as unknown as Scope.Scope)
+      (lease) => Lease.transfer(lease, undefined as unknown as Scope.Scope)
     )
   ],
   [
     "transferring no lease",
     "InvalidRequest",
-    Effect.flatMap(Effect.scope, (scope) => PooledBuffer.transfer(null as unknown as PooledBuffer.PooledBuffer, scope))
+    Effect.flatMap(Effect.scope, (scope) => Lease.transfer(null as unknown as PooledBuffer.PooledBuffer, scope))
   ],
   [
     "releasing no lease",
     "InvalidRequest",
-    PooledBuffer.release(undefined as unknown as PooledBuffer.PooledBuffer)
+    Lease.release(undefined as unknown as PooledBuffer.PooledBuffer)
   ],
   [
     "transferring a released lease",
     "Released",
     Effect.flatMap(
       releasedLease,
-      (lease) => Effect.flatMap(Effect.scope, (scope) => PooledBuffer.transfer(lease, scope))
+      (lease) => Effect.flatMap(Effect.scope, (scope) => Lease.transfer(lease, scope))
     )
   ],
   [
@@ -227,13 +229,13 @@ const lifetimes: ReadonlyArray<Mistake> = [
     "Released",
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
-      return yield* PooledBuffer.transfer(lease, yield* closedScope)
+      return yield* Lease.transfer(lease, yield* closedScope)
     })
   ],
   [
     "extracting into a closed scope",
     "Released",
-    Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.extract(BufferPool.allocate(64)), scope))
+    Effect.flatMap(closedScope, (scope) => Scope.provide(LeaseHolder.extract(BufferPool.allocate(64)), scope))
   ],
   [
     "using a lease that was transferred and then released",
@@ -241,7 +243,7 @@ const lifetimes: ReadonlyArray<Mistake> = [
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       const scope = yield* Scope.make()
-      yield* PooledBuffer.transfer(lease, scope)
+      yield* Lease.transfer(lease, scope)
       yield* Scope.close(scope, Exit.void)
       return yield* CommandQueue.fill(lease, 0)
     })

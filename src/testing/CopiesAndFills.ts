@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../domain/BufferUsage.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"

@@ -15,10 +15,10 @@ import * as FaultyAllocator from "../services/allocators/FaultyAllocator.ts"
 import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as StatisticsAllocator from "../services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import type { DeviceContext } from "../services/DeviceContext.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
@@ -68,7 +68,7 @@ const poolOver = (stack: Stack) =>
     Expect.same("what is tracked", yield* outstanding, [["first", 3072]])
     const second = yield* fork(pool.use(2048, (lease) => ownWork(lease, 2), { label: "second" }))
     yield* untilWaiting(1, pool.stats)
-    yield* PooledBuffer.release(first)
+    yield* Lease.release(first)
     yield* Fiber.join(second)
     Expect.same("what is tracked", yield* outstanding, [["second", 2048]])
     yield* pool.freeHeld

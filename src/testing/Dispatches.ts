@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"

@@ -16,14 +16,14 @@ import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as StatisticsAllocator from "../services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import type { DispatchArguments } from "../services/DispatchArguments.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { type Mistake, mistakeTests } from "./BadRequests.ts"
 import { allocator, type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -218,7 +218,7 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
     "no items, on a released lease",
     "Released",
     Effect.flatMap(
-      Effect.tap(BufferPool.allocate(0), PooledBuffer.release),
+      Effect.tap(BufferPool.allocate(0), Lease.release),
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
     )
   ],

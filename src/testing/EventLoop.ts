@@ -5,9 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"

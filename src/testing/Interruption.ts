@@ -8,11 +8,12 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { KernelCache } from "../services/KernelCache.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
-import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import * as QueueEvent from "../services/QueueEvent.ts"
 import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
@@ -86,7 +87,7 @@ const operations: ReadonlyArray<
   ["a loan and its work", () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4))],
   [
     "an extraction",
-    () => Effect.scoped(BufferPool.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)])))
+    () => Effect.scoped(LeaseHolder.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)])))
   ],
   ["a write", (x) => CommandQueue.write(x, new Uint8Array(256))],
   ["a copy", (x, y) => CommandQueue.copy(x, y)],

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import { KernelCache } from "../services/KernelCache.ts"

@@ -7,12 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type { BufferLike } from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -168,7 +168,7 @@ const ends = Effect.gen(function*() {
   yield* expectEnded("an ended mapping", unmapped)
   Expect.equal("its store", (yield* CommandQueue.read(x, Uint32Array))[1], 11)
   const released = yield* Mapping.map(x, Uint32Array)
-  yield* PooledBuffer.release(x)
+  yield* Lease.release(x)
   yield* expectEnded("a released lease's mapping", released)
 })
 
@@ -237,7 +237,7 @@ const ofRegions = Effect.gen(function*() {
   const expected = new Uint32Array(offset / 4 + 16).fill(1).fill(2, offset / 4 + 2, offset / 4 + 8)
   Expect.numbers("the buffer", yield* CommandQueue.read(x, Uint32Array), expected)
   const mapped = yield* Mapping.map(region, Uint32Array)
-  yield* PooledBuffer.release(x)
+  yield* Lease.release(x)
   yield* expectEnded("a mapping whose region's lease ended", mapped)
 })
 

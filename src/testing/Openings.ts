@@ -15,15 +15,16 @@ import * as Scope from "effect/Scope"
 import { isGpuError } from "../domain/GpuError.ts"
 import * as ImageFormat from "../domain/images/ImageFormat.ts"
 import * as ImageShape from "../domain/images/ImageShape.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import * as DeviceContext from "../services/DeviceContext.ts"
 import * as Images from "../services/images/Images.ts"
 import { KernelCache } from "../services/KernelCache.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import type { ConformanceTest, Device } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { YieldAt } from "./Interruption.ts"
@@ -113,7 +114,7 @@ const closesInTheMiddle = (layer: Layer.Layer<Device, unknown>) =>
       const exit = yield* Fiber.await(fiber)
       if (Exit.isFailure(exit)) Expect.reasonOf("a wait at the close", failureOf(exit), "DeviceLost")
     }
-    Expect.isTrue("leases end with their pool", !PooledBuffer.isLive(x))
+    Expect.isTrue("leases end with their pool", !Lease.isLive(x))
     yield* Scope.close(leases, Exit.void)
     yield* expectLate(context, x)
   })

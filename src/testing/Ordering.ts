@@ -6,9 +6,10 @@
 import * as Effect from "effect/Effect"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -75,15 +76,15 @@ const recycledAtOnce = Effect.gen(function*() {
     const block = BufferLike.deviceBuffer(a)
     yield* CommandQueue.write(a, new Uint32Array(256).fill(round))
     yield* CommandQueue.copy(a, b, { size: 512 })
-    yield* PooledBuffer.release(a)
+    yield* Lease.release(a)
     const c = yield* BufferPool.allocate(1024)
     Expect.isTrue("the block is reused at once", BufferLike.deviceBuffer(c) === block)
     if (round % 2 === 0) yield* CommandQueue.write(c, new Uint32Array(256).fill(1000 + round))
     else yield* CommandQueue.fill(c, 1000 + round)
     yield* expectAll("the copy of the first owner's data", b, round)
     yield* expectAll("the second owner's data", c, 1000 + round)
-    yield* PooledBuffer.release(c)
-    yield* PooledBuffer.release(b)
+    yield* Lease.release(c)
+    yield* Lease.release(b)
   }
 })
 
@@ -126,7 +127,7 @@ const destroyedWhileRecorded = Effect.gen(function*() {
   yield* CommandQueue.fill(other, 8)
   yield* CommandQueue.copy(doomed, kept)
   yield* CommandQueue.dispatch(Kernels.addTo, { x: doomed, y: source, a: 1 }, 64)
-  yield* PooledBuffer.release(doomed)
+  yield* Lease.release(doomed)
   yield* CommandQueue.finish
   yield* expectAll("a copy out of the destroyed block", kept, 6)
   yield* expectAll("a kernel's output from the destroyed block", source, 7)
@@ -161,12 +162,12 @@ const clearsWholeBlocks = Effect.gen(function*() {
   yield* expectClear("a fresh block", first)
   const block = BufferLike.deviceBuffer(first)!
   yield* CommandQueue.fill(block, 0xffffffff)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   const second = yield* BufferPool.allocate(1003)
   Expect.isTrue("the block is reused", BufferLike.deviceBuffer(second) === block)
   yield* expectClear("a recycled block", second)
   yield* CommandQueue.fill(block, 0xffffffff)
-  yield* PooledBuffer.release(second)
+  yield* Lease.release(second)
   yield* BufferPool.use(1002, (third) => expectClear("a block lent by use", third))
   const { hits, misses } = yield* BufferPool.stats
   Expect.same("one block for all", { hits, misses }, { hits: 2, misses: 1 })
@@ -177,7 +178,7 @@ const clearsInOrder = Effect.gen(function*() {
   const first = yield* BufferPool.allocate(1024)
   yield* CommandQueue.fill(first, 3)
   yield* CommandQueue.copy(first, kept)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   const second = yield* BufferPool.allocate(1024)
   yield* CommandQueue.fill(second, 5, { size: 512 })
   yield* expectAll("copied out before the clear", kept, 3)

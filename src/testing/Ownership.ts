@@ -7,10 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import { LeaseHolder } from "../services/LeaseHolder.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -37,7 +38,7 @@ const loans = Effect.gen(function*() {
     return Effect.fail("f failed")
   }))
   Expect.isTrue("the failure of f", Exit.isFailure(failed))
-  for (const lease of leases) Expect.isTrue("the loan is over", !PooledBuffer.isLive(lease))
+  for (const lease of leases) Expect.isTrue("the loan is over", !Lease.isLive(lease))
   const { hits, misses } = yield* BufferPool.stats
   Expect.same("one block for both", { hits, misses }, { hits: 1, misses: 1 })
 })
@@ -47,7 +48,7 @@ const loanKept = Effect.gen(function*() {
   const kept = yield* BufferPool.use(256, (lease) =>
     Effect.gen(function*() {
       yield* CommandQueue.fill(lease, 8)
-      yield* PooledBuffer.transfer(lease, outer)
+      yield* Lease.transfer(lease, outer)
       return lease
     }))
   yield* expectWords("a loan that was transferred", kept, 8)
@@ -56,12 +57,12 @@ const loanKept = Effect.gen(function*() {
 const earlyRelease = Effect.gen(function*() {
   const first = yield* filled(1)
   const block = BufferLike.deviceBuffer(first)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   const second = yield* filled(2)
   Expect.isTrue("the block is reused", BufferLike.deviceBuffer(second) === block)
   yield* Expect.failsWith("the first lease", CommandQueue.read(first, Uint32Array), "Released")
   yield* Expect.failsWith("the first lease", CommandQueue.fill(first, 9), "Released")
-  yield* Expect.failsWith("releasing it again", PooledBuffer.release(first), "Released")
+  yield* Expect.failsWith("releasing it again", Lease.release(first), "Released")
   yield* expectWords("the second owner's data", second, 2)
 })
 
@@ -69,7 +70,7 @@ const transferred = Effect.gen(function*() {
   const outer = yield* Scope.make()
   const kept = yield* Effect.scoped(Effect.gen(function*() {
     const lease = yield* filled(3)
-    yield* PooledBuffer.transfer(lease, outer)
+    yield* Lease.transfer(lease, outer)
     return lease
   }))
   yield* expectWords("after the first scope", kept, 3)
@@ -79,7 +80,7 @@ const transferred = Effect.gen(function*() {
 
 const extracted = Effect.gen(function*() {
   const dropped: Array<PooledBuffer.PooledBuffer> = []
-  const kept = yield* BufferPool.extract(Effect.gen(function*() {
+  const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
     const scratch = yield* filled(10)
     const y = yield* BufferPool.allocate(256)
     yield* CommandQueue.dispatch(Kernels.addTo, { x: scratch, y, a: 5 }, 64)
@@ -88,17 +89,17 @@ const extracted = Effect.gen(function*() {
   }))
   const { activeBlocks } = yield* BufferPool.stats
   Expect.equal("active blocks", activeBlocks, 1)
-  Expect.isTrue("the intermediate is gone", dropped.every((lease) => !PooledBuffer.isLive(lease)))
+  Expect.isTrue("the intermediate is gone", dropped.every((lease) => !Lease.isLive(lease)))
   yield* BufferPool.use(256, (lease) => CommandQueue.fill(lease, 0))
   yield* expectWords("the result", kept.y, 15)
 })
 
-class Pair implements LeaseHolder {
+class Pair implements LeaseHolder.LeaseHolder {
   readonly #leases: readonly [PooledBuffer.PooledBuffer, PooledBuffer.PooledBuffer]
   constructor(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
     this.#leases = [first, second]
   }
-  [LeaseHolder]() {
+  [LeaseHolder.LeaseHolder]() {
     return this.#leases
   }
 }
@@ -106,25 +107,25 @@ class Pair implements LeaseHolder {
 const extractedHolders = Effect.gen(function*() {
   const borrowed = yield* filled(1)
   const target = yield* Scope.make()
-  const pair = yield* BufferPool.extract(Effect.map(filled(2), (own) => new Pair(own, borrowed))).pipe(
+  const pair = yield* LeaseHolder.extract(Effect.map(filled(2), (own) => new Pair(own, borrowed))).pipe(
     Scope.provide(target)
   )
-  const leases = [...pair[LeaseHolder]()]
-  Expect.same("both live", leases.map(PooledBuffer.isLive), [true, true])
+  const leases = [...pair[LeaseHolder.LeaseHolder]()]
+  Expect.same("both live", leases.map(Lease.isLive), [true, true])
   yield* expectWords("the lease that moved", leases[0]!, 2)
   yield* Scope.close(target, Exit.void)
-  Expect.same("only what moved goes with its new scope", leases.map(PooledBuffer.isLive), [false, true])
+  Expect.same("only what moved goes with its new scope", leases.map(Lease.isLive), [false, true])
   yield* expectWords("a lease that the inner scope did not own", borrowed, 1)
 })
 
 const extractFailed = Effect.gen(function*() {
   const taken: Array<PooledBuffer.PooledBuffer> = []
-  const exit = yield* Effect.exit(BufferPool.extract(Effect.gen(function*() {
+  const exit = yield* Effect.exit(LeaseHolder.extract(Effect.gen(function*() {
     taken.push(yield* filled(4))
     return yield* Effect.fail("no result")
   })))
   Expect.isTrue("the failure", Exit.isFailure(exit))
-  Expect.isTrue("everything went back", taken.every((lease) => !PooledBuffer.isLive(lease)))
+  Expect.isTrue("everything went back", taken.every((lease) => !Lease.isLive(lease)))
   const { activeBlocks, heldBlocks } = yield* BufferPool.stats
   Expect.same("blocks", { activeBlocks, heldBlocks }, { activeBlocks: 0, heldBlocks: 1 })
 })

@@ -11,10 +11,11 @@ import type { PoolStats } from "../domain/PoolStats.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import { type ConformanceTest, expectInvariants, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 
@@ -92,7 +93,7 @@ const stopHolding = Effect.gen(function*() {
   yield* BufferPool.use(128, () => Effect.void)
   yield* expectStats("nothing is kept", { heldBlocks: 0, misses: 3, driverFrees: 2 })
   yield* CommandQueue.fill(kept, 1)
-  yield* PooledBuffer.release(kept)
+  yield* Lease.release(kept)
   yield* expectStats("nor what was active", { managedBlocks: 0, driverFrees: 3 })
 })
 
@@ -101,7 +102,7 @@ const zeroBytes = Effect.gen(function*() {
   const lease = yield* BufferPool.allocate(0, { label: "nothing" })
   const other = yield* BufferPool.allocate(0)
   const real = yield* BufferPool.allocate(16)
-  Expect.same("a zero-byte lease", [lease.size, lease.capacity, PooledBuffer.isLive(lease)], [0, 0, true])
+  Expect.same("a zero-byte lease", [lease.size, lease.capacity, Lease.isLive(lease)], [0, 0, true])
   yield* CommandQueue.write(lease, new Uint8Array(0))
   yield* CommandQueue.fill(lease, 7)
   yield* CommandQueue.copy(lease, other)
@@ -110,13 +111,13 @@ const zeroBytes = Effect.gen(function*() {
   Expect.equal("a read", (yield* CommandQueue.read(lease, Float32Array)).length, 0)
   yield* CommandQueue.readInto(lease, new Uint8Array(0))
   const outer = yield* Effect.scope
-  yield* PooledBuffer.transfer(lease, outer)
-  yield* PooledBuffer.release(lease)
-  Expect.isTrue("released", !PooledBuffer.isLive(lease))
+  yield* Lease.transfer(lease, outer)
+  yield* Lease.release(lease)
+  Expect.isTrue("released", !Lease.isLive(lease))
   yield* Expect.failsWith("a released zero-byte lease", CommandQueue.fill(lease, 0), "Released")
   yield* BufferPool.use(0, (loan) => CommandQueue.write(loan, new ArrayBuffer(0)))
-  const kept = yield* BufferPool.extract(BufferPool.allocate(0))
-  Expect.isTrue("extracted", PooledBuffer.isLive(kept))
+  const kept = yield* LeaseHolder.extract(BufferPool.allocate(0))
+  Expect.isTrue("extracted", Lease.isLive(kept))
   Expect.equal("buffers: one for the real lease", (yield* liveBuffers) - before, 1)
   yield* expectStats("counted nowhere", { activeBlocks: 1, activeBytes: 16, hits: 0, misses: 1 })
 })
@@ -150,9 +151,9 @@ const evidence = Effect.gen(function*() {
   )
   Expect.same("holders", reason.holders.map(({ label, size }) => [label, size]), [["first", 600], ["second", 300]])
   Expect.equal("isRetryable", reason.isRetryable, true)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* BufferPool.use(200, () => expectStats("room after a release", { activeBytes: 500 }))
-  yield* PooledBuffer.release(second)
+  yield* Lease.release(second)
 })
 
 const exactRung = Effect.gen(function*() {
@@ -163,7 +164,7 @@ const exactRung = Effect.gen(function*() {
       yield* expectStats("both fit", { managedBytes: 2024, activeBlocks: 2 })
     }))
   yield* expectStats("it belongs to no bin", { heldBlocks: 0, managedBytes: 1024, driverFrees: 1 })
-  yield* PooledBuffer.release(kept)
+  yield* Lease.release(kept)
 })
 
 const manyFibers = Effect.gen(function*() {

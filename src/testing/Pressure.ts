@@ -9,9 +9,11 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "../services/Allocator.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
+import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import { type ConformanceTest, expectInvariants, inGroup, type TestOptions } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { expectStats, liveBuffers } from "./PoolOnDevice.ts"
@@ -32,7 +34,7 @@ const changedLimit = Effect.gen(function*() {
   Expect.equal("the new limit", limit, 2048)
   yield* expectStats("leases stay", { managedBytes: 3072, waiters: 1, driverFrees: 0 })
   yield* expectOwn("the data of a lease over the limit", first, 1)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* expectStats("what is over the limit goes", { heldBytes: 0, driverFrees: 1 })
   yield* Fiber.join(small)
   const second = yield* BufferPool.allocate(1500)
@@ -111,12 +113,12 @@ const budgetWaits = Effect.gen(function*() {
 const budgetKeepsCharging = Effect.gen(function*() {
   const pool = yield* BufferPool.BufferPool
   const budget = yield* pool.budget(1000)
-  const lease = yield* BufferPool.extract(budget.allocate(600))
+  const lease = yield* LeaseHolder.extract(budget.allocate(600))
   yield* writeOwn(lease, 1)
   yield* Expect.failsWith("a transferred lease stays charged", Effect.scoped(budget.allocate(500)), "OutOfMemory")
   yield* BufferPool.use(500, (other) => ownWork(other, 2))
   yield* expectOwn("its data", lease, 1)
-  yield* PooledBuffer.release(lease)
+  yield* Lease.release(lease)
   yield* budget.use(1000, (other) => ownWork(other, 3))
   Expect.equal("active bytes", (yield* budget.stats).activeBytes, 0)
 })
@@ -131,9 +133,9 @@ const spilling = Effect.gen(function*() {
   yield* BufferPool.onOutOfMemory(({ missing, requested }) =>
     Effect.gen(function*() {
       asked.push(`${requested} bytes, ${missing} missing`)
-      if (!PooledBuffer.isLive(cached)) return false
+      if (!Lease.isLive(cached)) return false
       spilled.push(yield* CommandQueue.read(cached, Uint32Array))
-      yield* PooledBuffer.release(cached)
+      yield* Lease.release(cached)
       return true
     })
   )

@@ -4,10 +4,11 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import { fillBytes, patternSizes } from "./CopiesAndFills.ts"
@@ -127,7 +128,7 @@ const map = (random: Random, { bytes, lease }: Pair): Step => {
 /** Gives one back and takes a new one, which is likely to get its block. */
 const replace = (random: Random, pairs: Array<Pair>, at: number): Step =>
   Effect.gen(function*() {
-    yield* PooledBuffer.release(pairs[at]!.lease)
+    yield* Lease.release(pairs[at]!.lease)
     pairs[at] = yield* makePair(random)
   })
 

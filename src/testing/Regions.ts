@@ -10,13 +10,13 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import * as Allocator from "../services/Allocator.ts"
 import type * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../services/DeviceBuffer.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import { fillBytes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
@@ -262,7 +262,7 @@ const endsWithLease = Effect.gen(function*() {
   const region = yield* SubRegion.make(lease, { offset: unit })
   const inner = yield* SubRegion.make(region, { size: 4 })
   yield* CommandQueue.fill(inner, 1)
-  yield* PooledBuffer.release(lease)
+  yield* Lease.release(lease)
   Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
   const next = yield* BufferPool.allocate(2 * unit)
   yield* CommandQueue.fill(next, 2)
@@ -293,7 +293,7 @@ const moves = Effect.gen(function*() {
   const [lease, region] = yield* Effect.scoped(Effect.gen(function*() {
     const lease = yield* BufferPool.allocate(64)
     const region = yield* Scope.provide(SubRegion.make(lease, {}), outer)
-    yield* PooledBuffer.transfer(lease, outer)
+    yield* Lease.transfer(lease, outer)
     return [lease, region] as const
   }))
   yield* CommandQueue.fill(region, 6)

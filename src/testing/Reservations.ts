@@ -9,9 +9,10 @@ import * as Fiber from "effect/Fiber"
 import * as DeviceArray from "../array/DeviceArray.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup, type TestOptions } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { expectStats } from "./PoolOnDevice.ts"
@@ -130,7 +131,7 @@ const randomJob = (random: Random): Job => {
     for (const size of sizes) {
       mine.push(yield* BufferPool.allocate(size))
       yield* Effect.yieldNow
-      if (mine.length === givesBack) yield* PooledBuffer.release(mine.pop()!)
+      if (mine.length === givesBack) yield* Lease.release(mine.pop()!)
     }
   }).pipe(Effect.scoped, BufferPool.reserve(bytes))
 }

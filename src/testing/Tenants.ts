@@ -8,9 +8,10 @@ import * as Fiber from "effect/Fiber"
 import type { GpuError } from "../domain/GpuError.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { fork, untilWaiting } from "./Waiters.ts"
@@ -42,7 +43,7 @@ const sameSize = Effect.gen(function*() {
     const first = yield* BufferPool.allocate(size)
     const block = blockOf(first)
     yield* stay("the first tenant", first)
-    yield* PooledBuffer.release(first)
+    yield* Lease.release(first)
     yield* BufferPool.use(size, (second) => {
       expectReuse("a loan", block, second)
       return stay("a loan", second)
@@ -58,7 +59,7 @@ const borrowed = Effect.gen(function*() {
     const large = yield* BufferPool.allocate(size)
     const block = blockOf(large)
     yield* stay("the large tenant", large)
-    yield* PooledBuffer.release(large)
+    yield* Lease.release(large)
     const smaller = Math.floor(size * 0.6)
     yield* BufferPool.use(smaller, (lease) => {
       expectReuse("the borrower", block, lease)
@@ -86,7 +87,7 @@ const handedOver = Effect.gen(function*() {
   )
   yield* untilWaiting(4)
   yield* stay("the first tenant", first)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* Fiber.joinAll(waiting)
 })
 

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"

@@ -6,9 +6,9 @@
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { PoolStats } from "../domain/PoolStats.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import { runsCommands } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 

@@ -13,9 +13,9 @@ import * as TestClock from "effect/testing/TestClock"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as BufferLike from "../services/BufferLike.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, expectInvariants, inGroup, type TestOptions } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
@@ -42,7 +42,7 @@ const servedByRelease = Effect.gen(function*() {
   }))
   yield* untilWaiting(1)
   yield* CommandQueue.copy(first, kept)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* expectStats("handed over in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
   yield* Fiber.join(second)
   yield* expectOwn("what the first owner copied", kept, 1)
@@ -54,7 +54,7 @@ const servedWithBytes = Effect.gen(function*() {
   yield* writeOwn(first, 1)
   const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
   yield* untilWaiting(1)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* expectStats("reserved in the step of the release", { activeBlocks: 0, reservedBytes: 512, heldBytes: 0 })
   yield* BufferPool.use(1024, (lease) => ownWork(lease, 3))
   yield* Fiber.join(second)
@@ -69,7 +69,7 @@ const inOrder = Effect.gen(function*() {
       return ownWork(lease, owner)
     })))
   yield* untilWaiting(6)
-  yield* PooledBuffer.release(first)
+  yield* Lease.release(first)
   yield* Fiber.joinAll(fibers)
   Expect.same("the order of service", served, [0, 1, 2, 3, 4, 5])
 })
@@ -97,7 +97,7 @@ const boundedOvertaking = Effect.gen(function*() {
   yield* Fiber.join(fibers[2]!)
   yield* untilWaiting(2)
   Expect.same("small ones pass, as often as the bound allows", served, ["a", "b"])
-  yield* PooledBuffer.release(holder)
+  yield* Lease.release(holder)
   yield* Fiber.joinAll(fibers)
   Expect.same("then it is the large one's turn", served, ["a", "b", "large", "c"])
 })
@@ -106,7 +106,7 @@ const strictOrder = Effect.gen(function*() {
   const served: Array<string> = []
   const { fibers, holder } = yield* overtaking(served)
   yield* untilWaiting(4)
-  yield* PooledBuffer.release(holder)
+  yield* Lease.release(holder)
   yield* Fiber.joinAll(fibers)
   Expect.same("first come, first served", served, ["large", "a", "b", "c"])
 })
@@ -162,7 +162,7 @@ const timesOut = Effect.gen(function*() {
   Expect.isTrue("Effect.timeout ends a wait too", Option.isNone(yield* Fiber.join(abandoned)))
   yield* expectStats("nobody waits any more", { waiters: 0, activeBlocks: 1, reservedBytes: 0 })
   yield* expectOwn("the holder's data", holder, 1)
-  yield* PooledBuffer.release(holder)
+  yield* Lease.release(holder)
   yield* expectUsable
 })
 
@@ -177,7 +177,7 @@ const interrupted = Effect.gen(function*() {
   yield* untilWaiting(6)
   yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
   yield* untilWaiting(3)
-  yield* PooledBuffer.release(holder)
+  yield* Lease.release(holder)
   // It was served in that step already, and has not heard of it yet.
   yield* Fiber.interrupt(fibers[1]!)
   yield* Fiber.joinAll([fibers[2]!, fibers[4]!])

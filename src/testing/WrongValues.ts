@@ -12,13 +12,14 @@ import * as Allocator from "../services/Allocator.ts"
 import * as FaultyAllocator from "../services/allocators/FaultyAllocator.ts"
 import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
-import * as BufferPool from "../services/BufferPool.ts"
+import * as BufferPool from "../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import * as Images from "../services/images/Images.ts"
+import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../services/PooledBuffer.ts"
 import * as QueueEvent from "../services/QueueEvent.ts"
 import { type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, runsCommands, type TestServices } from "./ConformanceTest.ts"
@@ -80,8 +81,8 @@ const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
   ["options that throw", withLease((lease) => CommandQueue.fill(lease, 0, throwing("offset")))],
   ["a kernel that throws", withLease((x) => CommandQueue.dispatch(revoked<Kernel.Kernel>(), { x }, 1))],
   ["arguments that throw", CommandQueue.dispatch(Kernels.constant(1), throwing("y"), 1)],
-  ["a revoked proxy to release", PooledBuffer.release(revoked())],
-  ["a revoked proxy for a scope", withLease((lease) => PooledBuffer.transfer(lease, revoked()))],
+  ["a revoked proxy to release", Lease.release(revoked())],
+  ["a revoked proxy for a scope", withLease((lease) => Lease.transfer(lease, revoked()))],
   ["a revoked proxy to map", Mapping.map(revoked(), Uint8Array)],
   ["options of a mapping that throw", withLease((lease) => Mapping.map(lease, Uint8Array, throwing("access")))],
   ["a revoked proxy for an image", Images.read(revoked())],

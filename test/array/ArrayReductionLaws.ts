@@ -7,9 +7,9 @@ import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as DType from "../../src/domain/DType.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { divide } from "../../src/kernels/reduction/Chunks.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { CommandQueue } from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { Random } from "../../src/testing/Random.ts"
 import { costOf, type Gpu, type GpuLayer, refuses } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
@@ -442,7 +442,7 @@ export const arrayReductionLaws = (
           }
           const x = yield* DeviceArray.ones([40, 30], { dtype })
           const gone = yield* DeviceArray.ones([40, 30], { dtype })
-          yield* PooledBuffer.release(gone.lease!)
+          yield* Lease.release(gone.lease!)
           for (const [name, { device }] of Object.entries(reductions)) {
             for (const options of [{}, { axis: 0 }]) {
               yield* Effect.scoped(Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /** What elementwise operations refuse, when, and what is left of it. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { CommandQueue, DeviceArray, type GpuError, PooledBuffer } from "effect-gpu-pool"
+import { CommandQueue, DeviceArray, type GpuError, Lease } from "effect-gpu-pool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -97,7 +97,7 @@ describe("what fails leaves no lease", () => {
   it.effect("when an operand was released", () =>
     Effect.gen(function*() {
       const x = yield* ones([8])
-      yield* PooledBuffer.release(x.lease!)
+      yield* Lease.release(x.lease!)
       const error = yield* Effect.flip(DeviceArray.add(x, 1))
       strictEqual(error.reason._tag, "Released")
       yield* hasStats({ activeBlocks: 0 })

@@ -4,9 +4,9 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { Random } from "../../src/testing/Random.ts"
 import { costOf, type GpuLayer } from "./ArrayBackends.ts"
 
@@ -260,7 +260,7 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
               let driverAllocations = 0
               for (let iteration = 0; iteration < iterations; iteration++) {
                 const next = yield* form(expression(x, y))
-                yield* PooledBuffer.release(y.lease!)
+                yield* Lease.release(y.lease!)
                 y = next
                 const stats = yield* BufferPool.stats
                 if (iteration === 0) ({ driverAllocations } = stats)

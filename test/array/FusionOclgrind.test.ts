@@ -1,6 +1,6 @@
 import * as Layer from "effect/Layer"
 import { OpenCl } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { useOclgrind } from "../support/oclgrind.ts"
 import { describeWith } from "../support/required.ts"
 import { fusionLaws } from "./FusionLaws.ts"

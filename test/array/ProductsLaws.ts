@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { promote } from "../../src/array/layout/Promotion.ts"
-import { release } from "../../src/services/PooledBuffer.ts"
+import { release } from "../../src/services/lease/Lease.ts"
 import { Random } from "../../src/testing/Random.ts"
 
 type Gpu = BufferPool.BufferPool | CommandQueue.CommandQueue

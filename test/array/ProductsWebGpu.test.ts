@@ -1,5 +1,5 @@
 import * as Layer from "effect/Layer"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { describeWith } from "../support/required.ts"
 import { productLaws } from "./ProductsLaws.ts"

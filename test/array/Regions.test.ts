@@ -10,8 +10,8 @@ import type * as Scope from "effect/Scope"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { layer, nextTurn, ParkAt, tagOf } from "../support/hostPool.ts"
 import { costOf, type Gpu, strictHost } from "./ArrayBackends.ts"
 
@@ -124,7 +124,7 @@ describe("A recorded array", () => {
     Effect.gen(function*() {
       const x = yield* f32(1, 2)
       const out = yield* leaked(x)
-      yield* PooledBuffer.release(x.lease!)
+      yield* Lease.release(x.lease!)
       const before = yield* active
       const uses: ReadonlyArray<Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>> = [
         DeviceArray.evaluate(out),

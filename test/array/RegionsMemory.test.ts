@@ -10,7 +10,7 @@ import { TestClock } from "effect/testing"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { hasStats } from "../support/hostPool.ts"
 import type { Gpu } from "./ArrayBackends.ts"
 

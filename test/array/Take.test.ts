@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
 
@@ -212,7 +212,7 @@ layer(strictHost)("take on the host", (it) => {
     Effect.gen(function*() {
       const x = yield* DeviceArray.fromHost([1, 2, 3])
       const y = yield* DeviceArray.fromHost([0, 1], { dtype: "u32" })
-      yield* PooledBuffer.release(x.lease!)
+      yield* Lease.release(x.lease!)
       for (const take of [DeviceArray.take(x, y), DeviceArray.take(x, [0])]) {
         strictEqual((yield* Effect.flip(take)).reason._tag, "Released")
         strictEqual((yield* BufferPool.stats).activeBlocks, 1)

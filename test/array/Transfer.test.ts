@@ -11,9 +11,9 @@ import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as DType from "../../src/domain/DType.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { nextTurn } from "../support/hostPool.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 
@@ -301,7 +301,7 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* noLease(lease, { shape: "6" }, `"6"`)
       yield* noLease(lease, { dtype: "f8" }, `"f8"`)
       yield* noLease(lease, 5, "5")
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       const x = yield* DeviceArray.fromLease(lease)
       strictEqual((yield* Effect.flip(DeviceArray.toHost(x))).reason._tag, "Released")
     }))

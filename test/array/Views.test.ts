@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as LeaseHolder from "../../src/services/LeaseHolder.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { type Gpu, type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
 
@@ -213,7 +213,7 @@ describe("Views", () => {
 const released = Effect.gen(function*() {
   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
   const turned = yield* DeviceArray.transpose(x)
-  yield* PooledBuffer.release(x.lease!)
+  yield* Lease.release(x.lease!)
   return [x, turned] as const
 })
 

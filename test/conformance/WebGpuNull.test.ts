@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, DeviceContext, GpuError, PooledBuffer, type PoolStats, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, GpuError, Lease, type PoolStats, SizePolicy } from "effect-gpu-pool"
 import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
@@ -92,7 +92,7 @@ describe("out of memory for real", () => {
         standstill: [],
         holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]]
       })
-      yield* PooledBuffer.release(leases[2]!)
+      yield* Lease.release(leases[2]!)
       yield* Effect.scoped(BufferPool.allocate(64 * MiB))
       yield* expectStats({ driverFrees: 1, heldBytes: 64 * MiB, activeBytes: 430 * MiB })
     })))
@@ -121,7 +121,7 @@ describe("out of memory for real", () => {
         yield* BufferPool.allocate(16 * MiB)
         const lease = yield* BufferPool.allocate(100 * MiB)
         strictEqual(lease.capacity, 100 * MiB)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* expectStats({ heldBlocks: 0, managedBytes: 400 * MiB })
       }),
       SizePolicy.sizeClasses(0)

@@ -8,7 +8,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { BufferPool, type DeviceContext, PooledBuffer, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, type DeviceContext, Lease, PooledBuffer, SizePolicy } from "effect-gpu-pool"
 import type { CommandQueue, PoolStats } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
@@ -105,7 +105,7 @@ class OurPool {
       case "allocate":
         return this.#allocate(operation.size)
       case "release":
-        return Effect.as(PooledBuffer.release(this.#take(operation.nth).lease), undefined)
+        return Effect.as(Lease.release(this.#take(operation.nth).lease), undefined)
       case "close":
         return Effect.as(Scope.close(this.#take(operation.nth).scope, Exit.void), undefined)
       case "freeHeld":

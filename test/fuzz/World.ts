@@ -18,16 +18,16 @@ import * as Allocator from "../../src/services/Allocator.ts"
 import * as FaultyAllocator from "../../src/services/allocators/FaultyAllocator.ts"
 import * as StatisticsAllocator from "../../src/services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { foreign } from "./Backends.ts"
 import type { Random } from "./Random.ts"
 
@@ -148,7 +148,7 @@ const leases = (world: World, pool: BufferPool.Pool) =>
     const empty = yield* pool.allocate(0)
     const ended = yield* Effect.scoped(pool.allocate(64))
     const released = yield* pool.allocate(64)
-    yield* PooledBuffer.release(released)
+    yield* Lease.release(released)
     const charged = yield* Effect.flatMap(pool.budget(1 << 20), (budget) => budget.allocate(64))
     const mapped = yield* pool.allocate(256)
     const mapping = yield* Mapping.map(mapped, Float32Array)

@@ -1,7 +1,7 @@
 import { describe } from "@effect/vitest"
 import * as Layer from "effect/Layer"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { reductionLaws } from "./ReductionLaws.ts"
 import { scanLaws } from "./ScanLaws.ts"
 

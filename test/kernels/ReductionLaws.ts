@@ -11,8 +11,9 @@ import * as Expr from "../../src/kernels/Expr.ts"
 import { divide } from "../../src/kernels/reduction/Chunks.ts"
 import * as Reduction from "../../src/kernels/reduction/Reduction.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { Random } from "../../src/testing/Random.ts"
 
 export type Gpu = BufferPool.BufferPool | CommandQueue.CommandQueue
@@ -265,7 +266,7 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
             const before = (yield* BufferPool.stats).activeBlocks
             const leases = yield* Effect.scoped(Effect.gen(function*() {
               const x = yield* upload(elements)
-              const results = yield* BufferPool.extract(ReductionKernel.run(kernels[dtype], { x }, n))
+              const results = yield* LeaseHolder.extract(ReductionKernel.run(kernels[dtype], { x }, n))
               strictEqual((yield* BufferPool.stats).activeBlocks, before + 5)
               return yield* Effect.forEach(
                 Object.values(results),

@@ -15,10 +15,10 @@ import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { withoutHalves } from "../support/withoutHalves.ts"
 
 type Services = DeviceContext | CommandQueue.CommandQueue | Host.Host
@@ -252,7 +252,7 @@ describe("Host.bytes", () => {
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(8)
       const foreign = yield* Effect.provide(create(8), yield* Layer.build(Layer.fresh(Host.layer())))
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       const gone = yield* create(8)
       yield* destroy(gone)
       strictEqual(yield* reasonOf(Host.bytes(lease)), "Released")

@@ -10,10 +10,10 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { Conformance } from "../../src/testing.ts"
 import { inGroup } from "../../src/testing/ConformanceTest.ts"
 import { buffers, endedAnywhere } from "../../src/testing/EndedLeases.ts"
@@ -76,7 +76,7 @@ describe("Host.bytes", () => {
       const view = yield* Host.bytes(x)
       view.fill(7)
       deepStrictEqual(elements(yield* CommandQueue.read(x, Uint8Array)), repeated(7, 64))
-      yield* PooledBuffer.release(x)
+      yield* Lease.release(x)
       strictEqual(view.length, 0)
       const next = yield* BufferPool.allocate(64)
       deepStrictEqual(elements(yield* Host.bytes(next)), repeated(7, 64))

@@ -3,9 +3,9 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { OpenCl } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { allocate, onDevice, read, reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -16,7 +16,7 @@ describeWith(["opencl"], "OpenCL raw handles", () => {
         const cl = yield* OpenCl.OpenCl
         const lease = yield* BufferPool.allocate(100)
         assert.strictEqual(typeof (yield* OpenCl.handle(lease)), "bigint")
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         strictEqual(yield* reasonOf(cl.handleUnsafe(lease)), "Released")
         strictEqual(yield* reasonOf(OpenCl.handle(yield* BufferPool.allocate(0))), "InvalidRequest")
         const other = yield* Layer.build(OpenCl.layerFrom(watched.api))

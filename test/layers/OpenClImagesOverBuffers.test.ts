@@ -6,13 +6,13 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import { OpenCl, OpenClImageInfo, OpenClMemory, Svm } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { allocate, onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { answering, type Bends } from "../support/watchedOpenCl.ts"
@@ -74,7 +74,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
           const handle = yield* OpenClImageInfo.handle(image)
           const lent = yield* OpenClMemory.retain(image)
           strictEqual(lent, handle)
-          yield* PooledBuffer.release(lease)
+          yield* Lease.release(lease)
           strictEqual(yield* reasonOf(OpenClImageInfo.handle(image)), "Released")
           strictEqual(yield* images, 0)
           strictEqual(watched.count("clReleaseMemObject"), 2)
@@ -170,7 +170,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
           const lease = yield* BufferPool.allocate(64)
           const image = yield* Images.overBuffer(lease, uint32)
           strictEqual(yield* reasonOf(Images.fill(image, 1)), "OutOfMemory")
-          yield* PooledBuffer.release(lease)
+          yield* Lease.release(lease)
           strictEqual((yield* BufferPool.stats).heldBlocks, 0)
         }).pipe(Effect.provide(BufferPool.layer())),
       () => ({ clEnqueueFillBuffer: () => -4 })
@@ -184,7 +184,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         yield* CommandQueue.fill(lease, 3)
         yield* Effect.scoped(Effect.map(Images.map(image, Uint32Array, { extent: [2] }), ({ data }) => data.fill(4)))
         deepStrictEqual([...(yield* Images.read(image, Uint32Array, { extent: [3] }))], [4, 4, 3])
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         strictEqual(yield* reasonOf(Images.read(image)), "Released")
       }).pipe(Effect.provide(BufferPool.layerNoDeps()), Effect.provide(Svm.allocatorLayer()))
     ))

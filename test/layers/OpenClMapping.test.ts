@@ -7,11 +7,11 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { markAsUntransferable } from "node:worker_threads"
 import { OpenCl } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import * as QueueEvent from "../../src/services/QueueEvent.ts"
 import { allocate, onDevice, read, reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -141,7 +141,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
         const x = yield* BufferPool.allocate(64)
         const end = yield* blockQueue(yield* OpenCl.handle(x))
         const fiber = yield* start(reasonOf(Mapping.map(x, Uint32Array)))
-        yield* PooledBuffer.release(x)
+        yield* Lease.release(x)
         strictEqual(yield* mapped, 0)
         end()
         strictEqual(yield* Fiber.join(fiber), "Released")
@@ -157,7 +157,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
             const lease = yield* BufferPool.allocate(64)
             strictEqual(yield* reasonOf(Mapping.map(lease, Uint32Array)), tag)
             yield* CommandQueue.fill(lease, 0)
-            yield* PooledBuffer.release(lease)
+            yield* Lease.release(lease)
           }
           const { driverFrees, heldBlocks } = yield* BufferPool.stats
           deepStrictEqual({ driverFrees, heldBlocks }, { driverFrees: 2, heldBlocks: 0 })

@@ -11,14 +11,14 @@ import { runInNewContext } from "node:vm"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { nextTurn } from "../support/hostPool.ts"
 import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -485,7 +485,7 @@ describeWith(["opencl"], "OpenClMemory.retain", () => {
         yield* OpenClMemory.retain(region)
         yield* Scope.close(scope, Exit.void)
         strictEqual(driverObjects.liveByKind["reference"], 2)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         strictEqual(driverObjects.liveByKind["reference"], undefined)
       }).pipe(Effect.scoped, Effect.provide(Layer.fresh(BufferPool.layer())))
     ))
@@ -498,7 +498,7 @@ describeWith(["opencl"], "OpenClMemory.retain", () => {
         const scope = yield* Scope.make()
         yield* Scope.provide(OpenClMemory.retain(lease), scope)
         strictEqual(yield* references(lease), 2)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         strictEqual(driverObjects.liveByKind["reference"], undefined)
         const next = yield* BufferPool.allocate(64)
         strictEqual(yield* references(next), 1)

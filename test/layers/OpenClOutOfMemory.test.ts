@@ -12,11 +12,12 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import { OpenCl, Svm } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import * as Waiters from "../../src/testing/Waiters.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -97,7 +98,7 @@ const exhaust = ({ device, pool, usage }: Kind) =>
     const { error, leases } = yield* untilExhausted(usage)
     strictEqual(error.reason._tag, "OutOfMemory")
     assert.isTrue(error.isRetryable)
-    yield* PooledBuffer.release(leases.pop()!)
+    yield* Lease.release(leases.pop()!)
     yield* CommandQueue.fill(yield* BufferPool.allocate(100 * MiB, { usage }), 1)
     yield* CommandQueue.finish
     const stats = yield* BufferPool.stats
@@ -109,7 +110,7 @@ const climb = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)
     const { leases } = yield* untilExhausted(usage)
-    for (const lease of leases.splice(0)) yield* PooledBuffer.release(lease)
+    for (const lease of leases.splice(0)) yield* Lease.release(lease)
     const held = (yield* BufferPool.stats).heldBlocks
     const large = yield* BufferPool.allocate(500 * MiB, { usage })
     yield* CommandQueue.fill(large, 7)
@@ -124,7 +125,7 @@ const wait = ({ device, pool, usage }: Kind) =>
     const { leases } = yield* untilExhausted(usage)
     const waiting = yield* Waiters.fork(BufferPool.allocate(192 * MiB, { usage, onExhausted: "wait" }))
     yield* Waiters.untilWaiting(1)
-    yield* PooledBuffer.release(leases.pop()!)
+    yield* Lease.release(leases.pop()!)
     const served = yield* Fiber.join(waiting)
     yield* CommandQueue.fill(served, 3)
     deepStrictEqual([...(yield* CommandQueue.read(served, Uint32Array, { length: 2 }))], [3, 3])
@@ -138,7 +139,7 @@ const exhaustByCopies = Effect.gen(function*() {
   const { leases } = yield* untilExhausted(BufferUsage.defaultUsage)
   const error = yield* Effect.flip(MemoryObjects.fromHost(data))
   strictEqual(error.reason._tag, "OutOfMemory")
-  yield* PooledBuffer.release(leases.pop()!)
+  yield* Lease.release(leases.pop()!)
   yield* BufferPool.freeHeld
   const copy = yield* MemoryObjects.fromHost(data)
   deepStrictEqual([...(yield* CommandQueue.read(copy, Uint8Array, { length: 4, offset: 100 * MiB }))], [9, 9, 9, 9])

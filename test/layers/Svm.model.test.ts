@@ -8,10 +8,11 @@ import * as fc from "fast-check"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import * as KernelArgument from "../../src/domain/KernelArgument.ts"
 import { OpenCl, Svm } from "../../src/opencl.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import type * as Mapping from "../../src/services/mapping/Mapping.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { describeWith } from "../support/required.ts"
 import { onSvm, ownQueue } from "../support/svmDevice.ts"
 
@@ -58,7 +59,7 @@ const end = (n: number, early: boolean): Step =>
   withLease(n, (held, world) =>
     Effect.gen(function*() {
       world.held.splice(world.held.indexOf(held), 1)
-      if (early) yield* PooledBuffer.release(held.lease)
+      if (early) yield* Lease.release(held.lease)
       yield* Scope.close(held.scope, Exit.void)
     }))
 

@@ -10,10 +10,11 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { onDevice, reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { onSvm, ownQueue } from "../support/svmDevice.ts"
@@ -62,7 +63,7 @@ class YieldAt extends Scheduler.MixedScheduler {
 const endings: Readonly<
   Record<string, (lease: PooledBuffer.PooledBuffer, scope: Scope.Closeable) => Effect.Effect<void, unknown>>
 > = {
-  release: (lease) => PooledBuffer.release(lease),
+  release: (lease) => Lease.release(lease),
   "the end of the scope": (_lease, scope) => Scope.close(scope, Exit.void)
 }
 
@@ -142,7 +143,7 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
           ]
           for (const command of refused) strictEqual(yield* reasonOf(command), "InvalidRequest")
           strictEqual(calls.length, before)
-          yield* PooledBuffer.release(x)
+          yield* Lease.release(x)
           strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "Released")
           strictEqual(yield* reasonOf(Svm.pointer(x)), "Released")
         })
@@ -170,7 +171,7 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
               const error = yield* Effect.flip(Svm.fill(x, Uint32Array.of(1)))
               assert(error.reason._tag === "DriverError")
               deepStrictEqual([error.reason.call, error.reason.commands], ["clEnqueueSVMMemFill", ["fill 64 B -> x"]])
-              yield* PooledBuffer.release(x)
+              yield* Lease.release(x)
               strictEqual((yield* BufferPool.stats).managedBlocks, 0)
             }),
           undefined,
@@ -273,7 +274,7 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
               new YieldAt(k)
             )
             const fiber = yield* Effect.forkChild(binding, { startImmediately: true })
-            yield* PooledBuffer.release(x)
+            yield* Lease.release(x)
             yield* Fiber.join(fiber)
             strictEqual(count("clReleaseCommandQueue"), count("clRetainCommandQueue"), `released at step ${k}`)
           }
@@ -326,7 +327,7 @@ describeWith(["opencl"], "Commands on shared virtual memory", () => {
               const x = yield* BufferPool.allocate(64)
               yield* Svm.bindToQueue(x, queue)
               fails = true
-              yield* Effect.provide(PooledBuffer.release(x), Logger.layer([]))
+              yield* Effect.provide(Lease.release(x), Logger.layer([]))
               fails = false
               const stats = yield* BufferPool.stats
               deepStrictEqual([stats.releaseFailures, stats.managedBlocks], [1, 0])

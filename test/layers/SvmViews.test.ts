@@ -10,11 +10,12 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import * as KernelArgument from "../../src/domain/KernelArgument.ts"
 import { type OpenCl, Svm } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { buffers, endedAnywhere, lateByte, type LateWork } from "../../src/testing/EndedLeases.ts"
 import { reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -142,7 +143,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           isOver(asked)
           strictEqual(yield* reasonOf(Mapping.unmap(asked)), "Released")
           const [one, two] = [yield* Svm.view(x, Float32Array), yield* Svm.view(x, Float32Array)]
-          yield* PooledBuffer.release(x)
+          yield* Lease.release(x)
           isOver(one)
           isOver(two)
           strictEqual(yield* reasonOf(Svm.view(x, Float32Array)), "Released")
@@ -308,7 +309,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           const x = yield* BufferPool.allocate(64)
           const mapped = yield* Svm.map(x, Float32Array)
           mapped.data.fill(1)
-          yield* PooledBuffer.release(x)
+          yield* Lease.release(x)
           isOver(mapped)
           strictEqual(count("clEnqueueSVMUnmap"), 1)
           const again = yield* BufferPool.allocate(64)
@@ -351,7 +352,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
                 fails = true
                 strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "DeviceLost")
                 strictEqual(yield* reasonOf(Svm.pointer(x)), "DeviceLost")
-                yield* PooledBuffer.release(x)
+                yield* Lease.release(x)
                 isOver(view)
                 strictEqual(opened.count("clSVMFree"), 0)
               }),

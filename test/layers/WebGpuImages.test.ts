@@ -9,14 +9,14 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import type { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import * as PooledImage from "../../src/services/images/PooledImage.ts"
-import type { PooledBuffer } from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -259,7 +259,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
       const next = yield* ImagePool.allocate(shape, format)
       yield* Images.write(next, Uint32Array.of(0, 0, 0, 0))
       strictEqual(yield* WebGpu.texture(next), first)
-      yield* PooledImage.release(next)
+      yield* Lease.release(next)
       yield* ImagePool.freeHeld
       deepStrictEqual(Array.from(yield* CommandQueue.read(bytes, Uint32Array)), [5, 6, 7, 8])
       strictEqual((yield* Effect.flip(WebGpu.texture(next))).reason._tag, "Released")

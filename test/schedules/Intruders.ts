@@ -7,9 +7,10 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
 import { onStage, type Scene, type Services, type Stage } from "./Stage.ts"
@@ -26,7 +27,7 @@ interface Intruder {
 const secret = 0x5ec2e7
 
 const release = (stage: Stage) =>
-  Effect.forEach(Array.from(stage.shared), (lease) => Effect.ignore(PooledBuffer.release(lease)), { discard: true })
+  Effect.forEach(Array.from(stage.shared), (lease) => Effect.ignore(Lease.release(lease)), { discard: true })
 
 /** Ends the leases of the scene, takes their blocks, and keeps them until the scene has ended. */
 const takeOver = (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) =>
@@ -34,7 +35,7 @@ const takeOver = (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) =>
     const leases = Array.from(stage.shared)
     const own: Array<PooledBuffer.PooledBuffer> = []
     for (const lease of leases) {
-      yield* Effect.ignore(PooledBuffer.release(lease))
+      yield* Effect.ignore(Lease.release(lease))
       const mine = yield* BufferPool.allocate(lease.size, { usage: lease.usage, onExhausted: "fail" })
       yield* CommandQueue.fill(mine, secret)
       own.push(mine)
@@ -50,7 +51,7 @@ const takeOver = (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) =>
 const moveAway = (stage: Stage) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
-    for (const lease of stage.shared) yield* Effect.ignore(PooledBuffer.transfer(lease, scope))
+    for (const lease of stage.shared) yield* Effect.ignore(Lease.transfer(lease, scope))
     yield* Effect.yieldNow
     yield* Scope.close(scope, Exit.void)
   })

@@ -5,13 +5,14 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as Attachments from "../../src/services/memory/Attachments.ts"
+import * as Attachments from "../../src/services/lease/Attachments.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { ScopedAttachment } from "../../src/services/memory/ScopedAttachment.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { hasStats, layer, logsTo, open, reasonOf } from "../support/hostPool.ts"
 
 const failure: GpuError = invalidRequest("test", "it does not end", "Nothing helps.")
@@ -53,7 +54,7 @@ describe("attachments", () => {
     return Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       Attachments.attach(lease, noting("a", [], Exit.fail(failure)))
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1, releaseFailures: 1 })
       strictEqual(lines.length, 1)
       assert.include(lines[0], "it does not end")
@@ -72,7 +73,7 @@ describe("attachments", () => {
           return Exit.void
         }
       })
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       deepStrictEqual(order, ["1 buffers"])
       deepStrictEqual(driverObjects.liveByKind, { device: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer()))
@@ -132,12 +133,12 @@ describe("a scoped attachment", () => {
 
 describe("a region of a lease", () => {
   const endings = {
-    "the lease is released": (lease: PooledBuffer.PooledBuffer) => PooledBuffer.release(lease),
+    "the lease is released": (lease: PooledBuffer.PooledBuffer) => Lease.release(lease),
     "the lease moves to a closed scope": (lease: PooledBuffer.PooledBuffer) =>
       Effect.gen(function*() {
         const closed = yield* Scope.make()
         yield* Scope.close(closed, Exit.void)
-        yield* Effect.exit(PooledBuffer.transfer(lease, closed))
+        yield* Effect.exit(Lease.transfer(lease, closed))
       })
   }
 
@@ -180,7 +181,7 @@ describe("a region of a lease", () => {
         opened.faults.lose("unplugged")
         strictEqual((yield* reasonOf(CommandQueue.fill(region, 0)))._tag, "DeviceLost")
         strictEqual((yield* reasonOf(SubRegion.make(region, {})))._tag, "DeviceLost")
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* hasStats({ releaseFailures: 0, managedBlocks: 0 })
       }).pipe(Effect.scoped, Effect.provide(opened.context))
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })

@@ -11,9 +11,10 @@ import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { hasStats, hold, layer, nextTurn, open, outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
 import { Clients, patient, quiet } from "../support/poolClients.ts"
 import { withEvents } from "../support/poolEvents.ts"
@@ -60,7 +61,7 @@ describe("a budget", () => {
       assert.include(error.message, "or raise the budget")
       assert.notInclude(error.message, "tried .")
       assert.notInclude(error.message, "tried ;")
-      yield* PooledBuffer.release(first)
+      yield* Lease.release(first)
       yield* statsAre(job, { activeBytes: 90, managedBytes: 128, reservedBytes: 0, heldBlocks: 0, heldBytes: 0 })
       yield* job.allocate(10)
       yield* statsAre(job, { hits: 1, misses: 2, activeBytes: 100, managedBytes: 256 })
@@ -133,7 +134,7 @@ describe("a budget", () => {
         strictEqual((yield* job.allocate(100)).capacity, 128)
         const rest = yield* job.allocate(70)
         strictEqual(rest.capacity, 70)
-        yield* PooledBuffer.release(rest)
+        yield* Lease.release(rest)
         // What the first budget left is used again.
         deepStrictEqual(events(), ["allocate 70", "allocate 128"])
         yield* statsAre(job, { managedBytes: 128, reservedBytes: 0 })
@@ -339,7 +340,7 @@ describe("a lease that leaves its budget's place", () => {
       const outer = Scope.makeUnsafe()
       const lease = yield* Effect.scoped(Effect.gen(function*() {
         const lease = yield* job.allocate(60)
-        yield* PooledBuffer.transfer(lease, outer)
+        yield* Lease.transfer(lease, outer)
         return lease
       }))
       yield* statsAre(job, { activeBytes: 60, managedBytes: 60 })
@@ -348,7 +349,7 @@ describe("a lease that leaves its budget's place", () => {
       deepStrictEqual(clients.log(), [])
       yield* Scope.close(outer, Exit.void)
       yield* quiet
-      assert.isFalse(PooledBuffer.isLive(lease))
+      assert.isFalse(Lease.isLive(lease))
       deepStrictEqual(clients.log(), ["a"])
       yield* statsAre(job, { activeBytes: 50, managedBytes: 50, reservedBytes: 0 })
     }).pipe(Effect.provide(layer())))
@@ -356,12 +357,12 @@ describe("a lease that leaves its budget's place", () => {
   it.effect("also when it is extracted, and its intermediates are not", () =>
     Effect.gen(function*() {
       const job = yield* budget(100)
-      const kept = yield* BufferPool.extract(Effect.gen(function*() {
+      const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
         yield* job.allocate(60)
         return yield* job.allocate(40)
       }))
       yield* statsAre(job, { activeBytes: 40, managedBytes: 40 })
-      yield* PooledBuffer.release(kept)
+      yield* Lease.release(kept)
       yield* statsAre(job, { activeBytes: 0, managedBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -537,7 +538,7 @@ describe("waiting for a budget", () => {
         assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
         deepStrictEqual([yield* job.stats, yield* BufferPool.stats], [before, ofPool])
       }
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* job.use(100, () => Effect.void)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
@@ -645,7 +646,7 @@ describe("under a budget", () => {
       const lease = yield* inner.allocate(60)
       yield* within(outer, clients.ask("first", 60))
       yield* within(inner, clients.ask("second", 50, { waitAtMost: "2 seconds" }))
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* TestClock.adjust("2 seconds")
       yield* quiet
       deepStrictEqual(clients.log(), ["first", "second: OutOfMemory"])
@@ -659,7 +660,7 @@ describe("under a budget", () => {
       const cache = yield* Effect.forEach([30, 30, 30], (size) => BufferPool.allocate(size))
       yield* BufferPool.onOutOfMemory(() => {
         const oldest = cache.shift()
-        return oldest === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(oldest), true)
+        return oldest === undefined ? Effect.succeed(false) : Effect.as(Lease.release(oldest), true)
       })
       yield* BufferPool.allocate(60)
       strictEqual(cache.length, 1)
@@ -708,7 +709,7 @@ describe("under a budget", () => {
       const job = yield* budget(100)
       const dirty = yield* job.allocate(8)
       ;(yield* Host.bytes(dirty)).fill(7)
-      yield* PooledBuffer.release(dirty)
+      yield* Lease.release(dirty)
       const clean = yield* job.allocate(8)
       yield* CommandQueue.finish
       deepStrictEqual([...(yield* Host.bytes(clean))], [0, 0, 0, 0, 0, 0, 0, 0])

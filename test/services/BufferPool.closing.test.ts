@@ -6,9 +6,9 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import type * as GpuError from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { decorated, hold, nextTurn, open, reasonOf, tagOf } from "../support/hostPool.ts"
 import type { EventServices } from "../support/poolEvents.ts"
 
@@ -25,9 +25,9 @@ describe("a pool that closes before its leases", () => {
       yield* opened.closePool
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
       const attempts = {
-        release: PooledBuffer.release(lease),
-        releaseZero: PooledBuffer.release(zero),
-        transfer: PooledBuffer.transfer(lease, scope),
+        release: Lease.release(lease),
+        releaseZero: Lease.release(zero),
+        transfer: Lease.transfer(lease, scope),
         fill: CommandQueue.fill(lease, 0),
         fillZero: CommandQueue.fill(zero, 0),
         allocate: BufferPool.allocate(64),

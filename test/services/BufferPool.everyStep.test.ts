@@ -10,8 +10,8 @@ import * as Exit from "effect/Exit"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import type * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { isConsistent, nextTurn, open, type OpenOptions, ParkAt } from "../support/hostPool.ts"
 
 /** What another gives back at once: room for two such requests, under the limit or in held blocks. */
@@ -86,7 +86,7 @@ const releasedAt = Effect.fnUntraced(function*({ gap, handlers, patience, reques
   yield* until("stops, waits or ends", () => scheduler.reached || fiber.pollUnsafe() !== undefined || waits())
   if (!scheduler.reached) yield* Effect.replicateEffect(nextTurn, 5, { discard: true })
   const { reached } = scheduler
-  yield* Effect.forEach(leases, PooledBuffer.release)
+  yield* Effect.forEach(leases, Lease.release)
   yield* nextTurn
   if (gap !== undefined) {
     scheduler.resumeUntil(gap)

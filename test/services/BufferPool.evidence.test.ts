@@ -7,8 +7,8 @@ import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as LimitingAllocator from "../../src/services/allocators/LimitingAllocator.ts"
 import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
 
 describe("OutOfMemory", () => {
@@ -72,7 +72,7 @@ describe("OutOfMemory", () => {
       const patient = Effect.retry(BufferPool.allocate(60), {
         while: (error) => {
           failures += 1
-          return Effect.as(failures === 3 ? Effect.orDie(PooledBuffer.release(lease)) : Effect.void, error.isRetryable)
+          return Effect.as(failures === 3 ? Effect.orDie(Lease.release(lease)) : Effect.void, error.isRetryable)
         }
       })
       strictEqual((yield* patient).size, 60)

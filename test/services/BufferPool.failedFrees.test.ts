@@ -3,8 +3,8 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, hold, isConsistent, logsTo, nextTurn, open, type OpenOptions, tagOf } from "../support/hostPool.ts"
 import type { EventServices } from "../support/poolEvents.ts"
 
@@ -20,7 +20,7 @@ const failing = (job: Effect.Effect<unknown, unknown, EventServices>, pool: Open
     yield* opened.closeHost
     strictEqual(opened.driverObjects.live, 0)
     for (const line of lines) {
-      assert.match(line, /^Warn A block of the buffer pool could not be given back: .*destroyBuffer/)
+      assert.match(line, /^Warn A block of the BufferPool could not be given back: .*destroyBuffer/)
     }
     return [releaseFailures, lines.length]
   })
@@ -46,8 +46,8 @@ describe("a free that fails", () => {
         yield* BufferPool.stopHolding
         const lease = yield* BufferPool.allocate(1)
         yield* failFrees(1)
-        yield* PooledBuffer.release(lease)
-        strictEqual(yield* tagOf(PooledBuffer.release(lease)), "Released")
+        yield* Lease.release(lease)
+        strictEqual(yield* tagOf(Lease.release(lease)), "Released")
       }))
       deepStrictEqual(yield* failing(release), [1, 1])
       const use = Effect.gen(function*() {

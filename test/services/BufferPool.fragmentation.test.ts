@@ -3,8 +3,8 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, hold, layer } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
@@ -64,7 +64,7 @@ describe("fragmentation that others fail on", () => {
   it.effect("a checkerboard of free blocks serves one request as large as all of them", () =>
     Effect.gen(function*() {
       const leases = yield* Effect.forEach(Array.from({ length: 100 }), () => BufferPool.allocate(u))
-      for (const [i, lease] of leases.entries()) if (i % 2 === 0) yield* PooledBuffer.release(lease)
+      for (const [i, lease] of leases.entries()) if (i % 2 === 0) yield* Lease.release(lease)
       strictEqual((yield* BufferPool.allocate(50 * u)).size, 50 * u)
       yield* hasStats({ heldBlocks: 0, managedBytes: 100 * u })
     }).pipe(

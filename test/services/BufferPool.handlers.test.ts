@@ -13,8 +13,8 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import { driverError } from "../../src/layers/Host/HostDevice.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, hold, layer, nextTurn, open, outOfMemoryOf, tagOf } from "../support/hostPool.ts"
 import { Clients, patient, quiet } from "../support/poolClients.ts"
 import { withEvents } from "../support/poolEvents.ts"
@@ -36,7 +36,7 @@ const cacheOf = Effect.fnUntraced(function*(sizes: ReadonlyArray<number>) {
   const cache = yield* Effect.forEach(sizes, (size) => BufferPool.allocate(size, { label: "cached" }))
   const dropOne: Handler = () => {
     const oldest = cache.shift()
-    return oldest === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(oldest), true)
+    return oldest === undefined ? Effect.succeed(false) : Effect.as(Lease.release(oldest), true)
   }
   return { cache, dropOne }
 })
@@ -596,7 +596,7 @@ describe("while a handler is at work that frees nothing", () => {
             yield* register(() => Effect.as(Deferred.await(gate), false))
             const fiber = yield* Effect.forkChild(BufferPool.use(size, ({ capacity }) => Effect.succeed(capacity)))
             yield* quiet
-            yield* PooledBuffer.release(lease)
+            yield* Lease.release(lease)
             yield* Deferred.succeed(gate, undefined)
             strictEqual(yield* Fiber.join(fiber), size)
           }).pipe(Effect.scoped)
@@ -611,7 +611,7 @@ describe("while a handler is at work that frees nothing", () => {
       yield* register(() => Effect.as(Deferred.await(gate), false))
       const fiber = yield* Effect.forkChild(BufferPool.allocate(60))
       yield* quiet
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* Deferred.succeed(gate, undefined)
       strictEqual((yield* Fiber.join(fiber)).size, 60)
     }).pipe(BufferPool.withBudget(100), Effect.scoped, Effect.provide(layer())))

@@ -12,10 +12,11 @@ import { type GpuError, isGpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import type * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import {
   decorated,
   hasStats,
@@ -62,7 +63,7 @@ const waitFor = (
     const lease = yield* BufferPool.allocate(first)
     const waiting = yield* Effect.forkChild(then, { startImmediately: true })
     yield* nextTurn
-    yield* PooledBuffer.release(lease)
+    yield* Lease.release(lease)
     yield* Fiber.join(waiting)
   })
 
@@ -76,9 +77,7 @@ const withCache = (
     yield* BufferPool.onOutOfMemory(() =>
       Effect.andThen(
         handlerTakes,
-        Effect.suspend(() =>
-          PooledBuffer.isLive(cache) ? Effect.as(PooledBuffer.release(cache), true) : Effect.succeed(false)
-        )
+        Effect.suspend(() => Lease.isLive(cache) ? Effect.as(Lease.release(cache), true) : Effect.succeed(false))
       )
     )
     return yield* job
@@ -97,11 +96,11 @@ const jobs: Readonly<Record<string, Job>> = {
   "use, a miss": { run: () => BufferPool.use(64, () => Effect.yieldNow) },
   "use on a slow driver": { options: { allocator: slow }, run: () => BufferPool.use(64, () => Effect.void) },
   "use that transfers its lease": {
-    run: (outer) => BufferPool.use(64, (lease) => PooledBuffer.transfer(lease, outer))
+    run: (outer) => BufferPool.use(64, (lease) => Lease.transfer(lease, outer))
   },
-  "an early release": { run: () => Effect.flatMap(BufferPool.allocate(64), PooledBuffer.release) },
+  "an early release": { run: () => Effect.flatMap(BufferPool.allocate(64), Lease.release) },
   "a transfer": {
-    run: (outer) => Effect.flatMap(BufferPool.allocate(64), (lease) => PooledBuffer.transfer(lease, outer))
+    run: (outer) => Effect.flatMap(BufferPool.allocate(64), (lease) => Lease.transfer(lease, outer))
   },
   "sub-regions of a lease": {
     held: [64],
@@ -110,20 +109,20 @@ const jobs: Readonly<Record<string, Job>> = {
         const lease = yield* BufferPool.allocate(64)
         const region = yield* Scope.provide(SubRegion.make(lease, { offset: 32 }), outer)
         yield* CommandQueue.fill(yield* SubRegion.make(region, { size: 16 }), 7)
-        return yield* PooledBuffer.release(lease)
+        return yield* Lease.release(lease)
       })
   },
   "extract of one of two": {
     held: [64],
     run: () =>
-      BufferPool.extract(Effect.gen(function*() {
+      LeaseHolder.extract(Effect.gen(function*() {
         yield* BufferPool.allocate(64)
         return { kept: [yield* BufferPool.allocate(32), yield* BufferPool.allocate(32)] }
       }))
   },
   "extract within extract on a slow driver": {
     options: { allocator: slow },
-    run: () => BufferPool.extract(BufferPool.extract(BufferPool.allocate(64)))
+    run: () => LeaseHolder.extract(LeaseHolder.extract(BufferPool.allocate(64)))
   },
   "a hit that is cleared": { options: { pool: { clear: "acquire" } }, held: [64], run: () => BufferPool.allocate(64) },
   "a miss that is cleared": {
@@ -233,7 +232,7 @@ const jobs: Readonly<Record<string, Job>> = {
         const [x, y] = [yield* BufferPool.allocate(64), yield* BufferPool.allocate(64)]
         yield* CommandQueue.fill(x, 7)
         yield* CommandQueue.copy(x, y)
-        yield* PooledBuffer.release(x)
+        yield* Lease.release(x)
         return yield* CommandQueue.read(y, Uint32Array)
       })
   }

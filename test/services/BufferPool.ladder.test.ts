@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, hold, layer, MiB, type OpenOptions, outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
@@ -212,7 +212,7 @@ describe("a driver that refuses", () => {
           "reclaim",
           "allocate 350"
         ])
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         deepStrictEqual(events(), ["free 350"])
         yield* hasStats({ heldBlocks: 0, activeBlocks: 1, managedBytes: 600 })
       })))

@@ -6,8 +6,8 @@ import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { decorated, hasStats, hold, layer, nextTurn, outOfMemoryOf } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
@@ -97,7 +97,7 @@ describe("the pool is searched again after every rung", () => {
         faults.failAllocations()
         const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
         yield* nextTurn
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         events()
         yield* TestClock.adjust("1 second")
         strictEqual((yield* Fiber.join(fiber)).capacity, 100)
@@ -113,7 +113,7 @@ describe("the pool is searched again after every rung", () => {
         faults.failAllocations({ times: 2 })
         const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
         yield* TestClock.adjust("1 second")
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         events()
         yield* TestClock.adjust("1 second")
         strictEqual((yield* Fiber.join(fiber)).capacity, 100)
@@ -135,7 +135,7 @@ describe("the pool is searched again after every rung", () => {
         faults.failAllocations({ times: Infinity })
         const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
         yield* Deferred.await(reclaiming)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* Deferred.succeed(gate, undefined)
         yield* Fiber.join(fiber)
         strictEqual(faults.allocations, 2)
@@ -162,7 +162,7 @@ describe("the pool is searched again after every rung", () => {
         const fiber = yield* Effect.forkChild(BufferPool.allocate(600))
         yield* Deferred.await(reclaiming)
         const asked = faults.allocations
-        yield* PooledBuffer.release(pending)
+        yield* Lease.release(pending)
         yield* Deferred.succeed(gate, undefined)
         strictEqual((yield* Fiber.join(fiber)).capacity, 600)
         strictEqual(faults.allocations, asked)
@@ -184,7 +184,7 @@ describe("the pool is searched again after every rung", () => {
         const fiber = yield* Effect.forkChild(BufferPool.allocate(60))
         const other = yield* Effect.forkChild(BufferPool.allocate(30))
         yield* Deferred.await(evicting)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* Deferred.succeed(gate, undefined)
         strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "OutOfMemory")
         strictEqual((yield* Fiber.join(other)).capacity, 30)
@@ -206,7 +206,7 @@ describe("the pool is searched again after every rung", () => {
             )
             const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
             yield* Deferred.await(asked)
-            yield* PooledBuffer.release(lease)
+            yield* Lease.release(lease)
             events()
             yield* Deferred.succeed(gate, undefined)
             strictEqual((yield* Fiber.join(fiber)).capacity, 100)
@@ -224,7 +224,7 @@ describe("the pool is searched again after every rung", () => {
         yield* pool.stopHolding
         const fiber = yield* Effect.forkChild(BufferPool.allocate(100))
         yield* TestClock.adjust("1 second")
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         events()
         yield* TestClock.adjust("2 seconds")
         deepStrictEqual(events(), ["reclaim", "allocate 100"])

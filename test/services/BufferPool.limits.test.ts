@@ -10,9 +10,9 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import {
   decorated,
   hasStats,
@@ -289,17 +289,17 @@ describe("a limit that is changed", () => {
         events()
         yield* BufferPool.setLimit({ maxBytes: 100 })
         yield* hasStats({ activeBytes: 180, managedBytes: 180 })
-        deepStrictEqual(leases.filter(PooledBuffer.isLive).length, 4)
+        deepStrictEqual(leases.filter(Lease.isLive).length, 4)
         strictEqual((yield* outOfMemoryOf(BufferPool.allocate(1))).limit, 100)
         events()
-        yield* PooledBuffer.release(leases[0]!)
-        yield* PooledBuffer.release(leases[3]!)
+        yield* Lease.release(leases[0]!)
+        yield* Lease.release(leases[3]!)
         deepStrictEqual(events(), ["free 60", "free 30"])
         strictEqual(yield* tagOf(BufferPool.allocate(11)), "OutOfMemory")
         yield* BufferPool.use(10, () => Effect.void)
         events()
-        yield* PooledBuffer.release(leases[1]!)
-        yield* PooledBuffer.release(leases[2]!)
+        yield* Lease.release(leases[1]!)
+        yield* Lease.release(leases[2]!)
         deepStrictEqual(events(), [])
         yield* hasStats({ heldBytes: 100, managedBytes: 100, activeBlocks: 0 })
       })))

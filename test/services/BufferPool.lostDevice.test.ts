@@ -6,10 +6,11 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { hasStats, hold, isConsistent, nextTurn, open, reasonOf, tagOf } from "../support/hostPool.ts"
 import type { EventServices } from "../support/poolEvents.ts"
 
@@ -27,7 +28,7 @@ describe("a lost device", () => {
           miss: BufferPool.allocate(30),
           zero: BufferPool.allocate(0),
           use: BufferPool.use(10, () => Effect.void),
-          extract: BufferPool.extract(BufferPool.allocate(10)),
+          extract: LeaseHolder.extract(BufferPool.allocate(10)),
           fill: CommandQueue.fill(lease, 0),
           read: CommandQueue.read(lease, Uint8Array),
           freeHeld: BufferPool.freeHeld,
@@ -38,7 +39,7 @@ describe("a lost device", () => {
           assert(reason._tag === "DeviceLost", `${name}: ${reason._tag}`)
           strictEqual(reason.detail, "unplugged")
         }
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* hasStats({ heldBlocks: 0, activeBlocks: 0, managedBytes: 0, releaseFailures: 0 })
       }).pipe(Effect.scoped, Effect.provide(opened.context))
       yield* opened.closePool

@@ -5,8 +5,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as LimitingAllocator from "../../src/services/allocators/LimitingAllocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { counted } from "../support/CountingScheduler.ts"
 import { decorated, hasStats, layer, nextTurn } from "../support/hostPool.ts"
 
@@ -31,7 +31,7 @@ describe("a line in which the driver refused somebody", () => {
         const { tasks } = scheduler
         yield* turns
         strictEqual(scheduler.tasks, tasks)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* Fiber.joinAll([refused, overLimit])
       }).pipe(Effect.scoped, Effect.provide(device({ maxBytes: 1200 })))
     ))

@@ -10,9 +10,9 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import {
   decorated,
   hasStats,
@@ -97,9 +97,9 @@ describe("a reservation", () => {
         Effect.gen(function*() {
           const one = yield* BufferPool.allocate(60)
           yield* hasStats({ setAsideBytes: 0 })
-          yield* PooledBuffer.release(one)
+          yield* Lease.release(one)
           yield* hasStats({ setAsideBytes: 60 })
-          yield* PooledBuffer.release(before)
+          yield* Lease.release(before)
           yield* hasStats({ setAsideBytes: 60, activeBytes: 0 })
         }).pipe(Effect.scoped))
       yield* nothingIsLeft
@@ -110,7 +110,7 @@ describe("a reservation", () => {
       const lease = yield* BufferPool.reserve(BufferPool.allocate(30), 60)
       yield* hasStats({ setAsideBytes: 0, activeBytes: 30 })
       yield* Effect.scoped(BufferPool.allocate(70))
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
@@ -123,7 +123,7 @@ describe("a reservation", () => {
       yield* job("large", 80)
       yield* nextTurn
       yield* hasStats({ waiters: 1, setAsideBytes: 0 })
-      yield* PooledBuffer.release(first)
+      yield* Lease.release(first)
       yield* nextTurn
       deepStrictEqual(log, ["large"])
       yield* nothingIsLeft
@@ -176,7 +176,7 @@ describe("a reservation", () => {
           )
           yield* hasStats({ setAsideBytes: 60, activeBytes: 20 })
           yield* fails(outer, 21)
-          yield* PooledBuffer.release(kept)
+          yield* Lease.release(kept)
           yield* hasStats({ setAsideBytes: 80, activeBytes: 0 })
           yield* BufferPool.reserve(Effect.as(hasStats({ setAsideBytes: 100 }), undefined), 100)
           yield* hasStats({ setAsideBytes: 80 })
@@ -230,10 +230,10 @@ describe("a reservation", () => {
           const second = yield* Effect.forkChild(BufferPool.use(30, () => Effect.void))
           yield* nextTurn
           yield* hasStats({ waiters: 1 })
-          yield* PooledBuffer.release(first)
+          yield* Lease.release(first)
           yield* Fiber.join(second)
         }).pipe(Effect.scoped))
-      yield* PooledBuffer.release(other)
+      yield* Lease.release(other)
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
@@ -361,7 +361,7 @@ describe("requests of one reservation", () => {
         40
       )
       yield* hasStats({ setAsideBytes: 0, waiters: 1 })
-      yield* PooledBuffer.release(other)
+      yield* Lease.release(other)
       yield* Fiber.join(late)
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { suspectAfter: Infinity })))))
@@ -433,7 +433,7 @@ describe("a turn", () => {
       )
       yield* nextTurn
       yield* hasStats({ waiters: 2, activeBytes: 64 })
-      yield* PooledBuffer.release(other)
+      yield* Lease.release(other)
       deepStrictEqual([yield* Fiber.join(job), yield* Fiber.join(reserved)], ["turn", "reserved"])
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(64, { maxOvertakes: 0 })))))
@@ -459,7 +459,7 @@ describe("leases that are wanted together", () => {
       const both = yield* Effect.forkChild(BufferPool.useAll([30, 30], () => Effect.succeed("served")))
       yield* nextTurn
       yield* hasStats({ waiters: 1, activeBytes: 50, reservedBytes: 0, setAsideBytes: 0 })
-      yield* PooledBuffer.release(first)
+      yield* Lease.release(first)
       strictEqual(yield* Fiber.join(both), "served")
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
@@ -473,7 +473,7 @@ describe("leases that are wanted together", () => {
       const rest = yield* BufferPool.allocate(50)
       strictEqual(yield* tagOf(BufferPool.allocateAll([20, 40], { onExhausted: "fail" })), "OutOfMemory")
       yield* hasStats({ heldBlocks: 2, driverAllocations: 3, hits: 2, peakActiveBytes: 50 })
-      yield* PooledBuffer.release(rest)
+      yield* Lease.release(rest)
       yield* BufferPool.useAll([20, 20, 20], () => hasStats({ activeBlocks: 3, hits: 4, driverAllocations: 4 }))
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
@@ -505,7 +505,7 @@ describe("leases that are wanted together", () => {
       const three = yield* Effect.forkChild(BufferPool.useAll([30, 30, 30], () => Effect.succeed("served")))
       yield* nextTurn
       yield* hasStats({ waiters: 1, activeBytes: 50 })
-      yield* PooledBuffer.release(first)
+      yield* Lease.release(first)
       strictEqual(yield* Fiber.join(three), "served")
       yield* nothingIsLeft
     }).pipe(
@@ -516,9 +516,8 @@ describe("leases that are wanted together", () => {
   it.effect("of which one is transferred leave that one, as use does", () =>
     Effect.gen(function*() {
       const scope = yield* Effect.scope
-      const [kept, back] = yield* BufferPool.useAll([8, 9], (both) =>
-        Effect.as(PooledBuffer.transfer(both[0], scope), both))
-      deepStrictEqual([PooledBuffer.isLive(kept), PooledBuffer.isLive(back)], [true, false])
+      const [kept, back] = yield* BufferPool.useAll([8, 9], (both) => Effect.as(Lease.transfer(both[0], scope), both))
+      deepStrictEqual([Lease.isLive(kept), Lease.isLive(back)], [true, false])
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
   it.effect("of zero bytes do not wait", () =>
@@ -550,7 +549,7 @@ describe("leases that are wanted together", () => {
         )
         for (let turn = 0; turn < 200; turn++) yield* nextTurn
         assert.isBelow(asked, 40)
-        yield* PooledBuffer.release(held)
+        yield* Lease.release(held)
         yield* Fiber.joinAll(jobs)
         yield* nothingIsLeft
       }).pipe(

@@ -10,10 +10,11 @@ import { runInNewContext } from "node:vm"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceBuffer } from "../../src/services/DeviceBuffer.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { type AllocatorLayer, decorated, hasStats, layer, nextTurn } from "../support/hostPool.ts"
 
 setFlagsFromString("--expose-gc")
@@ -54,7 +55,7 @@ describe("the heap stays flat", () => {
   it.live("over 1,000,000 early releases in one long-lived scope", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
-      const pair = Effect.flatMap(pool.allocate(64), PooledBuffer.release)
+      const pair = Effect.flatMap(pool.allocate(64), Lease.release)
       yield* isFlat(million, (pairs) => repeat(pairs, () => pair))
       yield* hasStats({ hits: 1.1 * million - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -63,7 +64,7 @@ describe("the heap stays flat", () => {
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const scopes = [yield* Scope.make(), yield* Scope.make()] as const
-      const pairs = scopes.map((scope) => Scope.provide(Effect.flatMap(pool.allocate(64), PooledBuffer.release), scope))
+      const pairs = scopes.map((scope) => Scope.provide(Effect.flatMap(pool.allocate(64), Lease.release), scope))
       yield* isFlat(million, (count) => repeat(count, (i) => pairs[i % 2]!))
       for (const scope of scopes) yield* Scope.close(scope, Exit.void)
       yield* hasStats({ misses: 1, activeBlocks: 0, heldBlocks: 1 })
@@ -74,9 +75,9 @@ describe("the heap stays flat", () => {
       const pool = yield* BufferPool.BufferPool
       const other = yield* Scope.make()
       const move = Effect.gen(function*() {
-        const lease = yield* BufferPool.extract(pool.allocate(64))
-        yield* PooledBuffer.transfer(lease, other)
-        yield* PooledBuffer.release(lease)
+        const lease = yield* LeaseHolder.extract(pool.allocate(64))
+        yield* Lease.transfer(lease, other)
+        yield* Lease.release(lease)
       })
       yield* isFlat(300_000, (count) => repeat(count, () => move))
       yield* Scope.close(other, Exit.void)

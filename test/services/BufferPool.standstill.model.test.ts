@@ -12,8 +12,9 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import type * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { nextTurn, open } from "../support/hostPool.ts"
 
 /** Agents 0 to 3: 0 and 1 have scopes of their own, 2 and 3 share one, as children of one fiber do. */
@@ -82,7 +83,7 @@ class World {
   }
 
   get live(): ReadonlyArray<Lease> {
-    return this.leases.filter(({ lease }) => PooledBuffer.isLive(lease))
+    return this.leases.filter(({ lease }) => Lease.isLive(lease))
   }
 
   get waiting(): ReadonlyArray<Request> {
@@ -196,7 +197,7 @@ const check = (hasBudgets: boolean, commands: ReadonlyArray<Command>) =>
         yield* TestClock.adjust(command.millis)
       } else if (command.kind === "release") {
         const lease = world.live[command.nth % Math.max(1, world.live.length)]
-        if (lease !== undefined) yield* PooledBuffer.release(lease.lease)
+        if (lease !== undefined) yield* Lease.release(lease.lease)
       } else if (agents[command.agent]!.waits === undefined) {
         yield* Queue.offer(agents[command.agent]!.inbox, command)
       }

@@ -6,8 +6,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { hasStats, layer, nextTurn, type OpenOptions, outOfMemoryOf } from "../support/hostPool.ts"
 
 const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOptions => ({
@@ -52,7 +53,7 @@ const children = (size: number): Job =>
 
 const moved = (size: number): Job =>
   Effect.scoped(Effect.gen(function*() {
-    yield* BufferPool.extract(BufferPool.allocate(size))
+    yield* LeaseHolder.extract(BufferPool.allocate(size))
     yield* Effect.yieldNow
     yield* Effect.scoped(BufferPool.allocate(size))
   }))
@@ -210,7 +211,7 @@ describe("requests that wait for each other", () => {
         yield* nextTurn
         yield* TestClock.adjust("2 seconds")
         assert.isTrue(Exit.isFailure(yield* Fiber.join(waiting)))
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* BufferPool.allocate(100)
       }))
       yield* nothingIsLeft

@@ -11,9 +11,10 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { decorated, hasStats, hold, layer, nextTurn, open, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
 
 describe("a request", () => {
@@ -48,8 +49,8 @@ describe("a request", () => {
       deepStrictEqual(yield* CommandQueue.read(lease, Float32Array), new Float32Array(0))
       strictEqual(yield* BufferPool.use(0, ({ size }) => Effect.succeed(size)), 0)
       deepStrictEqual(yield* BufferPool.stats, before)
-      yield* PooledBuffer.release(lease)
-      strictEqual(yield* tagOf(PooledBuffer.release(lease)), "Released")
+      yield* Lease.release(lease)
+      strictEqual(yield* tagOf(Lease.release(lease)), "Released")
       strictEqual((yield* Host.Host).faults.allocations, 0)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -275,7 +276,7 @@ describe("use", () => {
 
   it.effect("lets its body release early", () =>
     Effect.gen(function*() {
-      yield* BufferPool.use(4, PooledBuffer.release)
+      yield* BufferPool.use(4, Lease.release)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.provide(layer())))
 
@@ -319,10 +320,10 @@ describe("scopes", () => {
       const leases: Array<PooledBuffer.PooledBuffer> = []
       for (let i = 0; i < 9; i++) leases.push(yield* Scope.provide(BufferPool.allocate(i + 1), scopes[i % 3]!))
       yield* Scope.close(scopes[1], Exit.void)
-      deepStrictEqual(leases.map(PooledBuffer.isLive), [true, false, true, true, false, true, true, false, true])
+      deepStrictEqual(leases.map(Lease.isLive), [true, false, true, true, false, true, true, false, true])
       yield* Scope.close(scopes[0], Exit.void)
       yield* Scope.close(scopes[2], Exit.void)
-      deepStrictEqual(leases.filter(PooledBuffer.isLive), [])
+      deepStrictEqual(leases.filter(Lease.isLive), [])
     }).pipe(Effect.provide(layer())))
 
   it.live("that two fibers use for the first time at once have one list, which the pool's close reaches", () =>
@@ -355,7 +356,7 @@ describe("scopes", () => {
       const crossed = CommandQueue.copy(leases[0], leases[1]).pipe(Effect.provide(one.context))
       strictEqual(yield* tagOf(crossed), "ForeignDevice")
       yield* one.closePool
-      deepStrictEqual(leases.map(PooledBuffer.isLive), [false, true])
+      deepStrictEqual(leases.map(Lease.isLive), [false, true])
       yield* Scope.close(scope, Exit.void)
       strictEqual((yield* two.pool.stats).heldBlocks, 1)
       yield* two.closePool
@@ -381,7 +382,7 @@ describe("counters", () => {
       yield* BufferPool.freeHeld
       yield* hasStats({ heldBlocks: 0, activeBlocks: 1, driverFrees: 2 })
       strictEqual(yield* Host.usedBytes, 4)
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* hasStats({ heldBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer({ host: { lateFree: true } }))))
 
@@ -391,7 +392,7 @@ describe("counters", () => {
       yield* hold([8])
       yield* BufferPool.stopHolding
       yield* hasStats({ heldBlocks: 0, activeBlocks: 1, driverFrees: 1 })
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* hold([8])
       yield* hasStats({ heldBlocks: 0, managedBlocks: 0, driverFrees: 3, misses: 3, hits: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -403,7 +404,7 @@ describe("counters", () => {
       yield* BufferPool.stopHolding
       yield* CommandQueue.fill(x, 7)
       yield* CommandQueue.fill(y, 8)
-      yield* PooledBuffer.release(x)
+      yield* Lease.release(x)
       deepStrictEqual([...(yield* CommandQueue.read(y, Uint32Array))], [8])
       yield* nextTurn
       yield* CommandQueue.finish

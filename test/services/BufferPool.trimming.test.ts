@@ -11,8 +11,8 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { Host } from "../../src/host.ts"
 import { driverError } from "../../src/layers/Host/HostDevice.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { decorated, hasStats, hold, layer, logsTo, MiB, open, outOfMemoryOf, reasonOf } from "../support/hostPool.ts"
 import { Clients, quiet } from "../support/poolClients.ts"
 import { withEvents } from "../support/poolEvents.ts"
@@ -304,7 +304,7 @@ describe("idle memory", () => {
       yield* hold([10])
       yield* TestClock.adjust("1 hour")
       yield* hasStats({ activeBytes: 64, heldBytes: 0 })
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* TestClock.adjust("3 seconds")
       yield* hasStats({ heldBytes: 64 })
       yield* TestClock.adjust("2 seconds")
@@ -390,7 +390,7 @@ describe("the timer of idle memory", () => {
         strictEqual(sleepers(), 0)
         const lease = yield* BufferPool.allocate(10)
         strictEqual(sleepers(), 0)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* quiet
         strictEqual(sleepers(), 1)
         yield* hold([20, 30])
@@ -495,9 +495,9 @@ describe("stopHolding and resumeHolding", () => {
     Effect.gen(function*() {
       const [a, b] = [yield* BufferPool.allocate(10), yield* BufferPool.allocate(20)]
       yield* BufferPool.stopHolding
-      yield* PooledBuffer.release(a)
+      yield* Lease.release(a)
       yield* BufferPool.resumeHolding
-      yield* PooledBuffer.release(b)
+      yield* Lease.release(b)
       yield* hasStats({ heldBytes: 20, driverFrees: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -522,7 +522,7 @@ describe("stopHolding and resumeHolding", () => {
       yield* BufferPool.setLimit({ maxBytes: 80 })
       yield* BufferPool.stopHolding
       yield* BufferPool.resumeHolding
-      yield* Effect.forEach(leases, PooledBuffer.release)
+      yield* Effect.forEach(leases, Lease.release)
       yield* hasStats({ heldBytes: 80 })
       strictEqual((yield* outOfMemoryOf(BufferPool.use(40, () => BufferPool.use(41, () => Effect.void)))).limit, 80)
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 200 } }))))

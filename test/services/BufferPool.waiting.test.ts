@@ -11,8 +11,9 @@ import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import {
   decorated,
   hasStats,
@@ -170,7 +171,7 @@ describe("a release", () => {
         const clients = new Clients()
         yield* clients.askAll({ a: 64, b: 64 })
         events()
-        yield* PooledBuffer.release(yield* clients.lease("a"))
+        yield* Lease.release(yield* clients.lease("a"))
         yield* hasStats({ waiters: 0, activeBytes: 64, heldBytes: 0 })
         strictEqual((yield* newcomer).holders[0]?.label, "b")
         strictEqual((yield* outOfMemoryOf(BufferPool.use(64, () => Effect.void))).holders[0]?.label, "b")
@@ -185,7 +186,7 @@ describe("a release", () => {
         const clients = new Clients()
         yield* clients.askAll({ a: 100, b: 64 })
         events()
-        yield* PooledBuffer.release(yield* clients.lease("a"))
+        yield* Lease.release(yield* clients.lease("a"))
         yield* hasStats({ waiters: 0, activeBytes: 0, managedBytes: 0, reservedBytes: 64 })
         deepStrictEqual(events(), ["free 100"])
         strictEqual((yield* newcomer).reservedBytes, 64)
@@ -677,7 +678,7 @@ describe("a wait that is given up leaves no trace", () => {
   const requests = {
     allocate: Effect.scoped(Effect.andThen(BufferPool.allocate(60, patient), Effect.never)),
     use: BufferPool.use(60, () => Effect.never, patient),
-    extract: Effect.scoped(BufferPool.extract(BufferPool.allocate(60, patient))),
+    extract: Effect.scoped(LeaseHolder.extract(BufferPool.allocate(60, patient))),
     "allocate with an end of its own": Effect.scoped(BufferPool.allocate(60, { ...patient, waitAtMost: "1 hour" }))
   }
 
@@ -692,7 +693,7 @@ describe("a wait that is given up leaves no trace", () => {
       yield* TestClock.adjust("1 second")
       assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
       deepStrictEqual(yield* pool.stats, before)
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* quiet
       yield* hasStats({ heldBytes: 100, activeBlocks: 0, reservedBytes: 0, hits: 0, misses: 1 })
       // A pool that nobody waits for leases as it always did.
@@ -721,7 +722,7 @@ describe("a wait that is given up leaves no trace", () => {
     (size) =>
       atEveryStep(Effect.fnUntraced(function*(k) {
         const { end, fiber, lease, opened, scheduler } = yield* parkedAt(k, size)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* quiet
         fiber.interruptUnsafe()
         yield* untilDone(fiber, scheduler)
@@ -741,7 +742,7 @@ describe("no wake-up is lost", () => {
     (size) =>
       atEveryStep(Effect.fnUntraced(function*(k) {
         const { end, fiber, lease, scheduler } = yield* parkedAt(k, size)
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
         yield* untilDone(fiber, scheduler)
         strictEqual(yield* Fiber.join(fiber), size)
         yield* end
@@ -897,7 +898,7 @@ describe("100,000 requests in line", () => {
       const fibers = yield* crowd(BufferPool.use(64, () => Effect.sync(() => served++), patient))
       yield* quiet
       yield* hasStats({ waiters: count })
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* Fiber.awaitAll(fibers)
       strictEqual(served, count)
       yield* nobodyIsLeft

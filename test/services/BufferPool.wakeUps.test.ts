@@ -7,8 +7,8 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, layer, nextTurn, tagOf } from "../support/hostPool.ts"
 
 const options = {
@@ -36,9 +36,9 @@ it.effect("two requests that the driver refuses do not wake each other again and
     yield* TestClock.adjust("1 minute")
     strictEqual(faults.allocations, asked)
 
-    yield* PooledBuffer.release(yield* Fiber.join(leased))
+    yield* Lease.release(yield* Fiber.join(leased))
     yield* TestClock.adjust("1 minute")
-    yield* PooledBuffer.release(yield* Effect.raceFirst(Fiber.join(one), Fiber.join(other)))
+    yield* Lease.release(yield* Effect.raceFirst(Fiber.join(one), Fiber.join(other)))
     yield* TestClock.adjust("1 minute")
     yield* Fiber.joinAll([one, other])
     yield* hasStats({ waiters: 0, activeBlocks: 1, reservedBytes: 0 })
@@ -107,13 +107,13 @@ it.effect("a pool's handlers are asked by those that a budget's handlers could n
     const budget = yield* pool.budget(60)
     yield* budget.onOutOfMemory(() => Effect.succeed(false))
     const cached = yield* pool.allocate(40)
-    yield* pool.onOutOfMemory(() => Effect.as(PooledBuffer.release(cached), true))
+    yield* pool.onOutOfMemory(() => Effect.as(Lease.release(cached), true))
     const small = yield* budget.allocate(20)
     const large = yield* Effect.forkChild(budget.allocate(50), { startImmediately: true })
-    yield* PooledBuffer.release(small)
+    yield* Lease.release(small)
     yield* pool.allocate(20)
     yield* Fiber.join(large)
-    strictEqual(PooledBuffer.isLive(cached), false)
+    strictEqual(Lease.isLive(cached), false)
   }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait" } }))))
 
 it.effect("a limit that is raised serves all who fit, however many they are", () =>

@@ -7,7 +7,7 @@ import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
-import * as PooledImage from "../../src/services/images/PooledImage.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { nextTurn, ParkAt } from "../support/hostPool.ts"
 import {
   hold,
@@ -38,10 +38,10 @@ const jobs: Readonly<Record<string, Job>> = {
   "use, a hit": { held: [64], run: () => ImagePool.use(row(64), r8, () => Effect.yieldNow) },
   "use on a slow driver": { options: { slow: true }, run: () => ImagePool.use(row(64), r8, () => Effect.yieldNow) },
   "use that transfers its lease": {
-    run: (outer) => ImagePool.use(row(64), r8, (image) => PooledImage.transfer(image, outer))
+    run: (outer) => ImagePool.use(row(64), r8, (image) => Lease.transfer(image, outer))
   },
-  "an early release": { run: () => Effect.flatMap(lease(64), PooledImage.release) },
-  "a transfer": { run: (outer) => Effect.flatMap(lease(64), (image) => PooledImage.transfer(image, outer)) },
+  "an early release": { run: () => Effect.flatMap(lease(64), Lease.release) },
+  "a transfer": { run: (outer) => Effect.flatMap(lease(64), (image) => Lease.transfer(image, outer)) },
   "a hit that is cleared": { options: { pool: { clear: "acquire" } }, held: [64], run: () => lease(64) },
   "the ladder on a slow driver": {
     options: { host: { capacityBytes: 100, lateFree: true }, slow: true },

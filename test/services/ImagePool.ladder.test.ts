@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as PooledImage from "../../src/services/images/PooledImage.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
 import { hold, onPool, r8, row } from "../support/imagePool.ts"
 
@@ -92,10 +92,10 @@ describe("the rungs of an image pool", () => {
         const lease = yield* pool.allocate(row(50), r8)
         events()
         faults.failAllocations({ times: Infinity })
-        const [got] = yield* Effect.all([pool.allocate(row(50), r8), PooledImage.release(lease)], {
+        const [got] = yield* Effect.all([pool.allocate(row(50), r8), Lease.release(lease)], {
           concurrency: "unbounded"
         })
-        strictEqual(PooledImage.isLive(got), true)
+        strictEqual(Lease.isLive(got), true)
         const { hits } = yield* pool.stats
         strictEqual(hits, 1)
       })))

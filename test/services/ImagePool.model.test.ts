@@ -11,7 +11,8 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import { deviceImage } from "../../src/services/images/ImageLike.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import * as PooledImage from "../../src/services/images/PooledImage.ts"
+import type * as PooledImage from "../../src/services/images/PooledImage.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { agree } from "../../src/testing/properties/ExpectData.ts"
 import { nextTurn, tagOf } from "../support/hostPool.ts"
 import { isConsistent, open, type OpenPool, r8, row, type Services } from "../support/imagePool.ts"
@@ -60,7 +61,7 @@ const compare = Effect.fnUntraced(function*({ leases, pool: model }: Model, real
       activeBytes: stats.activeBytes
     }
   )
-  for (const lease of real.leases) strictEqual(PooledImage.isLive(lease), true)
+  for (const lease of real.leases) strictEqual(Lease.isLive(lease), true)
 })
 
 const command = (
@@ -122,7 +123,7 @@ const release = fc.nat().map((pick) =>
     `release(${pick})`,
     (model, real) => {
       const at = pick % model.leases.length
-      return Effect.andThen(PooledImage.release(real.leases[at]!), Effect.sync(() => end(model, real, at)))
+      return Effect.andThen(Lease.release(real.leases[at]!), Effect.sync(() => end(model, real, at)))
     },
     ({ leases }) => leases.length > 0
   )
@@ -149,7 +150,7 @@ const transfer = fc.tuple(fc.nat(), scopes).map(([pick, scope]) =>
       const [lease] = real.leases.splice(at, 1)
       model.leases.push({ ...moved!, scope })
       real.leases.push(lease!)
-      return PooledImage.transfer(lease!, real.scopes[scope]!)
+      return Lease.transfer(lease!, real.scopes[scope]!)
     },
     ({ leases }) => leases.length > 0
   )
@@ -161,7 +162,7 @@ const useAfterwards = fc.nat().map((pick) =>
     if (lease === undefined) return Effect.void
     return Effect.andThen(
       Effect.map(Effect.orDie(tagOf(Images.fill(lease, 1))), (tag) => strictEqual(tag, "Released")),
-      Effect.map(Effect.orDie(tagOf(PooledImage.release(lease))), (tag) => strictEqual(tag, "Released"))
+      Effect.map(Effect.orDie(tagOf(Lease.release(lease))), (tag) => strictEqual(tag, "Released"))
     )
   })
 )

@@ -14,7 +14,7 @@ import { Host } from "../../src/host.ts"
 import * as ImageLike from "../../src/services/images/ImageLike.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import * as PooledImage from "../../src/services/images/PooledImage.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { logsTo, reasonOf, tagOf } from "../support/hostPool.ts"
 import { hold, isConsistent, onPool, open, r8, row } from "../support/imagePool.ts"
 
@@ -61,7 +61,7 @@ describe("hits", () => {
       Effect.gen(function*() {
         yield* hold(opened, [64])
         const lease = Effect.runSync(Effect.scoped(opened.pool.allocate(row(64), r8)))
-        strictEqual(PooledImage.isLive(lease), false)
+        strictEqual(Lease.isLive(lease), false)
         strictEqual(Effect.runSync(opened.pool.use(row(64), r8, (image) => Effect.succeed(image.size))), 64)
       })))
 
@@ -71,7 +71,7 @@ describe("hits", () => {
       onPool({}, ({ live, pool }) =>
         Effect.gen(function*() {
           for (let turn = 0; turn < 50_000; turn++) {
-            yield* PooledImage.release(yield* pool.allocate(square, ImageFormat.rgba8))
+            yield* Lease.release(yield* pool.allocate(square, ImageFormat.rgba8))
             yield* Effect.scoped(pool.allocate(square, ImageFormat.rgba8))
           }
           const { activeBlocks, heldBlocks, hits, misses } = yield* pool.stats
@@ -96,7 +96,7 @@ describe("a lease", () => {
           String(one),
           `PooledImage("a", 2d 4 x 4 of rgba unorm8, 64 B, sampled | copySrc | copyDst, live on host process memory)`
         )
-        yield* PooledImage.release(one)
+        yield* Lease.release(one)
         strictEqual(
           String(one),
           `PooledImage("a", 2d 4 x 4 of rgba unorm8, 64 B, sampled | copySrc | copyDst, released)`
@@ -118,7 +118,7 @@ describe("a lease", () => {
     onPool({}, ({ pool }) =>
       Effect.gen(function*() {
         const early = yield* pool.allocate(square, ImageFormat.rgba8, { label: "early" })
-        yield* PooledImage.release(early)
+        yield* Lease.release(early)
         const next = yield* pool.allocate(square, ImageFormat.rgba8)
         const late = yield* Effect.scoped(pool.allocate(row(9), r8))
         const uses: ReadonlyArray<Effect.Effect<unknown, GpuError, Images.Images | Scope.Scope>> = [
@@ -126,8 +126,8 @@ describe("a lease", () => {
           Images.fill(early, 0),
           Images.copy(next, early),
           Images.map(early),
-          PooledImage.release(early),
-          Effect.flatMap(Effect.scope, (scope) => PooledImage.transfer(early, scope)),
+          Lease.release(early),
+          Effect.flatMap(Effect.scope, (scope) => Lease.transfer(early, scope)),
           Images.read(late)
         ]
         for (const use of uses) strictEqual(yield* tagOf(use), "Released")
@@ -145,7 +145,7 @@ describe("a lease", () => {
         const first = yield* pool.allocate(row(4), r8)
         const mapped = yield* Images.map(first)
         mapped.data.fill(7)
-        yield* PooledImage.release(first)
+        yield* Lease.release(first)
         strictEqual(mapped.data.length, 0)
         const next = yield* pool.allocate(row(4), r8)
         yield* Images.fill(next, 1)
@@ -158,16 +158,16 @@ describe("a lease", () => {
         const [outer, closed] = [yield* Scope.make(), yield* Scope.make()]
         yield* Scope.close(closed, Exit.void)
         const kept = yield* Effect.scoped(
-          Effect.tap(pool.allocate(square, r8), (image) => PooledImage.transfer(image, outer))
+          Effect.tap(pool.allocate(square, r8), (image) => Lease.transfer(image, outer))
         )
-        strictEqual(PooledImage.isLive(kept), true)
-        const lent = yield* pool.use(square, r8, (image) => Effect.as(PooledImage.transfer(image, outer), image))
-        strictEqual(PooledImage.isLive(lent), true)
+        strictEqual(Lease.isLive(kept), true)
+        const lent = yield* pool.use(square, r8, (image) => Effect.as(Lease.transfer(image, outer), image))
+        strictEqual(Lease.isLive(lent), true)
         yield* Scope.close(outer, Exit.void)
-        deepStrictEqual([PooledImage.isLive(kept), PooledImage.isLive(lent)], [false, false])
+        deepStrictEqual([Lease.isLive(kept), Lease.isLive(lent)], [false, false])
         const lost = yield* pool.allocate(square, r8)
-        strictEqual(yield* tagOf(PooledImage.transfer(lost, closed)), "Released")
-        strictEqual(PooledImage.isLive(lost), false)
+        strictEqual(yield* tagOf(Lease.transfer(lost, closed)), "Released")
+        strictEqual(Lease.isLive(lost), false)
         strictEqual(yield* tagOf(Scope.provide(pool.allocate(square, r8), closed)), "Released")
         strictEqual((yield* pool.stats).activeBlocks, 0)
       })))
@@ -177,7 +177,7 @@ describe("a lease", () => {
       Effect.gen(function*() {
         const image = yield* pool.allocate(square, r8)
         ImageLike.deviceImage(image).recyclable = false
-        yield* PooledImage.release(image)
+        yield* Lease.release(image)
         const { heldBlocks, managedBlocks } = yield* pool.stats
         deepStrictEqual([heldBlocks, managedBlocks], [0, 0])
       })))
@@ -252,7 +252,7 @@ describe("requests", () => {
           const { data } = yield* Images.map(lease)
           structuredClone(data.buffer, { transfer: [data.buffer] })
         }
-        yield* PooledImage.release(image)
+        yield* Lease.release(image)
         const { activeBlocks, heldBlocks, releaseFailures } = yield* pool.stats
         deepStrictEqual([activeBlocks, heldBlocks, releaseFailures], [1, 1, 1])
       })))
@@ -347,12 +347,12 @@ describe("held images", () => {
             const mapped = yield* Images.map(image)
             mapped.data.fill(1)
             Object.assign(driver, { writeUnsafe: () => Exit.fail(error) })
-            yield* PooledImage.release(image)
+            yield* Lease.release(image)
           }))
           strictEqual((yield* opened.pool.stats).releaseFailures, 1)
         })).pipe(Effect.provide(logsTo(lines)))
       strictEqual(lines.length, 1)
-      assert.include(lines[0], "An image of the image pool could not be given back")
+      assert.include(lines[0], "A block of the ImagePool could not be given back")
     }))
 })
 
@@ -420,7 +420,7 @@ describe("a lost device", () => {
         strictEqual(yield* Fiber.join(waiting), "DeviceLost")
         strictEqual(yield* tagOf(pool.allocate(row(10), r8)), "DeviceLost")
         strictEqual(yield* tagOf(Images.read(image)), "DeviceLost")
-        yield* PooledImage.release(image)
+        yield* Lease.release(image)
         yield* pool.resumeHolding
         const { heldBlocks, managedBlocks, reservedBytes } = yield* pool.stats
         deepStrictEqual([heldBlocks, managedBlocks, reservedBytes], [0, 0, 0])
@@ -434,7 +434,7 @@ it.effect("programs get the pool from a layer, beside or without a buffer pool",
     assert.notStrictEqual(ImageLike.deviceImage(first), ImageLike.deviceImage(second))
     const lent = yield* ImagePool.use(row(3), r8, (image) => Effect.succeed(image.size))
     const holders = yield* ImagePool.holders(1)
-    deepStrictEqual([lent, holders], [3, [{ label: undefined, size: 16, capacity: 16, age: 2 }]])
+    deepStrictEqual([lent, holders], [3, [{ label: undefined, size: 16, capacity: 16, age: 1 }]])
     yield* ImagePool.stopHolding
     yield* ImagePool.resumeHolding
     yield* ImagePool.trimTo("1 KiB")

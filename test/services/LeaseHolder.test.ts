@@ -5,9 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as LeaseHolder from "../../src/services/LeaseHolder.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import { hasStats, layer, open, reasonOf, tagOf } from "../support/hostPool.ts"
 
 class Pair implements LeaseHolder.LeaseHolder {
@@ -86,23 +87,23 @@ describe("large results", () => {
     ["a sparse array", Object.assign([], { length: 1_000_000 })]
   ])("are looked through with other work in between: %s", ([, value]) =>
     Effect.gen(function*() {
-      const lease = yield* Effect.scoped(BufferPool.extract(Effect.as(Effect.void, value)).pipe(turnsOf))
+      const lease = yield* Effect.scoped(LeaseHolder.extract(Effect.as(Effect.void, value)).pipe(turnsOf))
       assert.isAtLeast(lease, 10)
-      const [, found] = yield* BufferPool.extract(
+      const [, found] = yield* LeaseHolder.extract(
         Effect.map(BufferPool.allocate(8), (lease) => [value, lease] as const)
       )
-      assert(PooledBuffer.isLive(found))
+      assert(Lease.isLive(found))
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("are not looked into where they are typed arrays", () =>
     Effect.gen(function*() {
-      strictEqual(yield* turnsOf(BufferPool.extract(Effect.succeed(new Float64Array(5e7)))), 0)
+      strictEqual(yield* turnsOf(LeaseHolder.extract(Effect.succeed(new Float64Array(5e7)))), 0)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("that throw when they are read are refused, and their leases end", () =>
     Effect.gen(function*() {
       strictEqual(
-        yield* tagOf(BufferPool.extract(Effect.map(BufferPool.allocate(8), hostile))),
+        yield* tagOf(LeaseHolder.extract(Effect.map(BufferPool.allocate(8), hostile))),
         "InvalidRequest"
       )
       yield* hasStats({ activeBlocks: 0 })
@@ -112,38 +113,38 @@ describe("large results", () => {
 describe("extract", () => {
   it.effect("moves what the result holds and gives the rest back at once", () =>
     Effect.gen(function*() {
-      const kept = yield* BufferPool.extract(Effect.gen(function*() {
+      const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
         yield* BufferPool.allocate(100)
         const [a, b] = yield* two
         return { pair: new Pair(a, b), name: "pair" }
       }))
       strictEqual(kept.name, "pair")
       yield* hasStats({ activeBytes: 3, heldBytes: 100 })
-      assert.isTrue(PooledBuffer.isLive(kept.pair.first) && PooledBuffer.isLive(kept.pair.second))
+      assert.isTrue(Lease.isLive(kept.pair.first) && Lease.isLive(kept.pair.second))
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("leaves leases of other scopes where they are", () =>
     Effect.gen(function*() {
       const [outer, third] = [yield* Scope.make(), yield* Scope.make()]
       const theirs = yield* Scope.provide(BufferPool.allocate(1), third)
-      yield* Scope.provide(BufferPool.extract(Effect.succeed([theirs])), outer)
+      yield* Scope.provide(LeaseHolder.extract(Effect.succeed([theirs])), outer)
       yield* Scope.close(outer, Exit.void)
-      assert.isTrue(PooledBuffer.isLive(theirs))
+      assert.isTrue(Lease.isLive(theirs))
       yield* Scope.close(third, Exit.void)
-      assert.isFalse(PooledBuffer.isLive(theirs))
+      assert.isFalse(Lease.isLive(theirs))
     }).pipe(Effect.provide(layer())))
 
   it.effect("leaves a loan to its use", () =>
     Effect.gen(function*() {
-      const loan = yield* BufferPool.use(1, (lease) => BufferPool.extract(Effect.succeed([lease])))
-      assert.isFalse(PooledBuffer.isLive(loan[0]!))
+      const loan = yield* BufferPool.use(1, (lease) => LeaseHolder.extract(Effect.succeed([lease])))
+      assert.isFalse(Lease.isLive(loan[0]!))
       yield* hasStats({ activeBlocks: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("takes ended leases as they are", () =>
     Effect.gen(function*() {
-      const ended = yield* BufferPool.extract(Effect.tap(BufferPool.allocate(1), PooledBuffer.release))
-      assert.isFalse(PooledBuffer.isLive(ended))
+      const ended = yield* LeaseHolder.extract(Effect.tap(BufferPool.allocate(1), Lease.release))
+      assert.isFalse(Lease.isLive(ended))
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("into a closed scope releases everything and says so", () =>
@@ -152,19 +153,19 @@ describe("extract", () => {
       yield* Scope.close(closed, Exit.void)
       const seen: Array<PooledBuffer.PooledBuffer> = []
       const reason = yield* reasonOf(Scope.provide(
-        BufferPool.extract(Effect.tap(two, (leases) => Effect.sync(() => seen.push(...leases)))),
+        LeaseHolder.extract(Effect.tap(two, (leases) => Effect.sync(() => seen.push(...leases)))),
         closed
       ))
       assert(reason._tag === "Released", reason._tag)
       strictEqual(reason.why, "scopeClosed")
-      deepStrictEqual(seen.map(PooledBuffer.isLive), [false, false])
+      deepStrictEqual(seen.map(Lease.isLive), [false, false])
       yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
     }).pipe(Effect.provide(layer())))
 
   it.effect("gives everything back when its effect fails, dies or is interrupted", () =>
     Effect.gen(function*() {
       for (const end of [Effect.fail("failed"), Effect.die("died"), Effect.interrupt]) {
-        const exit = yield* Effect.exit(BufferPool.extract(Effect.andThen(two, end)))
+        const exit = yield* Effect.exit(LeaseHolder.extract(Effect.andThen(two, end)))
         assert.isTrue(Exit.isFailure(exit))
         yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
       }
@@ -177,7 +178,7 @@ describe("extract", () => {
           throw new Error("broken holder")
         }
       }
-      const exit = yield* Effect.exit(BufferPool.extract(Effect.map(two, (leases) => [leases, broken])))
+      const exit = yield* Effect.exit(LeaseHolder.extract(Effect.map(two, (leases) => [leases, broken])))
       assert(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
       yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -187,12 +188,12 @@ describe("extract", () => {
       const [one, other] = [yield* open(), yield* open()]
       const scope = yield* Scope.make()
       const leases = yield* Scope.provide(
-        BufferPool.extract(Effect.all([one.pool.allocate(1), other.pool.allocate(2), one.pool.allocate(3)])),
+        LeaseHolder.extract(Effect.all([one.pool.allocate(1), other.pool.allocate(2), one.pool.allocate(3)])),
         scope
       )
-      deepStrictEqual(leases.map(PooledBuffer.isLive), [true, true, true])
+      deepStrictEqual(leases.map(Lease.isLive), [true, true, true])
       yield* Scope.close(scope, Exit.void)
-      deepStrictEqual(leases.map(PooledBuffer.isLive), [false, false, false])
+      deepStrictEqual(leases.map(Lease.isLive), [false, false, false])
       for (const opened of [one, other]) {
         yield* opened.closePool
         yield* opened.closeHost
@@ -203,11 +204,11 @@ describe("extract", () => {
   it.effect("with the pool closed inside, answers what the leases became", () =>
     Effect.gen(function*() {
       const opened = yield* open()
-      const lease = yield* BufferPool.extract(Effect.tap(opened.pool.allocate(1), () => opened.closePool))
-      const reason = yield* reasonOf(PooledBuffer.release(lease))
+      const lease = yield* LeaseHolder.extract(Effect.tap(opened.pool.allocate(1), () => opened.closePool))
+      const reason = yield* reasonOf(Lease.release(lease))
       assert(reason._tag === "Released")
       strictEqual(reason.why, "poolClosed")
-      strictEqual(yield* tagOf(BufferPool.extract(opened.pool.allocate(1))), "Released")
+      strictEqual(yield* tagOf(LeaseHolder.extract(opened.pool.allocate(1))), "Released")
       yield* opened.closeHost
     }).pipe(Effect.scoped))
 })

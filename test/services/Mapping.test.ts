@@ -9,12 +9,13 @@ import { TestClock } from "effect/testing"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
 import { hasStats, layer, open, tagOf } from "../support/hostPool.ts"
 
 const isDetached = (mapped: Mapping.MappedArray<Uint32Array>): void => {
@@ -72,7 +73,7 @@ describe("a mapping", () => {
         const x = yield* BufferPool.allocate(64)
         const mapped = yield* Mapping.map(x, Uint32Array)
         mapped.data.fill(9)
-        yield* PooledBuffer.transfer(x, outer)
+        yield* Lease.transfer(x, outer)
         return { mapped, x }
       }))
       isDetached(mapped)
@@ -88,9 +89,9 @@ describe("a mapping", () => {
         for (const { data } of [mapped, left]) structuredClone(data.buffer, { transfer: [data.buffer] })
         const ended = yield* Effect.exit(Mapping.unmap(mapped))
         strictEqual(ended._tag, access === "read" ? "Success" : "Failure")
-        yield* PooledBuffer.release(y)
+        yield* Lease.release(y)
         yield* hasStats({ releaseFailures: access === "read" ? 0 : 1, heldBlocks: 1 })
-        yield* PooledBuffer.release(x)
+        yield* Lease.release(x)
       }
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -107,7 +108,7 @@ describe("a mapping", () => {
         }))
         isDetached(mapped)
         strictEqual(yield* tagOf(Mapping.map(x, Uint32Array)), "DeviceLost")
-        yield* PooledBuffer.release(x)
+        yield* Lease.release(x)
         yield* hasStats({ activeBlocks: 0, releaseFailures: 0 })
       }).pipe(Effect.scoped, Effect.provide(opened.context))
       yield* opened.closePool
@@ -127,7 +128,7 @@ describe("a mapping", () => {
         strictEqual(Exit.isSuccess(unmapped), access === "read")
         const second = yield* Mapping.map(x, Uint32Array, { access, shape: [8] })
         structuredClone(second.data.buffer, { transfer: [second.data.buffer as ArrayBuffer] })
-        yield* Effect.exit(PooledBuffer.release(x))
+        yield* Effect.exit(Lease.release(x))
         isDetached(other)
         yield* hasStats({ activeBlocks: 0, heldBlocks: 1, releaseFailures: access === "read" ? 0 : 1 })
       }).pipe(Effect.scoped, Effect.provide(layer()))
@@ -187,7 +188,7 @@ describe("a mapping", () => {
       const x = yield* BufferPool.allocate(64)
       faults.delay({ reads: "1 second" })
       const fiber = yield* Effect.forkChild(tagOf(Mapping.map(x, Uint32Array)), { startImmediately: true })
-      yield* PooledBuffer.release(x)
+      yield* Lease.release(x)
       yield* TestClock.adjust("1 second")
       strictEqual(yield* Fiber.join(fiber), "Released")
     }).pipe(Effect.provide(layer())))
@@ -215,7 +216,7 @@ describe("a mapping", () => {
       }))
       deepStrictEqual([...(yield* CommandQueue.read(x, Uint32Array))].slice(3, 9), [1, 2, 2, 2, 2, 1])
       const mapped = yield* Mapping.map(region, Uint32Array)
-      yield* PooledBuffer.release(x)
+      yield* Lease.release(x)
       isDetached(mapped)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 

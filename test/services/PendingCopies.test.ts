@@ -9,12 +9,13 @@ import type * as Scope from "effect/Scope"
 import type { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import { KernelCache } from "../../src/services/KernelCache.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { expectNoFailure, interruptedAt } from "../../src/testing/Interruption.ts"
 import { tagOf } from "../support/hostPool.ts"
 
@@ -190,7 +191,7 @@ describe("copies for writes under way", () => {
         yield* write(lease, bound)
         const late = yield* start(tagOf(write(short, MiB)))
         const next = yield* start(write(lease, MiB))
-        yield* PooledBuffer.release(short)
+        yield* Lease.release(short)
         device.use(1)
         strictEqual(yield* Fiber.join(late), "Released")
         yield* Fiber.join(next)

@@ -7,9 +7,9 @@ import * as Scope from "effect/Scope"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import type { SizePolicy } from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hold, layer, open, outOfMemoryOf, reasonOf } from "../support/hostPool.ts"
 
 const blockSize = (request: number) => request
@@ -73,7 +73,7 @@ describe("the pool's label", () => {
         const scope = Scope.makeUnsafe()
         yield* Scope.close(scope, Exit.void)
         const inClosedScope = Scope.provide(BufferPool.allocate(8), scope)
-        yield* isReleased(PooledBuffer.release(lease), "frames")
+        yield* isReleased(Lease.release(lease), "frames")
         yield* isReleased(CommandQueue.fill(loan, 1), "frames")
         yield* isReleased(inClosedScope, "frames")
         yield* isReleased(Scope.provide(BufferPool.allocate(8, { label: "own" }), scope), "own")

@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { hasStats, layer, reasonOf, tagOf } from "../support/hostPool.ts"
 
 const closedScope = Effect.tap(Scope.make(), (scope) => Scope.close(scope, Exit.void))
@@ -17,7 +17,7 @@ describe("a lease", () => {
       const lease = yield* BufferPool.allocate(5, { label: "x", usage: BufferUsage.storage })
       deepStrictEqual([lease.size, lease.capacity, lease.usage, lease.label], [5, 8, BufferUsage.storage, "x"])
       strictEqual(String(lease), `PooledBuffer("x", 5 of 8 B, storage, live on host process memory)`)
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       strictEqual(String(lease), `PooledBuffer("x", 5 of 8 B, storage, released)`)
     }).pipe(Effect.scoped, Effect.provide(layer({ host: { granularity: 4 } }))))
 
@@ -34,8 +34,8 @@ describe("a lease", () => {
           CommandQueue.read(old, Uint32Array),
           CommandQueue.copy(old, lease),
           CommandQueue.copy(lease, old),
-          PooledBuffer.release(old),
-          PooledBuffer.transfer(old, yield* Effect.scope)
+          Lease.release(old),
+          Lease.transfer(old, yield* Effect.scope)
         ]
       ) {
         strictEqual(yield* tagOf<unknown, CommandQueue.CommandQueue>(attempt), "Released")
@@ -48,13 +48,13 @@ describe("release", () => {
   it.effect("gives the block back once", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(4, { label: "x" })
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1 })
-      const reason = yield* reasonOf(PooledBuffer.release(lease))
+      const reason = yield* reasonOf(Lease.release(lease))
       assert(reason._tag === "Released")
       deepStrictEqual(
         [reason.operation, reason.label, reason.size, reason.why],
-        ["PooledBuffer.release", "x", 4, "released"]
+        ["Lease.release", "x", 4, "released"]
       )
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -62,11 +62,11 @@ describe("release", () => {
   it.effect("in any order leaves the others as they are", () =>
     Effect.gen(function*() {
       const leases = yield* Effect.forEach([1, 2, 3, 4, 5], (size) => BufferPool.allocate(size))
-      for (const i of [2, 0, 4]) yield* PooledBuffer.release(leases[i]!)
-      deepStrictEqual(leases.map(PooledBuffer.isLive), [false, true, false, true, false])
+      for (const i of [2, 0, 4]) yield* Lease.release(leases[i]!)
+      deepStrictEqual(leases.map(Lease.isLive), [false, true, false, true, false])
       yield* hasStats({ activeBytes: 2 + 4 })
-      yield* PooledBuffer.release(leases[3]!)
-      yield* PooledBuffer.release(leases[1]!)
+      yield* Lease.release(leases[3]!)
+      yield* Lease.release(leases[1]!)
       yield* hasStats({ activeBlocks: 0, heldBlocks: 5 })
       yield* BufferPool.allocate(6)
     }).pipe(
@@ -78,10 +78,10 @@ describe("release", () => {
   it.effect("is lazy: the effect alone releases nothing", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(4)
-      const later = PooledBuffer.release(lease)
-      assert.isTrue(PooledBuffer.isLive(lease))
+      const later = Lease.release(lease)
+      assert.isTrue(Lease.isLive(lease))
       yield* later
-      assert.isFalse(PooledBuffer.isLive(lease))
+      assert.isFalse(Lease.isLive(lease))
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
 
@@ -91,9 +91,9 @@ describe("transfer", () => {
       const [from, to] = [yield* Scope.make(), yield* Scope.make()]
       const lease = yield* Scope.provide(BufferPool.allocate(4), from)
       const stays = yield* Scope.provide(BufferPool.allocate(4), from)
-      yield* PooledBuffer.transfer(lease, to)
+      yield* Lease.transfer(lease, to)
       yield* Scope.close(from, Exit.void)
-      deepStrictEqual([lease, stays].map(PooledBuffer.isLive), [true, false])
+      deepStrictEqual([lease, stays].map(Lease.isLive), [true, false])
       yield* CommandQueue.fill(lease, 1)
       yield* Scope.close(to, Exit.void)
       strictEqual(lease.ended, "scopeClosed")
@@ -105,11 +105,11 @@ describe("transfer", () => {
       const [one, two] = [yield* Scope.make(), yield* Scope.make()]
       const lease = yield* Scope.provide(BufferPool.allocate(4), one)
       const sibling = yield* Scope.provide(BufferPool.allocate(4), one)
-      for (const scope of [one, two, one, one]) yield* PooledBuffer.transfer(lease, scope)
+      for (const scope of [one, two, one, one]) yield* Lease.transfer(lease, scope)
       yield* Scope.close(two, Exit.void)
-      deepStrictEqual([lease, sibling].map(PooledBuffer.isLive), [true, true])
+      deepStrictEqual([lease, sibling].map(Lease.isLive), [true, true])
       yield* Scope.close(one, Exit.void)
-      deepStrictEqual([lease, sibling].map(PooledBuffer.isLive), [false, false])
+      deepStrictEqual([lease, sibling].map(Lease.isLive), [false, false])
       yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
     }).pipe(Effect.provide(layer())))
 
@@ -117,9 +117,9 @@ describe("transfer", () => {
     Effect.gen(function*() {
       for (const size of [4, 0]) {
         const lease = yield* BufferPool.allocate(size, { label: "x" })
-        const reason = yield* reasonOf(PooledBuffer.transfer(lease, yield* closedScope))
+        const reason = yield* reasonOf(Lease.transfer(lease, yield* closedScope))
         assert(reason._tag === "Released")
-        deepStrictEqual([reason.operation, reason.label, reason.why], ["PooledBuffer.transfer", "x", "scopeClosed"])
+        deepStrictEqual([reason.operation, reason.label, reason.why], ["Lease.transfer", "x", "scopeClosed"])
         strictEqual(lease.ended, "scopeClosed")
       }
       yield* hasStats({ activeBlocks: 0, heldBlocks: 1 })
@@ -129,7 +129,7 @@ describe("transfer", () => {
     Effect.gen(function*() {
       const lease = yield* BufferPool.use(4, Effect.succeed)
       const scope = yield* Scope.make()
-      const reason = yield* reasonOf(PooledBuffer.transfer(lease, scope))
+      const reason = yield* reasonOf(Lease.transfer(lease, scope))
       assert(reason._tag === "Released")
       strictEqual(reason.why, "scopeClosed")
       strictEqual(scope.state._tag, "Empty")
@@ -138,10 +138,10 @@ describe("transfer", () => {
   it.effect("keeps a loan beyond its use", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const lease = yield* BufferPool.use(4, (loan) => Effect.as(PooledBuffer.transfer(loan, scope), loan))
-      assert.isTrue(PooledBuffer.isLive(lease))
+      const lease = yield* BufferPool.use(4, (loan) => Effect.as(Lease.transfer(loan, scope), loan))
+      assert.isTrue(Lease.isLive(lease))
       yield* Scope.close(scope, Exit.void)
-      assert.isFalse(PooledBuffer.isLive(lease))
+      assert.isFalse(Lease.isLive(lease))
     }).pipe(Effect.provide(layer())))
 
   it.effect("puts the lease under the scope's finalizer, in its place", () =>
@@ -149,9 +149,9 @@ describe("transfer", () => {
       const scope = yield* Scope.make()
       const seen: Array<boolean> = []
       const lease = yield* BufferPool.allocate(4)
-      yield* Scope.addFinalizer(scope, Effect.sync(() => seen.push(PooledBuffer.isLive(lease))))
-      yield* PooledBuffer.transfer(lease, scope)
-      yield* Scope.addFinalizer(scope, Effect.sync(() => seen.push(PooledBuffer.isLive(lease))))
+      yield* Scope.addFinalizer(scope, Effect.sync(() => seen.push(Lease.isLive(lease))))
+      yield* Lease.transfer(lease, scope)
+      yield* Scope.addFinalizer(scope, Effect.sync(() => seen.push(Lease.isLive(lease))))
       yield* Scope.close(scope, Exit.void)
       deepStrictEqual(seen, [true, false])
     }).pipe(Effect.scoped, Effect.provide(layer())))

@@ -18,6 +18,7 @@ import {
   Kernel,
   KernelArgument,
   KernelCache,
+  Lease,
   Mapping,
   PooledBuffer,
   PoolStats,
@@ -198,7 +199,7 @@ describe("what a program holds", () => {
       )
       yield* Mapping.unmap(mapped)
       strictEqual(String(mapped), `MappedImage("picture", Uint8Array [1, 2, 4], ${place}, released)`)
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       strictEqual(
         String(over),
         `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, released: what it is a part of ended)`
@@ -215,8 +216,8 @@ describe("what a program holds", () => {
         return yield* Effect.gen(function*() {
           const released = yield* BufferPool.allocate(4)
           const left = yield* BufferPool.allocate(4)
-          yield* PooledBuffer.release(released)
-          yield* PooledBuffer.transfer(left, scope)
+          yield* Lease.release(released)
+          yield* Lease.transfer(left, scope)
           return [released, left]
         }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()))
       }).pipe(Effect.scoped, Effect.provide(Host.layer()))

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Host } from "../../src/host.ts"
-import type * as BufferPool from "../../src/services/BufferPool.ts"
+import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as CommandQueue from "../../src/services/CommandQueue.ts"
 import type { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { layer, type OpenOptions, recorded } from "./hostPool.ts"

@@ -13,7 +13,8 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { type GpuError, isGpuError, type Reason } from "../../src/domain/GpuError.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { calmDown, type Client, lawsHold, liveLeases, type Place, restLawsHold, type Watched } from "./pressureLaws.ts"
 
 /** What was done so far, which excuses how requests end. */
@@ -70,7 +71,7 @@ const handlerFailed = (error: unknown, history: History): boolean =>
   (error === defect && history.dyingHandlers) ||
   (isGpuError(error) &&
     ((error.reason._tag === "DriverError" && history.driverErrors) ||
-      (error.reason._tag === "Released" && error.reason.operation === "PooledBuffer.release")))
+      (error.reason._tag === "Released" && error.reason.operation === "Lease.release")))
 
 /** Each request that ended did so with a lease or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
@@ -169,21 +170,21 @@ const unlessEnded = (effect: Effect.Effect<void, GpuError>): Effect.Effect<void>
 const release = (rest: Rest, n: number) =>
   command(`release(${n})`, rest, (real) => {
     const lease = pick(live(real), n)
-    return lease === undefined ? Effect.void : unlessEnded(PooledBuffer.release(lease))
+    return lease === undefined ? Effect.void : unlessEnded(Lease.release(lease))
   })
 
 const releaseAll = (rest: Rest, share: number) =>
   command(`releaseAll(${share})`, rest, (real) =>
     Effect.forEach(
       live(real).filter((_, i) => i % share === 0),
-      (lease) => unlessEnded(PooledBuffer.release(lease)),
+      (lease) => unlessEnded(Lease.release(lease)),
       { discard: true }
     ))
 
 const transfer = (rest: Rest, n: number, to: number) =>
   command(`transfer(${n}, ${to})`, rest, (real) => {
     const lease = pick(live(real), n)
-    return lease === undefined ? Effect.void : unlessEnded(PooledBuffer.transfer(lease, scopeOf(real, to)))
+    return lease === undefined ? Effect.void : unlessEnded(Lease.transfer(lease, scopeOf(real, to)))
   })
 
 const finish = (rest: Rest, n: number) =>
@@ -254,14 +255,14 @@ const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.
   "frees nothing": () => Effect.succeed(false),
   "releases a lease": (real) => {
     const [lease] = live(real)
-    return lease === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(lease), true)
+    return lease === undefined ? Effect.succeed(false) : Effect.as(Lease.release(lease), true)
   },
   "releases a lease after a while": (real) =>
     Effect.andThen(
       Effect.sleep(50),
       Effect.suspend(() => {
         const [lease] = live(real)
-        return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(PooledBuffer.release(lease)), true)
+        return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(Lease.release(lease)), true)
       })
     ),
   "asks for memory itself": (_real, { pool }) =>
@@ -271,7 +272,7 @@ const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.
     }),
   "fails": (real) => {
     const ended = real.requests.map(({ lease }) => lease()).find((lease) => lease?.ended !== undefined)
-    return ended === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(ended), true)
+    return ended === undefined ? Effect.succeed(false) : Effect.as(Lease.release(ended), true)
   },
   "dies": () => Effect.die(defect)
 }
@@ -399,7 +400,7 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
   for (let rounds = 0; real.requests.some(({ fiber }) => fiber.pollUnsafe() === undefined); rounds++) {
     assert.isBelow(rounds, real.requests.length + 10, "somebody waits for ever")
     yield* TestClock.adjust("1 second")
-    yield* Effect.forEach(live(real), (lease) => unlessEnded(PooledBuffer.release(lease)))
+    yield* Effect.forEach(live(real), (lease) => unlessEnded(Lease.release(lease)))
     yield* restLawsHold(real)
   }
   for (const request of real.requests) endedWell(request, real.history)

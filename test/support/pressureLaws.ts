@@ -5,8 +5,8 @@
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import type * as BufferPool from "../../src/services/BufferPool.ts"
-import type * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
 import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
 

@@ -4,8 +4,9 @@
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 
 export type Step =
   | { readonly kind: "take"; readonly size: number }
@@ -71,7 +72,7 @@ const run = (all: ReadonlyArray<Step>): Run =>
           break
         case "giveBack": {
           const lease = mine.shift()
-          if (lease !== undefined) yield* PooledBuffer.release(lease)
+          if (lease !== undefined) yield* Lease.release(lease)
           break
         }
         case "pause":

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { OpenCl, Svm } from "../../src/opencl.ts"
 import type { Allocator } from "../../src/services/Allocator.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { type Bends, watch, type Watched } from "./watchedOpenCl.ts"
 

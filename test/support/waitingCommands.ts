@@ -13,8 +13,9 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { type GpuError, isGpuError } from "../../src/domain/GpuError.ts"
-import type * as BufferPool from "../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../src/services/PooledBuffer.ts"
+import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import { agree, bigIntegers, byName } from "../../src/testing/properties/ExpectData.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
 import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
@@ -81,7 +82,7 @@ const largest = (sizes: ReadonlyArray<bigint>) => [...sizes].sort((a, b) => Numb
 
 /** The live leases of each scope of the real pool, as the model's, in the order of their grants. */
 const grantsOf = (model: WaitingModel, real: WaitingReal): ReadonlyArray<ReadonlyArray<ModelLease>> => {
-  const leases = new Map<PooledBuffer.PooledBuffer, ModelLease>()
+  const leases = new Map<Lease.Lease, ModelLease>()
   for (const [i, { lease }] of real.requests.entries()) {
     if (lease !== undefined) leases.set(lease, model.requests[i]!.lease!)
   }
@@ -242,7 +243,7 @@ const release = (n: number) =>
     Effect.gen(function*() {
       const index = leaseOf(model, n)
       const expected = model.release(model.requests[index]!.lease!)
-      failsAs(yield* Effect.exit(PooledBuffer.release(real.requests[index]!.lease!)), expected)
+      failsAs(yield* Effect.exit(Lease.release(real.requests[index]!.lease!)), expected)
     }))
 
 const transfer = (n: number, to: number) =>
@@ -251,7 +252,7 @@ const transfer = (n: number, to: number) =>
       const [index, scope] = [leaseOf(model, n), scopeOf(model, to)]
       const expected = model.transfer(model.requests[index]!.lease!, model.scopes[scope]!)
       failsAs(
-        yield* Effect.exit(PooledBuffer.transfer(real.requests[index]!.lease!, real.scopes[scope]!)),
+        yield* Effect.exit(Lease.transfer(real.requests[index]!.lease!, real.scopes[scope]!)),
         expected
       )
     }))
@@ -349,8 +350,8 @@ const addHandler = (n: number, some: number) =>
         const scope = Scope.makeUnsafe()
         const handler = () =>
           Effect.suspend(() => {
-            const live = victims.map((i) => real.requests[i]!.lease!).find(PooledBuffer.isLive)
-            return live === undefined ? Effect.succeed(false) : Effect.as(PooledBuffer.release(live), true)
+            const live = victims.map((i) => real.requests[i]!.lease!).find(Lease.isLive)
+            return live === undefined ? Effect.succeed(false) : Effect.as(Lease.release(live), true)
           })
         yield* Effect.orDie(Scope.provide(real.places[place]!.onOutOfMemory(handler), scope))
         real.handlers.push({ place, scope })

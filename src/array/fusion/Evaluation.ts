@@ -9,9 +9,10 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { byteSize, type DType } from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { BufferPool } from "../../services/BufferPool.ts"
+import { BufferPool } from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import { dense, type DeviceArray } from "../ArrayValue.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Cuts from "./Cuts.ts"
@@ -179,7 +180,7 @@ const moveHome = (
   services: Services
 ): Effect.Effect<void, GpuError> => {
   const home = homeOf(array, services)
-  return home === services.scope ? Exit.void : PooledBuffer.transfer(lease, home)
+  return home === services.scope ? Exit.void : Lease.transfer(lease, home)
 }
 
 const allocate = (
@@ -223,4 +224,4 @@ const settled = (
 }
 
 const giveBack = (leases: ReadonlyArray<PooledBuffer.PooledBuffer>): Effect.Effect<void> =>
-  Effect.forEach(leases, (lease) => Effect.ignore(PooledBuffer.release(lease)), { discard: true })
+  Effect.forEach(leases, (lease) => Effect.ignore(Lease.release(lease)), { discard: true })

@@ -7,7 +7,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import type { PooledBuffer } from "../../services/PooledBuffer.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"

@@ -8,7 +8,7 @@ import type { DType } from "../../domain/DType.ts"
 import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
-import type { PooledBuffer } from "../../services/PooledBuffer.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 

@@ -11,8 +11,9 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type * as Expr from "../../kernels/Expr.ts"
 import { position, Reduction, row, type Rows, run } from "../../kernels/reduction/Reduction.ts"
 import type { Combine, Component, StateExprs } from "../../kernels/reduction/State.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import { type ArrayServices, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Indexing from "../fusion/Indexing.ts"
@@ -111,4 +112,4 @@ const firstOnly = (
 ): Effect.Effect<PooledBuffer.PooledBuffer, GpuError> =>
   others.length === 0
     ? Effect.succeed(result!)
-    : Effect.as(Effect.forEach(others, PooledBuffer.release, { discard: true }), result!)
+    : Effect.as(Effect.forEach(others, Lease.release, { discard: true }), result!)

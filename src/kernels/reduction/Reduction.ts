@@ -14,10 +14,11 @@ import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import * as KernelSupport from "../../domain/KernelSupport.ts"
-import { BufferPool } from "../../services/BufferPool.ts"
+import { BufferPool } from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { ArgumentValue, DispatchArguments } from "../../services/DispatchArguments.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import { divide } from "./Chunks.ts"
 import * as ReductionPass from "./ReductionPass.ts"
 import type { Combine, Component, StateExprs } from "./State.ts"
@@ -146,7 +147,7 @@ const allocated = (
       return rest()
     })
   }
-  const release = () => Effect.forEach(results, (lease) => Effect.ignore(PooledBuffer.release(lease)))
+  const release = () => Effect.forEach(results, (lease) => Effect.ignore(Lease.release(lease)))
   return Effect.as(Effect.onError(rest(), release), results)
 }
 

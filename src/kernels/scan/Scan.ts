@@ -9,10 +9,11 @@ import type * as Scope from "effect/Scope"
 import { byteSize, type DType } from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as KernelSupport from "../../domain/KernelSupport.ts"
-import type { BufferPool } from "../../services/BufferPool.ts"
+import type { BufferPool } from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import type { CommandQueue } from "../../services/CommandQueue.ts"
 import type { ArgumentValue, DispatchArguments } from "../../services/DispatchArguments.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import type * as Expr from "../Expr.ts"
 import { inputOf } from "../expression/Declaration.ts"
 import { helperName } from "../reduction/ArgumentNames.ts"
@@ -110,7 +111,7 @@ export const run = (
       if (count === 0) return Effect.succeed(result)
       const scanned = level(scan, scan.elements, args, count, result, exclusive, services)
       // The scope may live for long.
-      return Effect.as(Effect.onError(scanned, () => Effect.ignore(PooledBuffer.release(result))), result)
+      return Effect.as(Effect.onError(scanned, () => Effect.ignore(Lease.release(result))), result)
     })
   })
 

@@ -24,11 +24,11 @@ import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
+import * as Attachments from "../lease/Attachments.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
 import * as MapRequest from "../mapping/MapRequest.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
-import * as Attachments from "../memory/Attachments.ts"
 import { logged } from "../memory/GivingBack.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
@@ -507,7 +507,7 @@ export class CheckedImages implements Service {
       queue: driver,
       copies: this.#copies
     }
-    return ImageMapping.begin(operation, mapper, mapping, { ...part, label: like.label, access: needed, type, axes })
+    return ImageMapping.begin(operation, mapper, mapping, { ...part, owner: like, access: needed, type, axes })
   }
 
   #reading({ bytes, image, region }: ImageProblems.Part): Reading.Begin | undefined {

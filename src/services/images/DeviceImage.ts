@@ -13,7 +13,8 @@ import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { Attachments } from "../memory/Attachments.ts"
+import type { Attachments } from "../lease/Attachments.ts"
+import type { Giver } from "../lease/Lease.ts"
 
 /**
  * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
@@ -53,6 +54,8 @@ export abstract class DeviceImage implements Equal.Equal {
   ended: Released["why"] | undefined = undefined
   /** Mappings, which end before the image goes back. @internal */
   attached: Attachments | undefined = undefined
+  /** What gives it back, for one of a pool. @internal */
+  pooledBy: Giver | undefined = undefined
 
   constructor(
     owner: DeviceInfo,

@@ -7,10 +7,11 @@ import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import { releasedError } from "../lease/Lease.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { wrongArgument } from "../WrongArgument.ts"
 import { DeviceImage } from "./DeviceImage.ts"
-import { PooledImage, releasedError } from "./PooledImage.ts"
+import { PooledImage } from "./PooledImage.ts"
 
 /**
  * A lease or a device image.
@@ -65,8 +66,8 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)
-  const { info } = image.list.pool
-  return info === owner ? undefined : foreign(operation, image, info, owner)
+  const { device } = image.list.owner
+  return device === owner ? undefined : foreign(operation, image, device, owner)
 }
 
 /** Programs without types can pass anything. */

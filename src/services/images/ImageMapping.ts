@@ -22,6 +22,7 @@ import type { DeviceImage } from "./DeviceImage.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import type { DriverImageMapping, ImageDriver } from "./ImageDriver.ts"
+import type { ImageLike } from "./ImageLike.ts"
 import { MappedImage } from "./MappedImage.ts"
 
 /** What the images of one device map with. @internal */
@@ -35,7 +36,8 @@ export interface Mapper {
 
 /** A part that can be mapped now, as it was asked for. @internal */
 export interface Request {
-  readonly label: string | undefined
+  /** The lease or image that it ends with. */
+  readonly owner: ImageLike
   readonly image: DeviceImage
   readonly region: ImageRegion
   /** Bytes of the part, packed. */
@@ -55,7 +57,7 @@ export const begin = (
 ): Effect.Effect<MappedImage, GpuError> => {
   const ended = mapping.problem(operation)
   if (ended !== undefined) return ended
-  const { access, bytes, image, label, region } = request
+  const { access, bytes, image, owner, region } = request
   if (bytes === 0) {
     const none = ImageAxes.packedPitches(image, region)
     return Effect.succeed(mappedImage(mapping, request, none, new ArrayBuffer(0)))
@@ -64,7 +66,7 @@ export const begin = (
   if (claim.conflicts) return conflictError(operation, region)
   const mapped = distrustUnproven(mapUnsafe(mapper, request), image)
   if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
-  mapping.begin({ label, size: bytes }, image, claim, mapped.value)
+  mapping.begin({ label: owner.label, size: bytes }, owner, claim, mapped.value)
   return Effect.flatMap(
     mapped.value.memory,
     // The image may have ended while the device was busy.

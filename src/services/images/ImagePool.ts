@@ -9,29 +9,43 @@
  * @see pyopencl.tools.MemoryPool, which has buffers alone
  * @since 0.1.0
  */
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, readValues, satisfies } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, type Holder, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
-import * as MemoryLimit from "../../domain/MemoryLimit.ts"
-import * as PoolStats from "../../domain/PoolStats.ts"
-import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import type * as PoolStats from "../../domain/PoolStats.ts"
+import * as CallSite from "../CallSite.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue } from "../CommandQueue.ts"
 import { DeviceContext } from "../DeviceContext.ts"
-import { limitOf, type PoolLimit } from "../PoolOptions.ts"
+import { type ConfigOf, controlsOf, makeMemory, type PoolControls, readConfig, shownAsPool } from "../pool/Pool.ts"
+import {
+  type BudgetOptions,
+  type ExhaustedOptions,
+  leasingSettingsOf,
+  memorySettingsOf,
+  ofLeasing,
+  ofMemory,
+  type PoolLimit,
+  type PoolOptions,
+  type ReserveOptions
+} from "../pool/PoolOptions.ts"
+import { PoolRequests } from "../pool/PoolRequests.ts"
+import type { Need } from "../pool/waiting/Handlers.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
 import { type ImageOptions, Images } from "./Images.ts"
+import { ImageSource, type KnownImage } from "./ImageSource.ts"
 import type { PooledImage } from "./PooledImage.ts"
-import { ImageMemory, type ImagePoolSettings } from "./pooling/ImageMemory.ts"
-import { ImageRequests } from "./pooling/ImageRequests.ts"
 
 /**
  * How an image pool behaves. Sizes are bytes of elements, packed, or texts as `"512 MiB"`, or shares of the device's
@@ -48,17 +62,17 @@ import { ImageRequests } from "./pooling/ImageRequests.ts"
  * @category models
  * @since 0.1.0
  */
-export interface ImagePoolOptions extends PoolLimit {
-  /** The most bytes that the pool keeps for reuse: what is over it goes, the longest held first. Default: no limit. */
-  readonly maxHeldBytes?: MemoryLimit.Input | undefined
-  /**
-   * Whether the next owner of a recycled image can read what the last one left: `"never"` (the default) hands images out
-   * as they are; `"acquire"` fills them with zeros, in queue order, before each lease, fresh ones too. It adds `copyDst`
-   * to the usage of the images themselves.
-   */
-  readonly clear?: "never" | "acquire" | undefined
-  /** The label of leases without one of their own. */
-  readonly label?: string | undefined
+export interface ImagePoolOptions extends PoolOptions {}
+
+/**
+ * What one request for an image may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolImageOptions extends ImageOptions, ExhaustedOptions {
+  /** Where in the program it was asked for, as "file:line:column"; filled in while call sites are tracked. */
+  readonly callSite?: string | undefined
 }
 
 /**
@@ -80,34 +94,20 @@ export interface ImagePoolOptions extends PoolLimit {
  * @category models
  * @since 0.1.0
  */
-export interface Pool {
+export interface Pool extends PoolControls<Pool> {
   /** A lease on an image until the caller's scope closes. See {@link allocate}. */
   readonly allocate: (
     shape: ImageShape,
     format: ImageFormat,
-    options?: ImageOptions
+    options?: PoolImageOptions
   ) => Effect.Effect<PooledImage, GpuError, Scope.Scope>
   /** Lends an image to `f`, without a scope. See {@link use}. */
   readonly use: <A, E, R>(
     shape: ImageShape,
     format: ImageFormat,
     f: (image: PooledImage) => Effect.Effect<A, E, R>,
-    options?: ImageOptions
+    options?: PoolImageOptions
   ) => Effect.Effect<A, E | GpuError, R>
-  /** The counters now. */
-  readonly stats: Effect.Effect<PoolStats.PoolStats>
-  /** The largest live leases, largest first. */
-  readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
-  /** The limit, in bytes; `Infinity` without one. */
-  readonly maxBytes: Effect.Effect<number>
-  /** Gives held images back until no more than so many bytes are managed. See {@link trimTo}. */
-  readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
-  /** Gives all held images back, and waits until the driver has. Active leases stay. */
-  readonly freeHeld: Effect.Effect<void, GpuError>
-  /** From now on released images go straight back to the driver; frees the held ones. */
-  readonly stopHolding: Effect.Effect<void, GpuError>
-  /** From now on released images are kept again. */
-  readonly resumeHolding: Effect.Effect<void>
 }
 
 /**
@@ -130,8 +130,6 @@ export interface Pool {
  * @since 0.1.0
  */
 export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-pool/ImagePool") {}
-
-const operation = "ImagePool.layer"
 
 /**
  * Builds a pool. It closes with the scope: leases that are still live become Released, and every image goes back.
@@ -160,75 +158,57 @@ export const make = (
   options: ImagePoolOptions = {}
 ): Effect.Effect<Pool, GpuError, Scope.Scope | Images | DeviceContext | CommandQueue> =>
   Effect.gen(function*() {
-    const device = yield* DeviceContext
-    const settings = readValues(operation, () => settingsOf(options, device.info))
+    const { info } = yield* DeviceContext
+    const settings = readValues("ImagePool.layer", () => settingsOf("ImagePool.layer", options, info))
     if (isGpuError(settings)) return yield* settings
+    const images = yield* Images
     const { driver } = yield* CommandQueue
-    const memory = new ImageMemory(settings, device, yield* Images, driver.reclaim)
-    const run = Effect.runForkWith(yield* Effect.context<never>())
-    const forgetLoss = device.status.onLost(() => {
-      run(memory.drop())
-    })
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), memory.close))
-    return serviceOf(memory, device.info)
+    const { clears, label, patience } = settings
+    const memory = yield* makeMemory(settings)
+    const source = new ImageSource(images, driver.reclaim, clears)
+    memory.blocks.sources.add(source)
+    return poolOf(source)(new PoolRequests(memory, source, { from: undefined, patience, label }, undefined))
   })
 
-const serviceOf = (memory: ImageMemory, device: DeviceInfo): Pool => {
-  const { core, leases } = memory
-  const requests = new ImageRequests(memory)
-  return showing(() => poolLine(memory, device), "ImagePool")(ImagePool.of({
-    allocate: (shape, format, options) => requests.allocate(shape, format, options),
-    use: (shape, format, f, options) => requests.use(shape, format, f, options),
-    stats: Effect.sync(() => core.stats()),
-    holders: (count = 3) => Effect.sync(() => leases.largestHolders(countOf(count))),
-    maxBytes: Effect.sync(() => core.maxBytes),
-    trimTo: (target) =>
-      checkedStep("ImagePool.trimTo", (where) => {
-        const bytes = MemoryLimit.resolve(where, "bytes", { bytes: target }, device) ??
-          invalidRequest(where, "bytes is not given", `Pass bytes, as 1048576 or "1 MiB".`)
-        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
-      }),
-    freeHeld: memory.freeHeld,
-    stopHolding: Effect.suspend(() => {
-      core.stopHolding()
-      return memory.freeHeld
-    }),
-    resumeHolding: Effect.sync(() => memory.resumeHolding())
-  }))
-}
+type ImageRequests = PoolRequests<KnownImage, DeviceImage, PooledImage>
 
-const poolLine = ({ core, device: { status }, leases, settings }: ImageMemory, device: DeviceInfo): string =>
-  inOneLine("ImagePool", settings.label, [
-    PoolStats.format(core.stats()),
-    core.maxBytes === Infinity ? "no byte limit" : `maxBytes ${core.maxBytes} B`,
-    leases.closed ? "closed" : deviceState(status, device)
-  ])
+/** The pool itself, a budget or a reservation within it. */
+const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
+  shownAsPool(
+    requests,
+    ImagePool.of({
+      ...controlsOf(requests, poolOf(source)),
+      allocate: function allocate(shape, format, given) {
+        const options = requests.read<PoolImageOptions>("allocate", given, allocate)
+        if (isGpuError(options)) return options
+        return checkedStep("ImagePool.allocate", () => {
+          const known = source.lookUp(shape, format, usageOf(options))
+          return isGpuError(known) ? known : requests.allocate(known.size, known, options)
+        })
+      },
+      use: function use(shape, format, f, given) {
+        const options = requests.read<PoolImageOptions>("use", given, use)
+        if (isGpuError(options)) return options
+        return checkedStep("ImagePool.allocate", () => {
+          const known = source.lookUp(shape, format, usageOf(options))
+          return isGpuError(known) ? known : requests.use(known.size, known, f, options)
+        })
+      }
+    })
+  )
 
-/** Programs without types can pass anything: what is no number asks for none. */
-const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
+const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =>
+  options?.usage ?? ImageUsage.defaultUsage
 
-const known = KnownOptions.of<ImagePoolOptions>({
-  maxBytes: true,
-  maxFraction: true,
-  maxHeldBytes: true,
-  clear: true,
-  label: true
-})
+const knownOfPool = KnownOptions.of<ImagePoolOptions>({ ...ofMemory, ...ofLeasing })
 
-const settingsOf = (options: ImagePoolOptions, device: DeviceInfo): ImagePoolSettings | GpuError => {
-  const unknown = optionsProblem(operation, options, known)
+const settingsOf = (operation: string, options: ImagePoolOptions, device: DeviceInfo) => {
+  const unknown = optionsProblem(operation, options, knownOfPool)
   if (unknown !== undefined) return unknown
-  const { clear = "never", label } = options
-  if (clear !== "never" && clear !== "acquire") {
-    return invalidRequest(operation, `clear ${shown(clear)} is unknown`, `Pass "never" or "acquire".`)
-  }
-  const mislabelled = Label.problem(operation, label)
-  if (mislabelled !== undefined) return mislabelled
-  const maxBytes = limitOf(operation, options, device)
-  if (isGpuError(maxBytes)) return maxBytes
-  const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
-    Infinity
-  return isGpuError(maxHeldBytes) ? maxHeldBytes : { maxBytes, maxHeldBytes, clear: clear === "acquire", label }
+  const memory = memorySettingsOf(operation, "pool", options, device)
+  if (isGpuError(memory)) return memory
+  const leasing = leasingSettingsOf(operation, options)
+  return isGpuError(leasing) ? leasing : { ...memory, ...leasing }
 }
 
 /**
@@ -265,6 +245,36 @@ export const layer = (
 ): Layer.Layer<ImagePool, GpuError, Images | DeviceContext | CommandQueue> => Layer.effect(ImagePool, make(options))
 
 /**
+ * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImagePoolConfig = ConfigOf<ImagePoolOptions>
+
+/**
+ * The same as {@link layer}, with options that come from configuration, whole or one by one.
+ *
+ * **Example** (The limit from the environment)
+ *
+ * ```ts
+ * import { Config } from "effect"
+ * import { ImagePool } from "effect-gpu-pool"
+ *
+ * const Pictures = ImagePool.layerConfig({ maxBytes: Config.String("IMAGE_POOL_LIMIT"), onExhausted: "wait" })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ImagePoolConfig
+): Layer.Layer<ImagePool, GpuError | Config.ConfigError, Images | DeviceContext | CommandQueue> =>
+  Layer.unwrap(
+    checkedStep("ImagePool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
+  )
+
+/**
  * A lease on an image until the caller's scope closes. Its elements are unspecified at first, unless the pool clears.
  *
  * Fails with InvalidRequest, Unsupported and LimitExceeded as `Images.make` does, LimitExceeded also over `maxBytes` or
@@ -285,9 +295,11 @@ export const layer = (
 export const allocate = (
   shape: ImageShape,
   format: ImageFormat,
-  options?: ImageOptions
-): Effect.Effect<PooledImage, GpuError, ImagePool | Scope.Scope> =>
-  ImagePool.use((pool) => pool.allocate(shape, format, options))
+  options?: PoolImageOptions
+): Effect.Effect<PooledImage, GpuError, ImagePool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return ImagePool.use((pool) => pool.allocate(shape, format, located))
+}
 
 /**
  * Lends an image to `f` and takes it back when `f` has ended, however it ends. Errors as {@link allocate}.
@@ -311,8 +323,11 @@ export const use = <A, E, R>(
   shape: ImageShape,
   format: ImageFormat,
   f: (image: PooledImage) => Effect.Effect<A, E, R>,
-  options?: ImageOptions
-): Effect.Effect<A, E | GpuError, R | ImagePool> => ImagePool.use((pool) => pool.use(shape, format, f, options))
+  options?: PoolImageOptions
+): Effect.Effect<A, E | GpuError, R | ImagePool> => {
+  const located = CallSite.locate(options, use)
+  return ImagePool.use((pool) => pool.use(shape, format, f, located))
+}
 
 /**
  * The pool's counters now; sizes are bytes of elements.
@@ -457,3 +472,175 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @since 0.1.0
  */
 export const maxBytes: Effect.Effect<number, never, ImagePool> = ImagePool.use((pool) => pool.maxBytes)
+
+/**
+ * Changes the limit of the running pool, or under a budget that of the budget: see `BufferPool.setLimit`.
+ *
+ * **Example** (Leaving memory to the scene that comes)
+ *
+ * ```ts
+ * import { ImagePool } from "effect-gpu-pool"
+ *
+ * const background = ImagePool.setLimit("128 MiB")
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.set_limit
+ * @category accessors
+ * @since 0.1.0
+ */
+export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, ImagePool> =>
+  ImagePool.use((pool) => pool.setLimit(limit))
+
+/**
+ * Registers a handler until the scope closes: what the program can do when memory for images has run out. See
+ * `BufferPool.onOutOfMemory`.
+ *
+ * **Example** (Old frames give way)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImagePool, Lease } from "effect-gpu-pool"
+ * import type { PooledImage } from "effect-gpu-pool"
+ *
+ * const giveWay = (frames: Array<PooledImage.PooledImage>) =>
+ *   ImagePool.onOutOfMemory(() => {
+ *     const oldest = frames.shift()
+ *     return oldest === undefined ? Effect.succeed(false) : Effect.as(Lease.release(oldest), true)
+ *   })
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const onOutOfMemory = <R>(
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, GpuError, ImagePool | R | Scope.Scope> => ImagePool.use((pool) => pool.onOutOfMemory(handler))
+
+/**
+ * A pool on the same memory that leases no more than `limit` bytes at a time, to keep. Details and errors as
+ * {@link withBudget}.
+ *
+ * **Example** (A budget for each window)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImagePool } from "effect-gpu-pool"
+ *
+ * const windows = Effect.forEach(["left", "right"], (label) => ImagePool.budget("64 MiB", { label }))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const budget = (
+  limit: MemoryLimit.Input,
+  options?: BudgetOptions
+): Effect.Effect<Pool, GpuError, ImagePool> => ImagePool.use((pool) => pool.budget(limit, options))
+
+/**
+ * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it. See `BufferPool.withBudget`.
+ *
+ * **Example** (Thumbnails that leave room for the rest)
+ *
+ * ```ts
+ * import { ImageFormat, ImagePool, ImageShape, Images } from "effect-gpu-pool"
+ *
+ * const thumbnail = ImagePool.use(ImageShape.image2d(64, 64), ImageFormat.rgba8, (image) => Images.read(image)).pipe(
+ *   ImagePool.withBudget("1 MiB", { onExhausted: "wait", label: "thumbnails" })
+ * )
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const withBudget: {
+  /**
+   * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+   * the pool around it. See `BufferPool.withBudget`.
+   */
+  (
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | ImagePool>
+} = dual(
+  (args) => satisfies(args[0], Effect.isEffect),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
+    ImagePool.use((pool) =>
+      Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, ImagePool, budget))
+    )
+)
+
+/**
+ * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for its images. See `BufferPool.reserve`.
+ *
+ * **Example** (A job that needs two images at the same time)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ *
+ * const shape = ImageShape.image2d(512, 512)
+ * const job = Effect.replicateEffect(ImagePool.allocate(shape, ImageFormat.rgba8), 2).pipe(
+ *   Effect.scoped,
+ *   ImagePool.reserve("2 MiB")
+ * )
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const reserve: {
+  /** Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for its images. See `BufferPool.reserve`. */
+  (
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | ImagePool>
+} = dual(
+  (args) => satisfies(args[0], Effect.isEffect),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
+    ImagePool.use((pool) =>
+      pool.reserve(bytes, (reserved) => Effect.provideService(effect, ImagePool, reserved), options)
+    )
+)
+
+/**
+ * Runs an effect that cannot say beforehand how many images it needs: of all such effects on a pool one runs at a time. See
+ * `BufferPool.inTurn`.
+ *
+ * **Example** (As many levels as the picture has)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ *
+ * const levels = (sides: ReadonlyArray<number>) =>
+ *   Effect.forEach(sides, (side) => ImagePool.allocate(ImageShape.image2d(side, side), ImageFormat.rgba8)).pipe(
+ *     Effect.scoped,
+ *     ImagePool.inTurn
+ *   )
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | ImagePool> =>
+  ImagePool.use((pool) => pool.inTurn(effect))

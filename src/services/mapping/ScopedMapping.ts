@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
-import * as Attachments from "../memory/Attachments.ts"
+import * as Attachments from "../lease/Attachments.ts"
 import type { DriverMapping } from "../QueueDriver.ts"
 
 /**

@@ -8,8 +8,8 @@ import * as Exit from "effect/Exit"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
+import * as Attachments from "../lease/Attachments.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
-import * as Attachments from "./Attachments.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 
 /**

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readValues } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError, make as makeError, Released } from "../../domain/GpuError.ts"
-import * as Attachments from "./Attachments.ts"
+import * as Attachments from "../lease/Attachments.ts"
 import { logged } from "./GivingBack.ts"
 
 /** Called once; `why` is "parentReleased" when the lease has ended first. */

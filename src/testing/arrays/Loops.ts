@@ -7,9 +7,9 @@ import * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
@@ -56,7 +56,7 @@ const looped = (inScope: InScope, liveAtMost: number): Effect.Effect<void, unkno
     let x: Words = yield* DeviceArrays.fromHost(start)
     const iterate = Effect.gen(function*() {
       const result = yield* inScope(next(x))
-      yield* PooledBuffer.release(x.lease!)
+      yield* Lease.release(x.lease!)
       x = result
       Expect.equal("active blocks between iterations", (yield* BufferPool.stats).activeBlocks, 1)
     })

@@ -6,7 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { DType } from "../../domain/DType.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

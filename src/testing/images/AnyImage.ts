@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Images from "../../services/images/Images.ts"
 
 /** @internal */

@@ -15,14 +15,14 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DispatchArguments } from "../../services/DispatchArguments.ts"
 import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
-import * as PooledImage from "../../services/images/PooledImage.ts"
 import { KernelCache } from "../../services/KernelCache.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import { type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
@@ -342,7 +342,7 @@ const released = Effect.gen(function*() {
 
 const releasedLease = withPool(Effect.scoped(Effect.gen(function*() {
   const source = yield* ImagePool.allocate(row, rgba8)
-  yield* PooledImage.release(source)
+  yield* Lease.release(source)
   return yield* withImages((_, target) => CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4))
 })))
 

@@ -14,14 +14,15 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { type Addressing, resolve, type SamplerOptions } from "../../domain/images/SamplerOptions.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
 import * as SubRegion from "../../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
 import { type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
@@ -515,7 +516,7 @@ const ended: ReadonlyArray<Mistake> = [
   [
     "copy to an ended lease",
     "Released",
-    withLease(32, (lease, image) => Effect.andThen(PooledBuffer.release(lease), Images.toBuffer(image, lease)))
+    withLease(32, (lease, image) => Effect.andThen(Lease.release(lease), Images.toBuffer(image, lease)))
   ]
 ]
 

@@ -13,15 +13,16 @@ import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { ImageArg, VectorArg } from "../../domain/KernelArgument.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../services/memory/SubRegion.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
 import { type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
@@ -72,7 +73,7 @@ const endsWithLease = withPair(16, (lease, image) =>
     const mapped = yield* Images.map(image, Uint32Array)
     mapped.set(8, 3)
     yield* Images.overBuffer(lease, uint32)
-    yield* PooledBuffer.release(lease)
+    yield* Lease.release(lease)
     Expect.equal("images", driverObjects.liveByKind.image ?? 0, images - 1)
     Expect.equal("what was mapped", mapped.data.length, 0)
     const error = yield* Effect.flip(Images.read(image))
@@ -109,7 +110,7 @@ const overRegion = withPair(16, () =>
     const found = yield* CommandQueue.read(lease, Uint32Array)
     Expect.numbers("a region's elements", found.subarray(from / 4), [1, 5, 5, 1])
     Expect.numbers("those before", found.subarray(0, from / 4), Array.from({ length: from / 4 }, () => 1))
-    yield* PooledBuffer.release(lease)
+    yield* Lease.release(lease)
     yield* Expect.failsWith("an image over an ended region", Images.read(made.value), "Released")
   }))
 
@@ -279,7 +280,7 @@ const mistakes: ReadonlyArray<Mistake> = [
     "Released",
     Effect.flatMap(
       BufferPool.allocate(16),
-      (lease) => Effect.andThen(PooledBuffer.release(lease), Images.overBuffer(lease, uint32))
+      (lease) => Effect.andThen(Lease.release(lease), Images.overBuffer(lease, uint32))
     )
   ],
   [

@@ -9,13 +9,13 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
-import * as PooledImage from "../../services/images/PooledImage.ts"
+import * as Lease from "../../services/lease/Lease.ts"
 import { type ConformanceTest, expectInvariants, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
@@ -94,14 +94,14 @@ const released = onPool({}, (pool) =>
   Effect.gen(function*() {
     const image = yield* lease(pool)
     yield* Images.fill(image, 1)
-    yield* PooledImage.release(image)
+    yield* Lease.release(image)
     const next = yield* lease(pool)
     const uses: ReadonlyArray<Effect.Effect<unknown, GpuError, Images.Images | Scope.Scope>> = [
       Images.fill(image, 0),
       Images.read(image),
       Images.map(image),
       Images.copy(image, next),
-      PooledImage.release(image)
+      Lease.release(image)
     ]
     for (const use of uses) yield* Expect.failsWith("a use of a lease that has ended", use, "Released")
     const foreign = Effect.scoped(Effect.flatMap(ImagePool.make({ maxBytes: bytes - 1 }), lease))

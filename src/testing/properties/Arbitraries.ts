@@ -12,7 +12,7 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type * as DeviceSelector from "../../domain/selection/DeviceSelector.ts"
 import { backends } from "../../domain/selection/ListedDevice.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import { type Arbitrary, dual } from "./DualArbitrary.ts"
 
 export type { Arbitrary } from "./DualArbitrary.ts"

@@ -14,9 +14,10 @@ import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/PoolStats.ts"
 import type { Faults } from "../../layers/Host/Faults.ts"
-import * as BufferPool from "../../services/BufferPool.ts"
-import * as LeaseHolder from "../../services/LeaseHolder.ts"
-import * as PooledBuffer from "../../services/PooledBuffer.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
+import * as Lease from "../../services/lease/Lease.ts"
+import * as LeaseHolder from "../../services/lease/LeaseHolder.ts"
 import { type Arbitrary, dual } from "./DualArbitrary.ts"
 import { after, agree, bigIntegers, byName, fail, sameData } from "./ExpectData.ts"
 import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
@@ -251,7 +252,7 @@ const use = ({ family, size }: Request, to: number | undefined) =>
           if (to === undefined) return
           const index = scopeOf(model, to)
           moved = model.transfer(expected.lease, model.scopes[index]!)
-          yield* PooledBuffer.transfer(lease, real.scopes[index]!)
+          yield* Lease.transfer(lease, real.scopes[index]!)
         })
       const exit = yield* Effect.exit(real.pool.use(size, body, { usage: usages[family]! }))
       if ("lease" in expected && expected.lease.scope === undefined) model.end(expected.lease, "scopeClosed")
@@ -265,7 +266,7 @@ const release = (n: number) =>
       const lease = model.leases[index]!
       const expected: Failure | undefined = lease.ended && { tag: "Released", why: lease.ended }
       model.end(lease, "released")
-      failsAs(yield* Effect.exit(PooledBuffer.release(real.leases[index]!)), expected)
+      failsAs(yield* Effect.exit(Lease.release(real.leases[index]!)), expected)
     }))
 
 const transfer = (n: number, to: number) =>
@@ -273,7 +274,7 @@ const transfer = (n: number, to: number) =>
     Effect.gen(function*() {
       const [lease, scope] = [leaseOf(model, n), scopeOf(model, to)]
       const expected = model.transfer(model.leases[lease]!, model.scopes[scope]!)
-      failsAs(yield* Effect.exit(PooledBuffer.transfer(real.leases[lease]!, real.scopes[scope]!)), expected)
+      failsAs(yield* Effect.exit(Lease.transfer(real.leases[lease]!, real.scopes[scope]!)), expected)
     }))
 
 class Holder implements LeaseHolder.LeaseHolder {
@@ -328,7 +329,7 @@ const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape:
           const mine = inner.length === 0 ? [] : real.leases.slice(-inner.length)
           return shapes[shape]!([...mine.slice(0, kept), ...foreign])
         })
-        const exit = yield* Effect.exit(Scope.provide(BufferPool.extract(body), real.scopes[index]!))
+        const exit = yield* Effect.exit(Scope.provide(LeaseHolder.extract(body), real.scopes[index]!))
         if (expected === undefined && !keepsNothing.includes(shape)) {
           for (const lease of granted.slice(0, kept)) expected ??= model.transfer(lease, model.scopes[index]!)
         }

@@ -1,7 +1,7 @@
 /** Scenes of device arrays, and of regions of them that are computed together. */
 import * as Effect from "effect/Effect"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { Scene } from "../Stage.ts"
 
 export const sum = Effect.gen(function*() {

@@ -1,6 +1,6 @@
 /** Scenes of recorded work: writes, copies, kernels, events, mappings, and parts of buffers. */
 import * as Effect from "effect/Effect"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import * as KernelCache from "../../../src/services/KernelCache.ts"
 import * as Mapping from "../../../src/services/mapping/Mapping.ts"

@@ -1,8 +1,9 @@
 /** Scenes of handlers that free memory when the pool has none. */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
-import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../../src/services/buffers/PooledBuffer.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
 import type { Scene } from "../Stage.ts"
 import { job } from "./Waiting.ts"
 
@@ -11,11 +12,11 @@ export const cache = (give: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<
   Effect.gen(function*() {
     const cached = yield* BufferPool.allocate(64)
     yield* BufferPool.onOutOfMemory(() =>
-      PooledBuffer.isLive(cached) ? Effect.orElseSucceed(give(cached), () => false) : Effect.succeed(false)
+      Lease.isLive(cached) ? Effect.orElseSucceed(give(cached), () => false) : Effect.succeed(false)
     )
   })
 
-export const givesBack = (lease: PooledBuffer.PooledBuffer) => Effect.as(PooledBuffer.release(lease), true)
+export const givesBack = (lease: PooledBuffer.PooledBuffer) => Effect.as(Lease.release(lease), true)
 
 export const handlers: ReadonlyArray<Scene> = [
   {
@@ -29,8 +30,8 @@ export const handlers: ReadonlyArray<Scene> = [
     run: () =>
       Effect.andThen(
         cache((lease) =>
-          Effect.andThen(Effect.yieldNow, PooledBuffer.release(lease)).pipe(
-            Effect.andThen(PooledBuffer.release(lease)),
+          Effect.andThen(Effect.yieldNow, Lease.release(lease)).pipe(
+            Effect.andThen(Lease.release(lease)),
             Effect.as(true)
           )
         ),

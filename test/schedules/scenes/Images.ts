@@ -2,10 +2,10 @@
 import * as Effect from "effect/Effect"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../src/domain/images/ImageShape.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as Images from "../../../src/services/images/Images.ts"
-import * as PooledImage from "../../../src/services/images/PooledImage.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene } from "../Stage.ts"
 
@@ -66,7 +66,7 @@ export const images: ReadonlyArray<Scene> = [
       Effect.gen(function*() {
         const pool = yield* ImagePool.make()
         const image = yield* pool.allocate(shape, ImageFormat.rgba8)
-        const released = PooledImage.release(image)
+        const released = Lease.release(image)
         const next = pool.use(shape, ImageFormat.rgba8, (other) => Images.write(other, all(9)))
         const drawn = Effect.catchIf(Images.fill(image, 1), (error) =>
           error.reason._tag === "Released", () =>

@@ -1,9 +1,10 @@
 /** Scenes of leases: taken, lent, given back, moved. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene } from "../Stage.ts"
 
@@ -17,7 +18,7 @@ export const leases: ReadonlyArray<Scene> = [
         const lease = yield* Effect.flatMap(BufferPool.allocate(64), stage.share)
         yield* CommandQueue.fill(lease, 7)
         yield* CommandQueue.finish
-        yield* PooledBuffer.release(lease)
+        yield* Lease.release(lease)
       })
   },
   {
@@ -51,7 +52,7 @@ export const leases: ReadonlyArray<Scene> = [
         const outer = yield* Effect.scope
         const kept = yield* Effect.scoped(Effect.gen(function*() {
           const lease = yield* Effect.flatMap(BufferPool.allocate(64), stage.share)
-          yield* PooledBuffer.transfer(lease, outer)
+          yield* Lease.transfer(lease, outer)
           return lease
         }))
         yield* CommandQueue.fill(kept, 3)
@@ -61,7 +62,7 @@ export const leases: ReadonlyArray<Scene> = [
     name: "an effect's result is extracted",
     run: (stage) =>
       Effect.gen(function*() {
-        const kept = yield* BufferPool.extract(Effect.gen(function*() {
+        const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
           yield* BufferPool.allocate(32)
           return yield* Effect.flatMap(BufferPool.allocate(64), stage.share)
         }))

@@ -1,10 +1,11 @@
 /** Random programs of a few fibers on one pool. Each that ends alone ends in every schedule, and finds its own data. */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import type { DeviceContext } from "../../../src/services/DeviceContext.ts"
-import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
 import { Random } from "../../../src/testing/Random.ts"
 import { ownWork } from "../../../src/testing/Waiters.ts"
 import type { Scene } from "../Stage.ts"
@@ -25,7 +26,7 @@ const jobs: ReadonlyArray<(random: Random, owner: number) => Job> = [
     Effect.scoped(Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(random.pick(sizes))
       yield* ownWork(lease, owner)
-      yield* PooledBuffer.release(lease)
+      yield* Lease.release(lease)
       yield* Effect.yieldNow
     })),
   (random, owner) =>
@@ -43,7 +44,7 @@ const jobs: ReadonlyArray<(random: Random, owner: number) => Job> = [
   (random) => BufferPool.trimTo(random.pick([0, 16, 64])),
   (random, owner) =>
     Effect.scoped(Effect.flatMap(
-      BufferPool.extract(Effect.andThen(BufferPool.allocate(16), BufferPool.allocate(random.pick([16, 32])))).pipe(
+      LeaseHolder.extract(Effect.andThen(BufferPool.allocate(16), BufferPool.allocate(random.pick([16, 32])))).pipe(
         BufferPool.reserve(48)
       ),
       (lease) => ownWork(lease, owner)

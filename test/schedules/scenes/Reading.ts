@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import { Host } from "../../../src/host.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as Images from "../../../src/services/images/Images.ts"
-import * as PooledImage from "../../../src/services/images/PooledImage.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as SubRegion from "../../../src/services/memory/SubRegion.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
@@ -144,7 +144,7 @@ export const reading: ReadonlyArray<Scene> = [
           onFailure: (error) => error.reason._tag === "Released" ? Effect.void : Effect.fail(error)
         })
         const next = Effect.andThen(
-          PooledImage.release(image),
+          Lease.release(image),
           Effect.scoped(Effect.flatMap(pool.allocate(shape, ImageFormat.rgba8), (other) => Images.write(other, all(9))))
         )
         yield* Effect.all([read, next], { concurrency: "unbounded" })

@@ -1,6 +1,6 @@
 /** Scenes of handlers that need memory themselves. */
 import * as Effect from "effect/Effect"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 import { job } from "./Waiting.ts"

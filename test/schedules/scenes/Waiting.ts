@@ -1,8 +1,8 @@
 /** Scenes of requests that wait for memory, under limits and budgets. */
 import * as Effect from "effect/Effect"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/CommandQueue.ts"
-import * as PooledBuffer from "../../../src/services/PooledBuffer.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
 import type { Scene } from "../Stage.ts"
 
 /** A loan with some work. */
@@ -53,7 +53,7 @@ export const waiting: ReadonlyArray<Scene> = [
         Effect.scoped(Effect.gen(function*() {
           const lease = yield* BufferPool.allocate(64)
           yield* Effect.yieldNow
-          yield* PooledBuffer.release(lease)
+          yield* Lease.release(lease)
           yield* Effect.yieldNow
         })),
         Effect.scoped(Effect.flatMap(BufferPool.allocate(64), stage.share))

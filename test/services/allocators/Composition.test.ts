@@ -19,7 +19,7 @@ import * as FaultyAllocator from "../../../src/services/allocators/FaultyAllocat
 import * as LimitingAllocator from "../../../src/services/allocators/LimitingAllocator.ts"
 import * as StatisticsAllocator from "../../../src/services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../../../src/services/allocators/TrackingAllocator.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { DeviceBuffer } from "../../../src/services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../src/services/DeviceContext.ts"
 import { type HostServices, logsTo } from "../../support/hostPool.ts"

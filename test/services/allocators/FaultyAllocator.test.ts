@@ -9,7 +9,7 @@ import type { GpuError } from "../../../src/domain/GpuError.ts"
 import { Host } from "../../../src/host.ts"
 import * as Allocator from "../../../src/services/Allocator.ts"
 import * as FaultyAllocator from "../../../src/services/allocators/FaultyAllocator.ts"
-import * as BufferPool from "../../../src/services/BufferPool.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../../src/services/DeviceContext.ts"
 import { hold, reasonOf, tagOf } from "../../support/hostPool.ts"
 

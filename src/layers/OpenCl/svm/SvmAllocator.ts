@@ -13,14 +13,13 @@ import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuEr
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import { type AllocateOptions, Allocator, knownOfAllocate } from "../../../services/Allocator.ts"
-import * as BufferPool from "../../../services/BufferPool.ts"
+import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { checkedStep } from "../../../services/CheckedStep.ts"
 import { CommandQueue } from "../../../services/CommandQueue.ts"
 import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
-import * as PoolOptionNames from "../../../services/PoolOptions.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { opened } from "../UseOpened.ts"
 import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
@@ -130,7 +129,7 @@ export const poolLayer = (
 
 const known = KnownOptions.of<AllocatorOptions>({ grain: true, atomics: true, alignment: true })
 
-const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...PoolOptionNames.knownOfPool])
+const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...BufferPool.knownOfPool])
 
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   const options = membersOf("Svm.allocatorLayer", given, known)

@@ -1,0 +1,962 @@
+/**
+ * The buffer pool: scoped leases on device memory that is kept and reused.
+ *
+ * A hit is synchronous and cheap; a miss asks the allocator; when memory runs short the pool searches, reclaims and
+ * evicts before it fails. What it hands out is a {@link PooledBuffer} that belongs to the caller's scope.
+ *
+ * @see pyopencl.tools.MemoryPool, cupy.cuda.MemoryPool
+ * @since 0.1.0
+ */
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { functionProblem, optionsProblem, readValues, satisfies } from "../../domain/ArgumentProblem.ts"
+import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import type * as PoolStats from "../../domain/PoolStats.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as SizePolicy from "../../domain/SizePolicy.ts"
+import * as Allocator from "../Allocator.ts"
+import * as CallSite from "../CallSite.ts"
+import { checkedStep } from "../CheckedStep.ts"
+import { CommandQueue } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { DeviceContext } from "../DeviceContext.ts"
+import { type ConfigOf, controlsOf, makeMemory, type PoolControls, readConfig, shownAsPool } from "../pool/Pool.ts"
+import {
+  type BudgetOptions,
+  type ExhaustedOptions,
+  leasingSettingsOf,
+  memorySettingsOf,
+  ofLeasing,
+  ofMemory,
+  type PoolLimit,
+  type PoolOptions,
+  type ReserveOptions
+} from "../pool/PoolOptions.ts"
+import { PoolRequests, type Want } from "../pool/PoolRequests.ts"
+import type { Need } from "../pool/waiting/Handlers.ts"
+import { BufferSource } from "./BufferSource.ts"
+import type { PooledBuffer } from "./PooledBuffer.ts"
+
+export type { AllocateOptions } from "../Allocator.ts"
+export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../pool/PoolOptions.ts"
+export type { Need } from "../pool/waiting/Handlers.ts"
+
+/**
+ * What one request for a buffer may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolAllocateOptions extends Allocator.AllocateOptions, ExhaustedOptions {}
+
+/**
+ * How a pool of buffers behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"` where
+ * the backend reports it: see `MemoryLimit.Input`.
+ *
+ * **Example** (A patient pool that gives idle memory back)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const pool = BufferPool.layer({
+ *   maxBytes: "512 MiB",
+ *   onExhausted: "wait",
+ *   idleTimeToLive: "30 seconds",
+ *   idleKeepBytes: "64 MiB"
+ * })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BufferPoolOptions extends PoolOptions {
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+}
+
+/**
+ * Byte counts of several leases that are wanted together: an array, or a record by name.
+ *
+ * **Example** (The same request in both forms)
+ *
+ * ```ts
+ * import type { BufferPool } from "effect-gpu-pool"
+ *
+ * const pair: BufferPool.Sizes = [4096, 1024]
+ * const named: BufferPool.Sizes = { input: 4096, output: 1024 }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Sizes = ReadonlyArray<number> | Readonly<Record<string, number>>
+
+/**
+ * A lease for each size, in the shape in which the sizes were given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Leases<S extends Sizes> = { readonly [K in keyof S]: PooledBuffer }
+
+/**
+ * What a pool can do, and what a budget or a reservation within one can: see {@link withBudget} and {@link reserve}.
+ *
+ * **Example** (A function that works on any pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const reserve = (pool: BufferPool.Pool, sizes: ReadonlyArray<number>) =>
+ *   Effect.scoped(Effect.forEach(sizes, (size) => pool.allocate(size), { discard: true }))
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pool extends PoolControls<Pool> {
+  /** A lease of `size` bytes until the caller's scope closes. See {@link allocate}. */
+  readonly allocate: (
+    size: number,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<PooledBuffer, GpuError, Scope.Scope>
+  /** Lends a lease of `size` bytes to `f`, without a scope. See {@link use}. */
+  readonly use: <A, E, R>(
+    size: number,
+    f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** Leases of all sizes together, or none. See {@link allocateAll}. */
+  readonly allocateAll: <const S extends Sizes>(
+    sizes: S,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<Leases<S>, GpuError, Scope.Scope>
+  /** Lends leases of all sizes together to `f`. See {@link useAll}. */
+  readonly useAll: <const S extends Sizes, A, E, R>(
+    sizes: S,
+    f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+    options?: PoolAllocateOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+}
+
+/**
+ * The service.
+ *
+ * **Example** (Looking the service up once for many leases)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const rows = Effect.gen(function*() {
+ *   const pool = yield* BufferPool.BufferPool
+ *   return yield* Effect.forEach([256, 512, 1024], (bytes) => pool.allocate(bytes))
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class BufferPool extends Context.Service<BufferPool, Pool>()("effect-gpu-pool/BufferPool") {}
+
+/**
+ * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become
+ * Released, requests that wait fail, and every block goes back. Fails with InvalidRequest for options that make no
+ * sense, and with Unsupported for a share of the memory of a device that does not report it.
+ *
+ * **Example** (A second pool, for one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = Effect.gen(function*() {
+ *   const pool = yield* BufferPool.make({ maxBytes: 1 << 20, label: "job" })
+ *   const lease = yield* pool.allocate(1000)
+ *   return lease.capacity
+ * }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate), Effect.provide(Host.layer()))
+ * await Effect.runPromise(job) // => 1024
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  options: BufferPoolOptions = {}
+): Effect.Effect<
+  Pool,
+  GpuError,
+  Scope.Scope | Allocator.Allocator | DeviceContext | CommandQueue
+> =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const settings = readValues("BufferPool.layer", () => settingsOf("BufferPool.layer", options, info))
+    if (isGpuError(settings)) return yield* settings
+    const allocator = yield* Allocator.Allocator
+    const { driver } = yield* CommandQueue
+    const { label, patience } = settings
+    const memory = yield* makeMemory(settings)
+    const source = new BufferSource({ ...settings, allocator, driver, limits: info.limits })
+    memory.blocks.sources.add(source)
+    if (!allocator.immediate) {
+      yield* Effect.logWarning(
+        "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
+          "Provide Allocator.layerImmediate, or use BufferPool.layer."
+      )
+    }
+    return poolOf(new PoolRequests(memory, source, { from: undefined, patience, label }, undefined))
+  })
+
+type BufferRequests = PoolRequests<BufferUsage, DeviceBuffer, PooledBuffer>
+
+/** The pool itself, a budget or a reservation within it. */
+const poolOf = (requests: BufferRequests): Pool =>
+  shownAsPool(
+    requests,
+    BufferPool.of({
+      ...controlsOf(requests, poolOf),
+      allocate: function allocate(size, given) {
+        const options = requests.read<PoolAllocateOptions>("allocate", given, allocate)
+        return isGpuError(options) ? options : requests.allocate(size, usageOf(options), options)
+      },
+      use: function use(size, f, given) {
+        const options = requests.read<PoolAllocateOptions>("use", given, use)
+        return isGpuError(options) ? options : requests.use(size, usageOf(options), f, options)
+      },
+      allocateAll: function allocateAll(sizes, given) {
+        const options = requests.read<PoolAllocateOptions>("allocateAll", given, allocateAll)
+        return isGpuError(options) ? options : allocatedTogether(requests, sizes, options)
+      },
+      useAll: function useAll(sizes, f, given) {
+        const options = requests.read<PoolAllocateOptions>("useAll", given, useAll)
+        return isGpuError(options) ? options : usedTogether(requests, sizes, f, options)
+      }
+    })
+  )
+
+const usageOf = (options: PoolAllocateOptions | undefined): BufferUsage => options?.usage ?? defaultUsage
+
+/** @internal */
+export const knownOfPool = KnownOptions.of<BufferPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
+
+const settingsOf = (operation: string, options: BufferPoolOptions, device: DeviceInfo) => {
+  const { sizePolicy } = options ?? {}
+  const problem = optionsProblem(operation, options, knownOfPool) ?? policyProblem(operation, sizePolicy)
+  if (problem !== undefined) return problem
+  const memory = memorySettingsOf(operation, "pool", options, device)
+  if (isGpuError(memory)) return memory
+  const leasing = leasingSettingsOf(operation, options)
+  return isGpuError(leasing) ? leasing : { ...memory, ...leasing, sizePolicy: sizePolicy ?? SizePolicy.defaultPolicy }
+}
+
+/** Programs without a type checker pass anything. */
+const policyProblem = (
+  operation: string,
+  policy: Partial<SizePolicy.SizePolicy> | null | undefined
+): GpuError | undefined => {
+  if (policy === undefined) return undefined
+  if (typeof policy?.blockSize !== "function") {
+    return invalidRequest(
+      operation,
+      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
+      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
+    )
+  }
+  const { borrow } = policy
+  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
+    operation,
+    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
+    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+  )
+}
+
+const allocatedTogether = <const S extends Sizes>(
+  requests: BufferRequests,
+  sizes: S,
+  options: PoolAllocateOptions | undefined
+): Effect.Effect<Leases<S>, GpuError, Scope.Scope> =>
+  checkedStep("BufferPool.allocateAll", (operation) => {
+    const listed = list(operation, sizes, usageOf(options))
+    return isGpuError(listed)
+      ? listed
+      : Effect.map(requests.allocateAll(listed.wants, options), (leases) => listed.shape(leases) as Leases<S>)
+  })
+
+const usedTogether = <const S extends Sizes, A, E, R>(
+  requests: BufferRequests,
+  sizes: S,
+  f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+  options: PoolAllocateOptions | undefined
+): Effect.Effect<A, E | GpuError, R> =>
+  checkedStep("BufferPool.useAll", (operation): Effect.Effect<A, E | GpuError, R> => {
+    const listed = functionProblem(operation, "f", f) ?? list(operation, sizes, usageOf(options))
+    return isGpuError(listed)
+      ? listed
+      : requests.useAll(listed.wants, (leases) => f(listed.shape(leases) as Leases<S>), options)
+  })
+
+/** The sizes in order, and the way back from leases in that order to the shape that the program gave. */
+interface Listed {
+  readonly wants: ReadonlyArray<Want<BufferUsage>>
+  readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
+}
+
+/** What a literal makes: a Map, say, has its sizes elsewhere. */
+const isRecord = (value: unknown): value is Readonly<Record<string, number>> => {
+  if (typeof value !== "object" || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const list = (operation: string, sizes: Sizes, wanted: BufferUsage): Listed | GpuError => {
+  const wantsOf = (all: ReadonlyArray<number>) => all.map((size) => ({ size, wanted }))
+  if (Array.isArray(sizes)) return { wants: wantsOf(sizes), shape: (leases) => leases.slice() }
+  if (!isRecord(sizes)) {
+    return invalidRequest(operation, `${shown(sizes)} was given for sizes`, "Pass an array or a record of byte counts.")
+  }
+  const entries = Object.entries(sizes)
+  return {
+    wants: wantsOf(entries.map(([, size]) => size)),
+    shape: (leases) => Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))
+  }
+}
+
+/**
+ * A pool over whatever Allocator is in context, such as a decorated or a deferred one.
+ * Building it fails with InvalidRequest for options that make no sense.
+ *
+ * **Example** (A pool over the deferred allocator)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const gpu = BufferPool.layerNoDeps({ maxBytes: 1 << 30 }).pipe(
+ *   Layer.provide(Allocator.layerDeferred),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerNoDeps = (
+  options?: BufferPoolOptions
+): Layer.Layer<BufferPool, GpuError, Allocator.Allocator | DeviceContext | CommandQueue> =>
+  Layer.effect(BufferPool, make(options))
+
+/**
+ * A pool over the immediate allocator of the backend in context.
+ *
+ * **Example** (A pool of at most 256 MiB)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, CommandQueue, SizePolicy } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = BufferPool.layer({
+ *   maxBytes: 256 * 1024 * 1024,
+ *   sizePolicy: SizePolicy.sizeClasses(4, { borrow: 1 })
+ * }).pipe(Layer.provideMerge(Host.layer()))
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(4096)
+ *   yield* CommandQueue.write(x, new Float32Array(1024).fill(2))
+ *   return (yield* CommandQueue.read(x, Float32Array))[0]
+ * }).pipe(Effect.scoped, Effect.provide(Gpu))
+ *
+ * await Effect.runPromise(program) // => 2
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options?: BufferPoolOptions
+): Layer.Layer<BufferPool, GpuError, DeviceContext | CommandQueue> =>
+  Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
+
+/**
+ * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BufferPoolConfig = ConfigOf<BufferPoolOptions>
+
+/**
+ * The same as {@link layer}, with options that come from configuration, whole or one by one.
+ *
+ * **Example** (The limit from the environment)
+ *
+ * ```ts
+ * import { Config, ConfigProvider, Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = BufferPool.layerConfig({ maxBytes: Config.String("GPU_POOL_LIMIT"), onExhausted: "wait" }).pipe(
+ *   Layer.provideMerge(Host.layer({ capacityBytes: 1 << 30 })),
+ *   Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { GPU_POOL_LIMIT: "50%" } })))
+ * )
+ * await Effect.runPromise(BufferPool.maxBytes.pipe(Effect.provide(Gpu))) // => 536870912
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: BufferPoolConfig
+): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | CommandQueue> =>
+  Layer.unwrap(
+    checkedStep("BufferPool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
+  )
+
+/**
+ * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.
+ *
+ * Fails with InvalidRequest (a size that is negative, fractional, NaN or above 2^53 - 1; an impossible usage),
+ * LimitExceeded (over `maxBytes`, the device's largest buffer or its memory), OutOfMemory (after the whole ladder; see
+ * `isRetryable`), Released (the scope or the pool is closed), DeviceLost or DriverError.
+ *
+ * **Example** (Retrying while others hold the memory)
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const patient = BufferPool.allocate(1 << 20, { label: "frame" }).pipe(
+ *   Effect.retry({ while: (error) => error.isRetryable, schedule: Schedule.spaced("5 millis") })
+ * )
+ * ```
+ *
+ * @see pyopencl.tools.MemoryPool.allocate
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocate = (
+  size: number,
+  options?: PoolAllocateOptions
+): Effect.Effect<PooledBuffer, GpuError, BufferPool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return BufferPool.use((pool) => pool.allocate(size, located))
+}
+
+/**
+ * Lends a lease of `size` bytes to `f` and takes it back when `f` has ended, however it ends. Cheaper than a scope of
+ * its own around {@link allocate}.
+ *
+ * **Example** (Scratch memory for one step)
+ *
+ * ```ts
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const step = BufferPool.use(1024, (scratch) => CommandQueue.fill(scratch, 0))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const use = <A, E, R>(
+  size: number,
+  f: (lease: PooledBuffer) => Effect.Effect<A, E, R>,
+  options?: PoolAllocateOptions
+): Effect.Effect<A, E | GpuError, R | BufferPool> => {
+  const located = CallSite.locate(options, use)
+  return BufferPool.use((pool) => pool.use(size, f, located))
+}
+
+/**
+ * The pool's counters now.
+ *
+ * **Example** (Watching reuse)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const report = Effect.map(BufferPool.stats, (s) => `${s.hits} hits, ${s.misses} misses, ${s.heldBytes} B held`)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
+
+/**
+ * Gives all held blocks back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,
+ * DeviceLost or DriverError. A block that the driver does not take back fails nothing: it is counted in
+ * `stats.releaseFailures`.
+ *
+ * **Example** (Giving memory back between two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const heldAfter = Effect.scoped(BufferPool.allocate(4096)).pipe(
+ *   Effect.andThen(BufferPool.freeHeld),
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map((stats) => stats.heldBytes),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(heldAfter) // => 0
+ * ```
+ *
+ * @see pyopencl.tools.MemoryPool.free_held
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.freeHeld)
+
+/**
+ * From now on released blocks go straight back to the driver; frees the held ones.
+ * Errors as {@link freeHeld}.
+ *
+ * **Example** (A pool that keeps nothing any more)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const heldAfter = BufferPool.stopHolding.pipe(
+ *   Effect.andThen(Effect.scoped(BufferPool.allocate(4096))),
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map((stats) => stats.heldBytes),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(heldAfter) // => 0
+ * ```
+ *
+ * @see pyopencl.tools.MemoryPool.stop_holding
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.stopHolding)
+
+/**
+ * From now on released blocks are kept for reuse again, after {@link stopHolding}. In a pool whose device is lost
+ * nothing is kept any more.
+ *
+ * **Example** (Keeping nothing during one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const lean = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.acquireUseRelease(BufferPool.stopHolding, () => job, () => BufferPool.resumeHolding)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.use((pool) => pool.resumeHolding)
+
+/**
+ * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
+ * nothing is held; waits until the driver has them. Just enough goes: the smallest block that covers what is too much,
+ * else the largest ones first. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ *
+ * **Example** (Making room for somebody else)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* Effect.scoped(Effect.forEach([1024, 2048, 4096], (size) => BufferPool.allocate(size)))
+ *   yield* BufferPool.trimTo(6000)
+ *   return (yield* BufferPool.stats).heldBytes
+ * }).pipe(Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => 5120
+ * ```
+ *
+ * @see cudaMemPoolTrimTo
+ * @category accessors
+ * @since 0.1.0
+ */
+export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, BufferPool> =>
+  BufferPool.use((pool) => pool.trimTo(bytes))
+
+/**
+ * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the device's
+ * memory; `Infinity` is no limit, and 0 is one of no bytes. Lowering it gives held blocks back, and leases stay: until
+ * enough of them have ended, what is released goes back to the driver and nothing new is leased. Requests that wait and
+ * can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}` stands for the device's default.
+ *
+ * Fails with InvalidRequest for what is no limit, Unsupported for a share of memory that the device does not report, and
+ * as {@link freeHeld}.
+ *
+ * **Example** (Leaving memory to a game that starts)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const background = BufferPool.setLimit("128 MiB")
+ * const foreground = BufferPool.setLimit({ maxFraction: 0.8 })
+ * const alone = BufferPool.setLimit(Infinity)
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.set_limit
+ * @category accessors
+ * @since 0.1.0
+ */
+export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
+  BufferPool.use((pool) => pool.setLimit(limit))
+
+/**
+ * The limit of the pool or budget now, in bytes; `Infinity` without one.
+ *
+ * **Example** (Asking for a tenth of the limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tenth = Effect.flatMap(BufferPool.maxBytes, (limit) => BufferPool.allocate(Math.floor(limit / 10)))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.get_limit
+ * @category accessors
+ * @since 0.1.0
+ */
+export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
+
+/**
+ * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told otherwise.
+ * The same evidence stands in an OutOfMemory error.
+ *
+ * **Example** (Saying who holds the memory when a wait takes too long)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const frame = BufferPool.allocate(1 << 24, { onExhausted: "wait" }).pipe(
+ *   Effect.timeoutOrElse({
+ *     duration: "1 second",
+ *     orElse: () => Effect.flatMap(BufferPool.holders(5), (holders) => Effect.fail({ _tag: "TooLate", holders } as const))
+ *   })
+ * )
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, BufferPool> =>
+  BufferPool.use((pool) => pool.holders(count))
+
+/**
+ * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
+ * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
+ * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
+ * is served in its turn; `false`, or that nothing came back but what handlers took themselves, asks the next one. A
+ * failure or a defect of a handler is the request's, and whatever ends the request interrupts the handler: put what must
+ * not be cut in two into `Effect.uninterruptible`.
+ *
+ * Under a budget the handler is asked when that budget is exhausted.
+ *
+ * What a handler itself asks of the pool neither asks the handlers again nor waits. Fails with InvalidRequest for what is
+ * no function.
+ *
+ * **Example** (A cache that gives way)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, Lease } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const cache = yield* Effect.forEach([1024, 1024, 1024], (size) => BufferPool.allocate(size))
+ *   yield* BufferPool.onOutOfMemory(() => {
+ *     const oldest = cache.shift()
+ *     return oldest === undefined ? Effect.succeed(false) : Effect.as(Lease.release(oldest), true)
+ *   })
+ *   yield* BufferPool.allocate(2048)
+ *   return cache.length
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer({ maxBytes: 3072 })), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => 1
+ * ```
+ *
+ * @see rmm.mr.FailureCallbackResourceAdaptor
+ * @category resource management
+ * @since 0.1.0
+ */
+export const onOutOfMemory = <R>(
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, GpuError, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
+
+/**
+ * A pool on the same memory that leases no more than `limit` bytes at a time, to keep: for programs that hand one to each
+ * tenant. Details and errors as {@link withBudget}.
+ *
+ * **Example** (A budget for each tenant)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tenants = Effect.forEach(["a", "b"], (label) => BufferPool.budget("64 MiB", { label }))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const budget = (
+  limit: MemoryLimit.Input,
+  options?: BudgetOptions
+): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
+
+/**
+ * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+ *
+ * **Details**
+ *
+ * A budget counts the capacity of active leases and of requests under way, not what the pool holds. A lease stays
+ * charged to the budget that acquired it until it ends, wherever it is transferred to. A request over the budget fails
+ * with LimitExceeded if it can never fit, else it waits or fails as the options say, or as the pool does; requests wait
+ * for a budget in a line of its own, so they do not keep others from the pool. `stats`, `setLimit`, `maxBytes`,
+ * `holders` and `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding`
+ * the pool.
+ *
+ * **Gotchas**
+ *
+ * Programs that each hold a lease and wait for another one can fill a budget and stand still, until the pool ends one of
+ * them. Let them {@link reserve} what they need, or ask for all at once with {@link allocateAll}.
+ *
+ * Fails with InvalidRequest for what is no limit, and Unsupported for a share of memory that the device does not report.
+ *
+ * **Example** (A tenant with a share of its own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const greedy = Effect.scoped(Effect.forEach([1024, 1024, 1024], (size) => BufferPool.allocate(size)))
+ * const program = greedy.pipe(
+ *   BufferPool.withBudget(2048),
+ *   Effect.catchReason("GpuError", "OutOfMemory", ({ limitName, limit }) => Effect.succeed([limitName, limit])),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => ["budget", 2048]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const withBudget: {
+  /**
+   * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+   * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+   */
+  (
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool>
+} = dual(
+  (args) => satisfies(args[0], Effect.isEffect),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    limit: MemoryLimit.Input,
+    options?: BudgetOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+    BufferPool.use((pool) =>
+      Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, BufferPool, budget))
+    )
+)
+
+/**
+ * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
+ * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
+ * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
+ *
+ * A program that holds one lease and waits for another can wait for a program that does the same. With a reservation it
+ * waits before it holds anything: programs whose needs each fit the limit all end.
+ *
+ * **Details**
+ *
+ * - It waits in the pool's line, and in those of the budgets around it, unless `onExhausted: "fail"` is said. `waitAtMost`
+ *   bounds that time: the answer is then OutOfMemory, as for a server that turns a request away.
+ * - Bytes are counted as requested, each size rounded up to the device's granularity (4 on WebGPU). A larger block is
+ *   taken only where nothing else is set aside for.
+ * - A request beyond what is left takes the rest of the reservation and asks the pool for the difference, as any other
+ *   request: it may wait.
+ * - It nests: in a reservation it draws from that one first, and in a budget it is charged to the budget whole.
+ * - It sets bytes of the limit aside, and no blocks: held blocks are evicted as they are asked for. Where the driver has
+ *   less memory than the limit says, or a pool has no limit on a device that does not report its memory (WebGPU), nothing
+ *   is certain: give the pool `maxBytes`.
+ *
+ * Fails with InvalidRequest for what is no size, LimitExceeded for more than the limit of the pool or of a budget,
+ * OutOfMemory, Released, DeviceLost.
+ *
+ * **Example** (Sixteen jobs that each need two buffers at the same time, in room for two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(1024)
+ *   yield* Effect.yieldNow
+ *   yield* BufferPool.allocate(1024)
+ * }).pipe(Effect.scoped, BufferPool.reserve(2048))
+ *
+ * const program = Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
+ *   Effect.provide(BufferPool.layer({ maxBytes: 4096, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => [0, 0, 0]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const reserve: {
+  /**
+   * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
+   * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
+   * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
+   */
+  (
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool>
+} = dual(
+  (args) => satisfies(args[0], Effect.isEffect),
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    bytes: MemoryLimit.Input,
+    options?: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+    BufferPool.use((pool) =>
+      pool.reserve(bytes, (reserved) => Effect.provideService(effect, BufferPool, reserved), options)
+    )
+)
+
+/**
+ * Runs an effect that cannot say beforehand how much memory it needs: of all such effects on a pool one runs at a time, in
+ * the order in which they asked. So no two of them hold memory and wait for each other, and together with effects that
+ * {@link reserve} what they need they all end, as long as each fits the limit beside what is leased elsewhere.
+ *
+ * In a pool or budget whose requests fail instead of waiting it runs at once, and so it does inside a reservation or
+ * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
+ *
+ * Fails with OutOfMemory (when the time is over, or in a standstill with effects that hold memory besides),
+ * Released, DeviceLost.
+ *
+ * **Example** (Jobs whose need depends on the data)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const job = (sizes: ReadonlyArray<number>) =>
+ *   Effect.forEach(sizes, (size) => Effect.andThen(Effect.yieldNow, BufferPool.allocate(size))).pipe(
+ *     Effect.scoped,
+ *     BufferPool.inTurn
+ *   )
+ *
+ * const program = Effect.forEach([[500, 400], [300, 600], [900]], job, { concurrency: "unbounded" }).pipe(
+ *   Effect.map((jobs) => jobs.length),
+ *   Effect.provide(BufferPool.layer({ maxBytes: 1000, onExhausted: "wait" })),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => 3
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | BufferPool> =>
+  BufferPool.use((pool) => pool.inTurn(effect))
+
+/**
+ * Leases of all sizes together, or none: one place in the line, and nothing is held while it waits. They belong to the
+ * caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The options hold for
+ * every one of them.
+ *
+ * Fails as {@link allocate}, and with LimitExceeded when they do not fit the limit together.
+ *
+ * **Example** (What a step needs, in one request)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { input, output } = yield* BufferPool.allocateAll({ input: 4096, output: 1024 })
+ *   const [left, right] = yield* BufferPool.allocateAll([512, 256])
+ *   return [input.size, output.size, left.size, right.size]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [4096, 1024, 512, 256]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocateAll = <const S extends Sizes>(
+  sizes: S,
+  options?: PoolAllocateOptions
+): Effect.Effect<Leases<S>, GpuError, BufferPool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocateAll)
+  return BufferPool.use((pool) => pool.allocateAll(sizes, located))
+}
+
+/**
+ * Lends leases of all sizes together to `f`, as {@link allocateAll} gives them, and takes them back when `f` has ended.
+ * Errors as {@link allocateAll}.
+ *
+ * **Example** (Two scratch buffers for one step)
+ *
+ * ```ts
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const step = BufferPool.useAll([1024, 1024], ([from, to]) => CommandQueue.copy(from, to))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const useAll = <const S extends Sizes, A, E, R>(
+  sizes: S,
+  f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
+  options?: PoolAllocateOptions
+): Effect.Effect<A, E | GpuError, R | BufferPool> => {
+  const located = CallSite.locate(options, useAll)
+  return BufferPool.use((pool) => pool.useAll(sizes, f, located))
+}

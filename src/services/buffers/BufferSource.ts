@@ -1,0 +1,115 @@
+/**
+ * Buffers, as what a pool leases: sizes by a policy, memory of an `Allocator`.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as SizePolicy from "../../domain/SizePolicy.ts"
+import type { Allocator } from "../Allocator.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { Block } from "../lease/Lease.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import type { QueueDriver } from "../QueueDriver.ts"
+import { PooledBuffer } from "./PooledBuffer.ts"
+
+/** @internal */
+export interface BufferSourceOptions {
+  readonly allocator: Allocator["Service"]
+  readonly driver: Pick<QueueDriver, "fillUnsafe">
+  readonly limits: DeviceLimits
+  readonly sizePolicy: SizePolicy.SizePolicy
+  readonly maxBytes: number
+  readonly clears: boolean
+}
+
+/** @internal */
+export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer> {
+  readonly service = "BufferPool"
+  readonly what = undefined
+  closed = false
+  readonly largest: number
+  readonly borrows: boolean
+  readonly clears: boolean
+  readonly reclaim: Effect.Effect<void, GpuError>
+  blockSize: (size: number) => number
+  readonly exactSize: (size: number) => number
+  readonly #options: BufferSourceOptions
+
+  constructor(options: BufferSourceOptions) {
+    const { allocator, clears, limits: { granularity, maxBufferSize, memoryBytes = Infinity }, sizePolicy } = options
+    this.#options = options
+    this.largest = Math.min(maxBufferSize, memoryBytes)
+    this.borrows = sizePolicy.borrow > 0
+    this.clears = clears
+    this.reclaim = allocator.reclaim
+    this.blockSize = this.#blockSizes(options.maxBytes)
+    this.exactSize = SizePolicy.forDevice(SizePolicy.exact, { granularity, maxBlockBytes: Infinity })
+  }
+
+  limitTo(maxBytes: number): void {
+    this.blockSize = this.#blockSizes(maxBytes)
+  }
+
+  #blockSizes(maxBytes: number): (size: number) => number {
+    const { limits: { granularity, maxBufferSize }, sizePolicy } = this.#options
+    return SizePolicy.forDevice(sizePolicy, { granularity, maxBlockBytes: Math.min(maxBufferSize, maxBytes) })
+  }
+
+  mostBorrowed(blockSize: number): number {
+    return SizePolicy.borrowLimit(this.#options.sizePolicy, blockSize)
+  }
+
+  /** A pool that clears its blocks fills them itself. */
+  family(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return this.clears ? usage | BufferUsage.copyDst : usage
+  }
+
+  isUsual(usage: BufferUsage.BufferUsage): boolean {
+    return usage === BufferUsage.defaultUsage
+  }
+
+  problem(
+    operation: string,
+    size: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined
+  ): GpuError | undefined {
+    return BufferRequest.problem(operation, size, usage, label)
+  }
+
+  limitProblem(operation: string, bytes: number): GpuError | undefined {
+    return BufferRequest.deviceProblem(operation, bytes, this.#options.limits)
+  }
+
+  create(
+    usage: BufferUsage.BufferUsage,
+    capacity: number,
+    label: string | undefined,
+    callSite: string | undefined
+  ): Effect.Effect<DeviceBuffer, GpuError> {
+    return this.#options.allocator.allocate(capacity, { usage: this.family(usage), label, callSite })
+  }
+
+  destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
+    return this.#options.allocator.freeUnsafe(buffer)
+  }
+
+  clearUnsafe(buffer: DeviceBuffer, capacity: number): Exit.Exit<void, GpuError> {
+    return this.#options.driver.fillUnsafe(buffer, 0, capacity, 0)
+  }
+
+  lease(
+    block: Block<DeviceBuffer> | undefined,
+    size: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined,
+    sequence: number
+  ): PooledBuffer {
+    return new PooledBuffer(block, size, usage, label, sequence)
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * The lease on a buffer: what a program holds of a pooled buffer.
+ *
+ * @since 0.1.0
+ */
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { type Block, Lease } from "../lease/Lease.ts"
+import { LeaseHolder } from "../lease/LeaseHolder.ts"
+
+/**
+ * A lease on a buffer of a pool: see `Lease` for how long it is valid, and for what can be done with any lease.
+ *
+ * **Example** (Size and capacity)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = BufferPool.use(1000, (lease) => Effect.succeed([lease.size, lease.capacity])).pipe(
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => [1000, 1024]
+ * ```
+ *
+ * @see pyopencl.tools.PooledBuffer, whose `size` is the block's instead of the request's
+ * @category models
+ * @since 0.1.0
+ */
+export class PooledBuffer extends Lease<DeviceBuffer> implements LeaseHolder {
+  readonly usage: BufferUsage.BufferUsage
+
+  /** @internal */
+  constructor(
+    block: Block<DeviceBuffer> | undefined,
+    size: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined,
+    sequence: number
+  ) {
+    super(block, size, label, sequence)
+    this.usage = usage
+  }
+
+  /** @internal */
+  override get what(): undefined {
+    return undefined
+  }
+
+  [LeaseHolder](): Iterable<PooledBuffer> {
+    return [this]
+  }
+}
+
+showing<PooledBuffer>(({ capacity, ended, label, list, size, usage }) =>
+  inOneLine("PooledBuffer", label, [
+    `${size} of ${capacity} B`,
+    BufferUsage.format(usage),
+    state(ended, list?.owner.device)
+  ])
+)(PooledBuffer.prototype)

@@ -1,0 +1,177 @@
+/**
+ * Images, as what a pool leases: images of one kind, size, format and usage stand for each other, and no others do.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { isGpuError } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as Label from "../../domain/Label.ts"
+import type { Block } from "../lease/Lease.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { Images } from "./Images.ts"
+import { PooledImage } from "./PooledImage.ts"
+
+/**
+ * An image that was asked for before and found to be good.
+ *
+ * @internal
+ */
+export interface KnownImage {
+  readonly shape: ImageShape.ImageShape
+  readonly format: ImageFormat.ImageFormat
+  /** What was asked for. */
+  readonly usage: ImageUsage.ImageUsage
+  /** With what the pool itself needs. */
+  readonly blockUsage: ImageUsage.ImageUsage
+  /** Images of one key stand for each other. */
+  readonly key: string
+  /** Bytes of the elements. */
+  readonly size: number
+}
+
+/** By the fields: a program may pass other objects each time, change the ones that it passes, or pass no objects. */
+const isSame = (known: KnownImage, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat): boolean => {
+  const { depth, height, kind, layers, width } = shape ?? {}
+  const { order, type } = format ?? {}
+  return known.shape.width === width && known.shape.height === height && known.shape.depth === depth &&
+    known.shape.layers === layers && known.shape.kind === kind && known.format.order === order &&
+    known.format.type === type
+}
+
+/** Programs without types can pass anything: what has no such fields gets a key that no image has. */
+const keyOf = (
+  shape: ImageShape.ImageShape,
+  format: ImageFormat.ImageFormat,
+  usage: ImageUsage.ImageUsage
+): string => {
+  const { depth, height, kind, layers, width } = shape ?? {}
+  const { order, type } = format ?? {}
+  return `${order} ${type} ${kind} ${width} ${height} ${depth} ${layers} ${usage}`
+}
+
+/** A program has few kinds of images, and asks for each again and again. */
+const mostKnown = 1024
+
+const operation = "ImagePool.allocate"
+
+/** @internal */
+export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledImage> {
+  readonly service = "ImagePool"
+  readonly what = "image"
+  closed = false
+  readonly largest: number
+  readonly borrows = false
+  readonly clears: boolean
+  readonly reclaim: Effect.Effect<void, GpuError>
+  readonly #images: Images["Service"]
+  /** By what was asked for. */
+  readonly #known = new Map<string, KnownImage>()
+  /** The one that was asked for last: mostly it is asked for again, and its key need not be written anew. */
+  #recent: KnownImage | undefined = undefined
+
+  constructor(images: Images["Service"], reclaim: Effect.Effect<void, GpuError>, clears: boolean) {
+    this.#images = images
+    this.reclaim = reclaim
+    this.clears = clears
+    this.largest = images.info.limits.memoryBytes ?? Infinity
+  }
+
+  blockSize(size: number): number {
+    return size
+  }
+
+  exactSize(size: number): number {
+    return size
+  }
+
+  mostBorrowed(blockSize: number): number {
+    return blockSize
+  }
+
+  limitTo(): void {
+    // An image has the size that it has.
+  }
+
+  family({ key }: KnownImage): string {
+    return key
+  }
+
+  isUsual(): boolean {
+    return true
+  }
+
+  problem(where: string, _size: number, _wanted: KnownImage, label: string | undefined): GpuError | undefined {
+    return Label.problem(where, label)
+  }
+
+  limitProblem(where: string, bytes: number): GpuError | undefined {
+    return BufferRequest.deviceLimitProblem(where, bytes, this.#images.info.limits, "memoryBytes")
+  }
+
+  create(
+    { blockUsage: usage, format, shape }: KnownImage,
+    _capacity: number,
+    label: string | undefined
+  ): Effect.Effect<DeviceImage, GpuError> {
+    return this.#images.create(operation, shape, format, { usage, label })
+  }
+
+  destroyUnsafe(image: DeviceImage): Exit.Exit<void, GpuError> {
+    return this.#images.destroyUnsafe(image)
+  }
+
+  clearUnsafe(image: DeviceImage): Exit.Exit<void, GpuError> {
+    const element = new Uint8Array(ImageFormat.elementBytes(image.format))
+    return this.#images.driver.fillUnsafe(image, ImageShape.whole(image.shape), element)
+  }
+
+  /** An image has bytes, so there is always a block. */
+  lease(
+    block: Block<DeviceImage> | undefined,
+    _size: number,
+    { usage }: KnownImage,
+    label: string | undefined,
+    sequence: number
+  ): PooledImage {
+    return new PooledImage(block!, usage, label, sequence)
+  }
+
+  /** What was asked for before has been checked before. Else InvalidRequest, Unsupported or LimitExceeded. */
+  lookUp(
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage
+  ): KnownImage | GpuError {
+    const recent = this.#recent
+    if (recent?.usage === usage && isSame(recent, shape, format)) return recent
+    const asked = keyOf(shape, format, usage)
+    const known = this.#known.get(asked) ?? this.#check(asked, shape, format, usage)
+    if (!isGpuError(known)) this.#recent = known
+    return known
+  }
+
+  #check(
+    asked: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage
+  ): KnownImage | GpuError {
+    // A pool that clears its images fills them itself. What is no usage stays none.
+    const blockUsage = this.clears && ImageUsage.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
+    const problem = this.#images.problem(operation, shape, format, blockUsage)
+    if (problem !== undefined) return problem
+    const size = ImageFormat.imageBytes(format, shape)
+    const key = keyOf(shape, format, blockUsage)
+    const known: KnownImage = { shape: { ...shape }, format: { ...format }, usage, blockUsage, key, size }
+    if (this.#known.size >= mostKnown) this.#known.clear()
+    this.#known.set(asked, known)
+    return known
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * The lease: what a program holds of pooled memory, of whatever kind.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { dual } from "effect/Function"
+import * as Hash from "effect/Hash"
+import * as Predicate from "effect/Predicate"
+import type * as Scope from "effect/Scope"
+import { isInstance } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import type { PoolBlock } from "../../domain/PoolCore.ts"
+import { checkedStep } from "../CheckedStep.ts"
+import { wrongArgument } from "../WrongArgument.ts"
+import type { Attachments } from "./Attachments.ts"
+
+/**
+ * What a driver made and a pool leases: a device buffer, or an image.
+ *
+ * @internal
+ */
+export interface Leasable {
+  label: string | undefined
+  /** False once its memory may not exist: no pool leases it again. */
+  recyclable: boolean
+  /** What gives it back, for one of a pool. */
+  pooledBy: Giver | undefined
+}
+
+/** @internal */
+export interface Giver {
+  /** What errors call it. */
+  readonly service: string
+  /** Gives it back to the driver when called, in queue order. */
+  destroyUnsafe(value: Leasable): Exit.Exit<void, GpuError>
+}
+
+/**
+ * Bins of interchangeable blocks are told apart by it: the usage of buffers, and all that tells images apart.
+ *
+ * @internal
+ */
+export type Family = number | string
+
+/** @internal */
+export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
+
+/**
+ * Who granted a lease, and takes its block back.
+ *
+ * @internal
+ */
+export interface LeaseOwner {
+  readonly device: DeviceInfo
+  /** Ends a live lease. What is left to do, as logging a failure, is the effect that comes back. */
+  readonly endUnsafe: (lease: Lease, why: Released["why"]) => Effect.Effect<void> | undefined
+}
+
+/**
+ * The leases of one scope.
+ *
+ * @internal
+ */
+export interface OwningList {
+  readonly owner: LeaseOwner
+  /** None for the leases that are lent to a function. */
+  readonly scope: Scope.Scope | undefined
+  /** The fiber that acquired the first lease of the scope. */
+  readonly fiberId: number
+  readonly closed: boolean
+  /** The lease that came last. */
+  readonly last: Lease | undefined
+  readonly add: (lease: Lease) => void
+  readonly remove: (lease: Lease) => void
+  /** Runs `f` with the list of another scope. */
+  readonly withListOf: <A>(
+    scope: Scope.Scope,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    f: (list: OwningList) => Effect.Effect<A, GpuError>
+  ) => Effect.Effect<A, GpuError>
+}
+
+/**
+ * What a lease is charged to besides its pool.
+ *
+ * @internal
+ */
+export interface LeaseAccount {
+  /** The budgets, from the innermost out. */
+  readonly budgets: ReadonlyArray<{ readonly line: object }>
+  /** The lease is over. */
+  readonly end: (size: number, capacity: number) => void
+}
+
+/**
+ * A lease on a block of a pool: a `PooledBuffer`, or a `PooledImage`. It is valid until its scope closes, {@link release}
+ * is called or its pool closes. Each acquire makes a new one, so using it afterwards is a Released error and never another
+ * owner's memory. A lease equals itself alone: two live leases never share memory, and one that has ended has none.
+ *
+ * **Example** (Giving back whatever a job leased)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Lease } from "effect-gpu-pool"
+ *
+ * const releaseAll = (leases: Iterable<Lease.Lease>) =>
+ *   Effect.forEach(leases, (lease) => Lease.isLive(lease) ? Lease.release(lease) : Effect.void, { discard: true })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equal {
+  /** Bytes that were asked for. */
+  readonly size: number
+  /** Bytes of the block, at least `size`. */
+  readonly capacity: number
+  readonly label: string | undefined
+
+  /** The block while the lease is live; a lease of no bytes has none. @internal */
+  block: Block<V> | undefined
+  /** Why the lease ended, `undefined` while it is live. @internal */
+  ended: Released["why"] | undefined = undefined
+  /** The list that owns the lease while it is live. @internal */
+  list: OwningList | undefined = undefined
+  /** @internal */
+  previousInList: Lease | undefined = undefined
+  /** @internal */
+  nextInList: Lease | undefined = undefined
+  /** The fiber that runs the function which it is lent to; 0 for one that belongs to a scope. @internal */
+  borrowerId = 0
+  /** What ends before the block goes back: sub-regions, mappings. @internal */
+  attached: Attachments | undefined = undefined
+  /** What it uses of budgets and of a reservation. @internal */
+  account: LeaseAccount | undefined = undefined
+  /** Which lease of its pool this is, in order of granting. @internal */
+  readonly sequence: number
+
+  /** @internal */
+  constructor(block: Block<V> | undefined, size: number, label: string | undefined, sequence: number) {
+    this.block = block
+    this.size = size
+    this.capacity = block === undefined ? 0 : block.capacity
+    this.label = label
+    this.sequence = sequence
+  }
+
+  /** What errors call its kind; `undefined` for a buffer. @internal */
+  abstract get what(): Released["what"]
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return this === that
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this)
+  }
+}
+
+/**
+ * The error of using a lease that has ended.
+ *
+ * @internal
+ */
+export const releasedError = (operation: string, { ended, label, size, what }: Lease): GpuError =>
+  makeError(new Released({ operation, label, size, why: ended ?? "released", what }))
+
+/**
+ * Whether the lease can still be used.
+ *
+ * **Example** (Looking at a lease after its scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, Lease } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const leaked = Effect.scoped(BufferPool.allocate(64)).pipe(
+ *   Effect.map(Lease.isLive),
+ *   Effect.provide(BufferPool.layer()),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(leaked) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isLive = (lease: Lease): boolean => isInstance(lease, Lease) && lease.list !== undefined
+
+/**
+ * Gives the block back before the scope closes; nothing of it stays behind in the scope. A second call fails with
+ * Released.
+ *
+ * **Example** (Returning memory early in a long-lived scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, Lease } from "effect-gpu-pool"
+ *
+ * const step = Effect.gen(function*() {
+ *   const scratch = yield* BufferPool.allocate(1024)
+ *   yield* Lease.release(scratch)
+ * })
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
+  checkedStep("Lease.release", (operation) => {
+    if (!(lease instanceof Lease)) return noLease(operation, lease)
+    const { list } = lease
+    return list === undefined
+      ? releasedError(operation, lease)
+      : list.owner.endUnsafe(lease, "released") ?? Exit.void
+  })
+
+/**
+ * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
+ * and the answer is Released.
+ *
+ * **Example** (Keeping a result beyond the scope of its work)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, Lease } from "effect-gpu-pool"
+ *
+ * const result = Effect.gen(function*() {
+ *   const outer = yield* Effect.scope
+ *   return yield* Effect.scoped(Effect.gen(function*() {
+ *     const out = yield* BufferPool.allocate(4096)
+ *     yield* Lease.transfer(out, outer)
+ *     return out
+ *   }))
+ * })
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const transfer: {
+  /**
+   * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
+   * and the answer is Released.
+   */
+  (scope: Scope.Scope): (lease: Lease) => Effect.Effect<void, GpuError>
+  (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError>
+} = dual(
+  2,
+  (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
+    checkedStep("Lease.transfer", (operation, fiber) => {
+      if (!(lease instanceof Lease)) return noLease(operation, lease)
+      if (lease.list === undefined) return releasedError(operation, lease)
+      return Predicate.hasProperty(scope, "state")
+        ? lease.list.withListOf(scope, fiber, (list) => move(operation, lease, list))
+        : invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
+    })
+)
+
+/** Programs without types can pass anything. */
+const noLease = (operation: string, value: unknown): GpuError =>
+  wrongArgument(operation, value, "a lease", "Pass a lease of BufferPool.allocate or ImagePool.allocate.")
+
+const move = (operation: string, lease: Lease, to: OwningList): Effect.Effect<void, GpuError> => {
+  if (lease.list === undefined) return releasedError(operation, lease)
+  if (to.closed) {
+    const ended = to.owner.endUnsafe(lease, "scopeClosed") ?? Exit.void
+    return Effect.andThen(ended, releasedError(operation, lease))
+  }
+  lease.list.remove(lease)
+  to.add(lease)
+  return Exit.void
+}

@@ -1,0 +1,202 @@
+/**
+ * Values that hold leases, so that the leases can move with the value from scope to scope.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { checkedStep } from "../CheckedStep.ts"
+import { type Lease, transfer } from "./Lease.ts"
+
+/**
+ * The method by which a value tells which leases it holds.
+ *
+ * **Example** (A record of leases with a method of its own)
+ *
+ * ```ts
+ * import { LeaseHolder } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const rows = (leases: ReadonlyArray<PooledBuffer.PooledBuffer>): LeaseHolder.LeaseHolder => ({
+ *   [LeaseHolder.LeaseHolder]: () => leases
+ * })
+ * LeaseHolder.leases(rows([])).size // => 0
+ * ```
+ *
+ * @category symbols
+ * @since 0.1.0
+ */
+export const LeaseHolder: unique symbol = Symbol.for("effect-gpu-pool/LeaseHolder")
+
+/**
+ * A value that holds leases, as a device array or a struct of buffers of your own.
+ *
+ * **Example** (A pair of buffers that moves as one)
+ *
+ * ```ts
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { LeaseHolder } from "effect-gpu-pool"
+ *
+ * class Complex implements LeaseHolder.LeaseHolder {
+ *   readonly re: PooledBuffer.PooledBuffer
+ *   readonly im: PooledBuffer.PooledBuffer
+ *   constructor(re: PooledBuffer.PooledBuffer, im: PooledBuffer.PooledBuffer) {
+ *     this.re = re
+ *     this.im = im
+ *   }
+ *   [LeaseHolder.LeaseHolder]() {
+ *     return [this.re, this.im]
+ *   }
+ * }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LeaseHolder {
+  [LeaseHolder](): Iterable<Lease>
+}
+
+const isHolder = (value: object): value is LeaseHolder => LeaseHolder in value
+
+/** Only what a literal makes is walked: the inside of other objects is theirs. */
+const isRecord = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/**
+ * The leases that a value holds, each once: those of LeaseHolders, and of the tuples, arrays and records around them.
+ *
+ * **Example** (Finding the leases of a result)
+ *
+ * ```ts
+ * import { LeaseHolder } from "effect-gpu-pool"
+ *
+ * LeaseHolder.leases({ sum: 3, parts: [] }).size // => 0
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const leases = (value: unknown): ReadonlySet<Lease> => {
+  const walk = new Walk(value)
+  while (!walk.advance(Infinity)) continue
+  return leasesOf(walk.holders)
+}
+
+/**
+ * The leases that holders have, each once.
+ *
+ * @internal
+ */
+export const leasesOf = (holders: Iterable<LeaseHolder>): ReadonlySet<Lease> => {
+  const found = new Set<Lease>()
+  for (const holder of holders) for (const lease of holder[LeaseHolder]()) found.add(lease)
+  return found
+}
+
+/** Elements that are looked at between two turns of the event loop: about a millisecond's work. */
+const perTurn = 65_536
+
+/**
+ * The holders in a value, each once: itself, or those in tuples, arrays and records. Other fibers run in between when
+ * the value is a large one. Fails with InvalidRequest for a value that throws when it is looked at.
+ *
+ * @internal
+ */
+export const holders = (operation: string, value: unknown): Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> =>
+  Effect.suspend(() => {
+    const walk = new Walk(value)
+    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = checkedStep(
+      operation,
+      () => walk.advance(perTurn) ? Effect.succeed(walk.holders) : Effect.andThen(Effect.yieldNow, turn)
+    )
+    return turn
+  })
+
+/** Where a walk through tuples, arrays and records stands. What holds nothing, as a number, is passed over. */
+class Walk {
+  readonly holders: Array<LeaseHolder> = []
+  readonly #seen = new Set<object>()
+  readonly #pending: Array<object> = []
+  /** The list that is gone through now, and how far. */
+  #list: ReadonlyArray<unknown>
+  #at = 0
+
+  constructor(value: unknown) {
+    this.#list = [value]
+  }
+
+  /** Looks at so many elements; whether that was all of them. */
+  advance(elements: number): boolean {
+    for (let left = elements; left > 0; left--) {
+      if (this.#at < this.#list.length) this.#add(this.#list[this.#at++])
+      else {
+        const next = this.#pending.pop()
+        if (next === undefined) return true
+        this.#enter(next)
+      }
+    }
+    return false
+  }
+
+  #add(value: unknown): void {
+    if (typeof value !== "object" || value === null || this.#seen.has(value)) return
+    this.#seen.add(value)
+    if (isHolder(value)) this.holders.push(value)
+    else if (Array.isArray(value) || isRecord(value)) this.#pending.push(value)
+  }
+
+  #enter(value: object): void {
+    this.#list = Array.isArray(value) ? value : Object.values(value)
+    this.#at = 0
+  }
+}
+
+/**
+ * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything
+ * else that it acquired is given back at once. Results are searched through tuples, arrays and records for
+ * `LeaseHolder`s; leases that the inner scope does not own stay where they are. Into a closed scope they are released,
+ * and the answer is Released.
+ *
+ * **Example** (Keeping the result, dropping the intermediates)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, LeaseHolder } from "effect-gpu-pool"
+ *
+ * const sum = LeaseHolder.extract(Effect.gen(function*() {
+ *   const scratch = yield* BufferPool.allocate(1 << 20)
+ *   const out = yield* BufferPool.allocate(4096)
+ *   yield* CommandQueue.copy(scratch, out, { size: 4096 })
+ *   return out
+ * }))
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const extract = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, Exclude<R, Scope.Scope> | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.scope, (outer) => {
+      const inner = Scope.makeUnsafe()
+      const moved = Effect.flatMap(
+        restore(Scope.provide(effect, inner)),
+        (result) => Effect.as(moveLeases(result, inner, outer), result)
+      )
+      return Effect.onExit(moved, (exit) => Scope.close(inner, exit))
+    })
+  )
+
+const moveLeases = (result: unknown, inner: Scope.Scope, outer: Scope.Scope): Effect.Effect<void, GpuError> =>
+  Effect.flatMap(holders("LeaseHolder.extract", result), (found) =>
+    Effect.forEach(
+      leasesOf(found),
+      (lease) => lease.list?.scope === inner ? transfer(lease, outer) : Exit.void,
+      { discard: true }
+    ))

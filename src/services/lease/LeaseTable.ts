@@ -1,0 +1,241 @@
+/**
+ * Which scope owns which lease. Everything here happens within one step, so no interruption can come between two changes.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { GpuError, Holder, Released } from "../../domain/GpuError.ts"
+import { Largest } from "../../domain/Largest.ts"
+import * as CallSite from "../CallSite.ts"
+import type { Lease, LeaseOwner, OwningList } from "./Lease.ts"
+
+/**
+ * What is left to do after several steps: mostly nothing.
+ *
+ * @internal
+ */
+export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): Effect.Effect<void> => {
+  const left = effects.filter((effect) => effect !== undefined)
+  return left.length === 0 ? Exit.void : Effect.all(left, { discard: true })
+}
+
+/**
+ * The one after the other, of two things of which mostly neither is to be done.
+ *
+ * @internal
+ */
+export const together = (
+  one: Effect.Effect<void> | undefined,
+  other: Effect.Effect<void> | undefined
+): Effect.Effect<void> | undefined =>
+  one === undefined || other === undefined ? one ?? other : Effect.andThen(one, other)
+
+/**
+ * A request that waits for a lease in a scope.
+ *
+ * @internal
+ */
+export interface Awaiting {
+  previousOfList: Awaiting | undefined
+  nextOfList: Awaiting | undefined
+  /** The scope has closed: it waits no longer. Answers who has to be told that it is gone. */
+  readonly endWithScope: () => { readonly serve: () => void }
+}
+
+/**
+ * The leases of one scope, under one finalizer. Leases come and go in constant time and leave nothing behind, however long
+ * the scope lives. Every live lease is in exactly one list.
+ *
+ * @internal
+ */
+export class LeaseList implements OwningList {
+  readonly owner: LeaseOwner
+  readonly scope: Scope.Scope | undefined
+  readonly fiberId: number
+  closed = false
+  /** The lease that came last, chained to the others through `previousInList`. */
+  last: Lease | undefined = undefined
+  /** The request that last began to wait for a lease of it, chained to the others through `previousOfList`. */
+  #lastAwaiting: Awaiting | undefined = undefined
+  readonly #table: LeaseTable
+
+  constructor(table: LeaseTable, scope: Scope.Scope | undefined, fiberId: number) {
+    this.#table = table
+    this.owner = table.owner
+    this.scope = scope
+    this.fiberId = fiberId
+  }
+
+  add(lease: Lease): void {
+    lease.list = this
+    lease.previousInList = this.last
+    if (this.last !== undefined) this.last.nextInList = lease
+    this.last = lease
+  }
+
+  remove(lease: Lease): void {
+    const { nextInList: next, previousInList: previous } = lease
+    if (next === undefined) this.last = previous
+    else next.previousInList = previous
+    if (previous !== undefined) previous.nextInList = next
+    lease.list = undefined
+    lease.previousInList = undefined
+    lease.nextInList = undefined
+  }
+
+  withListOf<A>(
+    scope: Scope.Scope,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    f: (list: LeaseList) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError> {
+    return this.#table.withList(scope, fiber, f)
+  }
+
+  /** The scope's finalizer. */
+  close(): Effect.Effect<void> {
+    this.closed = true
+    this.#table.forget(this)
+    if (this.#lastAwaiting === undefined) return this.endAll("scopeClosed")
+    const lines = this.#endAwaiting()
+    const ended = this.endAll("scopeClosed")
+    // A request that left its line may be busy with handlers: it tells those behind it only when it is done.
+    for (const line of lines) line.serve()
+    return ended
+  }
+
+  addAwaiting(awaiting: Awaiting): void {
+    awaiting.previousOfList = this.#lastAwaiting
+    if (this.#lastAwaiting !== undefined) this.#lastAwaiting.nextOfList = awaiting
+    this.#lastAwaiting = awaiting
+  }
+
+  removeAwaiting(awaiting: Awaiting): void {
+    const { nextOfList: next, previousOfList: previous } = awaiting
+    if (next === undefined) this.#lastAwaiting = previous
+    else next.previousOfList = previous
+    if (previous !== undefined) previous.nextOfList = next
+    awaiting.previousOfList = undefined
+    awaiting.nextOfList = undefined
+  }
+
+  #endAwaiting(): ReadonlySet<{ readonly serve: () => void }> {
+    const lines = new Set<{ readonly serve: () => void }>()
+    for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) lines.add(last.endWithScope())
+    return lines
+  }
+
+  /** Ends the leases that `isMeant`, the last one first. */
+  endAll(why: Released["why"], isMeant: (lease: Lease) => boolean = always): Effect.Effect<void> {
+    let failures: Array<Effect.Effect<void>> | undefined
+    for (let lease = this.last; lease !== undefined;) {
+      const { previousInList: previous } = lease
+      const failed = isMeant(lease) ? this.owner.endUnsafe(lease, why) : undefined
+      if (failed !== undefined) (failures ??= []).push(failed)
+      // What ended with it, as its attachments, may have ended others of the list.
+      lease = previous === undefined || previous.list === this ? previous : this.last
+    }
+    return failures === undefined ? Exit.void : Effect.all(failures, { discard: true })
+  }
+}
+
+const always = (): boolean => true
+
+/** @internal */
+export class LeaseTable {
+  readonly owner: LeaseOwner
+  /** The live leases that are lent to functions. */
+  readonly loans: LeaseList
+  /** Leases granted so far; their ages are counted from it. */
+  granted = 0
+  /** The list used last: a program mostly stays in one scope for a while. */
+  #recentList: LeaseList | undefined = undefined
+  /** The other lists, by scope. */
+  readonly #lists = new Map<LeaseList["scope"], LeaseList>()
+
+  constructor(owner: LeaseOwner) {
+    this.owner = owner
+    this.loans = new LeaseList(this, undefined, 0)
+  }
+
+  /** Ends all leases, or those that `isMeant`. */
+  endAll(why: Released["why"], isMeant?: (lease: Lease) => boolean): Effect.Effect<void> {
+    return allOf(this.#openLists().map((list) => list.endAll(why, isMeant)))
+  }
+
+  /** All live leases. */
+  live(): Array<Lease> {
+    const live: Array<Lease> = []
+    for (const list of this.#openLists()) {
+      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) live.push(lease)
+    }
+    return live
+  }
+
+  /** The largest live leases, or those of them that are charged to a budget: the evidence of an out-of-memory error. */
+  largestHolders(count: number, budget?: { readonly line: object }): ReadonlyArray<Holder> {
+    // A lease of zero bytes holds nothing.
+    const largest = new Largest<Lease>(count, ({ size }) => size)
+    for (const lease of this.live()) {
+      if (budget === undefined || lease.account?.budgets.includes(budget)) largest.add(lease)
+    }
+    return largest.sorted().map((lease) => {
+      const { capacity, label, sequence, size } = lease
+      const callSite = CallSite.of(lease)
+      const holder = { label, size, capacity, age: this.granted - sequence - 1 }
+      return callSite === undefined ? holder : { ...holder, callSite }
+    })
+  }
+
+  /** The open list of a scope, if it has one. */
+  #listOf(scope: Scope.Scope): LeaseList | undefined {
+    const recent = this.#recentList
+    if (recent !== undefined && recent.scope === scope) return recent
+    // Asking an empty map would still give the scope an identity hash, which a hit can do without.
+    const list = this.#lists.size === 0 ? undefined : this.#lists.get(scope)
+    if (list !== undefined) this.#remember(list)
+    return list
+  }
+
+  /**
+   * Runs `f` with the list of a scope. A new list is registered in the scope before `f` can put a lease into it,
+   * because the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have
+   * registered one for the same scope meanwhile: then that one is used, so that a scope has one list.
+   */
+  withList<A>(
+    scope: Scope.Scope,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    f: (list: LeaseList, fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError> {
+    const known = this.#listOf(scope)
+    if (known !== undefined) return f(known, fiber)
+    const list = new LeaseList(this, scope, fiber.id)
+    return Effect.flatMap(Scope.addFinalizerExit(scope, () => list.close()), () => {
+      if (list.closed) return f(list, fiber)
+      const other = this.#listOf(scope)
+      if (other !== undefined) return f(other, fiber)
+      this.#remember(list)
+      return f(list, fiber)
+    })
+  }
+
+  forget(list: LeaseList): void {
+    if (this.#recentList === list) this.#recentList = undefined
+    else if (this.#lists.size > 0 && this.#lists.get(list.scope) === list) this.#lists.delete(list.scope)
+  }
+
+  /** One list stands aside, so that short scopes in a row never touch the map. */
+  #remember(list: LeaseList): void {
+    const recent = this.#recentList
+    this.#recentList = list
+    if (recent !== undefined) this.#lists.set(recent.scope, recent)
+    if (this.#lists.size > 0) this.#lists.delete(list.scope)
+  }
+
+  #openLists(): ReadonlyArray<LeaseList> {
+    const recent = this.#recentList
+    return [this.loans, ...(recent === undefined ? [] : [recent]), ...this.#lists.values()]
+  }
+}

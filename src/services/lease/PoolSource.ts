@@ -1,0 +1,60 @@
+/**
+ * What a kind of memory is to a pool: buffers are one source, images are another. The pool knows bytes, blocks and leases;
+ * a source knows what a request is for, and the driver.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import type { Block, Family, Giver, Leasable, Lease } from "./Lease.ts"
+
+/**
+ * A pool's side of a kind of memory. `W` is what a request wants besides bytes, `V` what the driver makes, and `L` the
+ * lease on it. Its members are methods, so that the pool can handle every source as one of unknown kind: it gives back to
+ * a source only what it has from that source.
+ *
+ * @internal
+ */
+export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extends Lease<V> = Lease<V>> extends Giver {
+  /** The user's service, which errors name. */
+  readonly service: string
+  readonly what: Released["what"]
+  /** The bytes above which the device can never serve a request. */
+  readonly largest: number
+  /** Whether a request may get a larger block than its own. */
+  readonly borrows: boolean
+  /** Its pool has closed. */
+  closed: boolean
+  /** Whether blocks are cleared before each lease. */
+  readonly clears: boolean
+  /** Waits until the driver has really given back what was destroyed. */
+  readonly reclaim: Effect.Effect<void, GpuError>
+  /** The size of the block that a request gets. */
+  blockSize(size: number): number
+  /** The size without slack. */
+  exactSize(size: number): number
+  /** The size of the largest block that may stand in for one of this size. */
+  mostBorrowed(blockSize: number): number
+  /** The limit of the pool has changed. */
+  limitTo(maxBytes: number): void
+  family(wanted: W): Family
+  /** Whether nothing can be wrong with what is wanted: most requests are so, and need no other check. */
+  isUsual(wanted: W): boolean
+  /** What is wrong with a request, besides its size under the limits. */
+  problem(operation: string, size: number, wanted: W, label: string | undefined): GpuError | undefined
+  /** LimitExceeded for what the device can never serve. */
+  limitProblem(operation: string, bytes: number): GpuError | undefined
+  /** Asks the driver for a block. */
+  create(
+    wanted: W,
+    capacity: number,
+    label: string | undefined,
+    callSite: string | undefined
+  ): Effect.Effect<V, GpuError>
+  destroyUnsafe(value: V): Exit.Exit<void, GpuError>
+  /** Fills a block with zeros, in queue order. */
+  clearUnsafe(value: V, capacity: number): Exit.Exit<void, GpuError>
+  /** A lease on an active block, or of no bytes without one. */
+  lease(block: Block<V> | undefined, size: number, wanted: W, label: string | undefined, sequence: number): L
+}

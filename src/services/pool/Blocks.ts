@@ -1,0 +1,313 @@
+/**
+ * The blocks of a memory: their ledger, who leases them, and how many bytes a request may have of them. Everything here
+ * happens within one step, so no interruption can come between two changes.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceInfo, DeviceLimits } from "../../domain/DeviceInfo.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import { PoolCore, type PoolCoreOptions } from "../../domain/PoolCore.ts"
+import * as CallSite from "../CallSite.ts"
+import type { Block, Family, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
+import { allOf, type LeaseList, LeaseTable, together } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import { LeaseAccount } from "./LeaseAccount.ts"
+import type { Origin } from "./waiting/Charge.ts"
+import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
+
+/** @internal */
+export class Blocks implements LeaseOwner {
+  readonly device: DeviceInfo
+  readonly limits: DeviceLimits
+  readonly core: PoolCore<Leasable, Family>
+  readonly leases: LeaseTable
+  /** The kinds of memory that it leases. */
+  readonly sources = new Set<PoolSource>()
+  closed = false
+  /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
+  onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
+  /** The block that comes back in this step. */
+  returning: Block | undefined = undefined
+  /** Driver calls that ended without a block. */
+  refusals = 0
+  /** Leases that handlers took while others waited. */
+  toHandlers = 0
+  /** Driver calls that were refused while another call had memory in its hands. */
+  #givenUp = 0
+  /** What came back of attempts that ended as they began. */
+  #retracted = 0
+  /** Blocks that went from one lease to the next in one step. */
+  #handedOver = 0
+  /** The count of freed blocks up to which the driver has really got everything back. */
+  #reclaimed = 0
+
+  constructor(device: DeviceInfo, options: PoolCoreOptions) {
+    this.device = device
+    this.limits = device.limits
+    this.core = new PoolCore(options)
+    this.leases = new LeaseTable(this)
+  }
+
+  /** A lease on an active block, or of no bytes without one. */
+  grant<W, V extends Leasable, L extends Lease<V>>(
+    source: PoolSource<W, V, L>,
+    list: LeaseList,
+    block: Block<V> | undefined,
+    size: number,
+    wanted: W,
+    label: string | undefined
+  ): L {
+    // Mostly the same lease comes again: a comparison is cheaper than a write.
+    if (block !== undefined && block.value.label !== label) block.value.label = label
+    const lease = source.lease(block, size, wanted, label, this.leases.granted++)
+    list.add(lease)
+    return lease
+  }
+
+  /**
+   * Ends a live lease, what stands on it first; its block is held again, or freed. A failing free is counted here and
+   * logged by the effect that comes back, if one does.
+   */
+  endUnsafe(lease: Lease, why: Released["why"]): Effect.Effect<void> | undefined {
+    lease.ended = why
+    if (lease.list !== undefined) lease.list.remove(lease)
+    const block = lease.block
+    if (block === undefined) return undefined
+    // Before anybody else can have the block: what ends here may still record work on it.
+    const left = lease.attached === undefined ? undefined : this.#failed(lease.attached.endAll(why), block)
+    lease.block = undefined
+    const { account, size } = lease
+    const recycled = this.recycle(block)
+    const failed = left === undefined ? recycled : together(left, recycled)
+    if (account !== undefined) account.end(size, block.capacity)
+    return this.onReturn === undefined ? failed : together(failed, this.onReturn(block))
+  }
+
+  /** Makes an active block held, or frees it. */
+  recycle(block: Block): Effect.Effect<void> | undefined {
+    if (block.value.recyclable) return this.core.release(block) ? undefined : this.free(block)
+    this.core.discard(block)
+    return this.free(block)
+  }
+
+  /** Gives a detached block back to the driver, in this very step. */
+  free(block: Block): Effect.Effect<void> | undefined {
+    const exit = block.value.pooledBy!.destroyUnsafe(block.value)
+    this.core.freed(block)
+    return this.#failed(exit, block)
+  }
+
+  /** Frees detached blocks one after the other; each is evicted only when the one before it is gone. */
+  freeAll(blocks: Iterable<Block>): Effect.Effect<void> {
+    const failures: Array<Effect.Effect<void> | undefined> = []
+    for (const block of blocks) failures.push(this.free(block))
+    return allOf(failures)
+  }
+
+  /** Ends everything: the leases first, then the held blocks. */
+  close(): Effect.Effect<void> {
+    this.closed = true
+    for (const source of this.sources) source.closed = true
+    this.core.stopHolding()
+    this.onReturn = undefined
+    const ended = this.leases.endAll("poolClosed")
+    return Effect.andThen(ended, this.freeAll(this.core.evictAll()))
+  }
+
+  #failed(exit: Exit.Exit<void, GpuError>, block: Block): Effect.Effect<void> | undefined {
+    if (Exit.isSuccess(exit)) return undefined
+    this.core.releaseFailures += 1
+    const what = block.value.pooledBy?.service ?? "pool"
+    return Effect.catch(
+      exit,
+      (error) => Effect.logWarning(`A block of the ${what} could not be given back: ${error.message}`)
+    )
+  }
+
+  /** A held block for a request, active now. */
+  takeHeld<W, V extends Leasable>(source: PoolSource<W, V>, size: number, wanted: W): Block<V> | undefined
+  takeHeld(source: PoolSource, size: number, wanted: unknown): Block | undefined {
+    const blockSize = source.blockSize(size)
+    const family = source.family(wanted)
+    return this.core.acquireOwn(family, blockSize, size) ??
+      this.core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
+  }
+
+  /** A lease from a held block, if there is one now that a budget has room for. */
+  search(request: LeaseRequest): Effect.Effect<Lease, GpuError> | undefined {
+    const { exactSize, size, source } = request
+    if (exactSize > this.room(request)) return undefined
+    const allowance = this.allowance(request)
+    const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
+    const family = source.family(request.wanted)
+    const own = this.core.acquireOwn(family, blockSize, size)
+    if (own !== undefined) return this.handOut(request, own, "held")
+    const borrowed = this.core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), allowance))
+    return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
+  }
+
+  /** Turns an active block into a lease. */
+  handOut(request: LeaseRequest, block: Block, from: Origin): Effect.Effect<Lease, GpuError> {
+    const { charge, label, list, size, source, waiter, wanted } = request
+    const problem = source.clears ? this.#clear(request, block) : undefined
+    if (problem !== undefined) return problem
+    const account = this.#account(request)
+    const lease = this.grant(source, list, block, size, wanted, label)
+    lease.account = account
+    if (block === this.returning) this.#handedOver++
+    if (list.scope === undefined) lease.borrowerId = request.fiberId
+    if (request.inHandler) this.toHandlers++
+    request.granted = lease
+    request.collect?.push(lease)
+    charge?.settle(request, block.capacity, from)
+    waiter?.line.served(waiter)
+    CallSite.note(lease, request.callSite)
+    return Exit.succeed(lease)
+  }
+
+  /** Whatever the last owner left in a block goes; or the error of that, and the block goes back. */
+  #clear(request: LeaseRequest, block: Block): Effect.Effect<never, GpuError> | undefined {
+    // A failing fill is the new owner's, not the last one's.
+    block.value.label = request.label
+    const cleared = request.source.clearUnsafe(block.value, block.capacity)
+    if (Exit.isSuccess(cleared)) return undefined
+    block.value.recyclable = false
+    this.unuse(request)
+    return Effect.andThen(this.recycle(block) ?? Exit.void, Exit.failCause(cleared.cause))
+  }
+
+  #account(request: LeaseRequest): LeaseAccount | undefined {
+    const { budget, from } = request
+    if (from !== undefined) this.#use(request)
+    const { used } = request
+    if (budget === undefined && used === 0) return undefined
+    request.used = 0
+    return new LeaseAccount(budget, from, used)
+  }
+
+  /** Bytes that are neither leased nor reserved nor set aside, of the limit or of what the device has if that is less. */
+  get freeBytes(): number {
+    const { heldBytes, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this.core
+    const capacity = Math.min(maxBytes, this.limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
+    return capacity - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
+  }
+
+  /** How many bytes a request may get without touching what is set aside for others. */
+  room(request: LeaseRequest): number {
+    if (this.core.setAsideBytes === 0) return Infinity
+    // A lowered limit takes nothing from what is certain: what the pool has of it goes to those it was promised to.
+    return Math.max(this.freeBytes + request.drawn, isCertain(request) ? request.exactSize : 0)
+  }
+
+  /** How large its block may be now. */
+  allowance(request: LeaseRequest): number {
+    return Math.min(request.charge?.allowance ?? Infinity, this.room(request))
+  }
+
+  /** Whether so many bytes could be had under the limit, if everything held that is not set aside were evicted. */
+  mayFit(request: LeaseRequest, bytes: number): boolean {
+    return this.core.deficit(bytes) <= this.core.heldBytes && bytes <= this.room(request)
+  }
+
+  /**
+   * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
+   * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   */
+  makeRoom(
+    request: LeaseRequest,
+    bytes: number
+  ): { readonly evicted: boolean; readonly failures: Effect.Effect<void> } | undefined {
+    if (!this.mayFit(request, bytes)) return undefined
+    const deficit = this.core.deficit(bytes)
+    if (deficit === 0) return { evicted: false, failures: Exit.void }
+    return { evicted: true, failures: this.freeAll(this.core.trim(this.core.managedBytes - deficit)) }
+  }
+
+  /** Reserves bytes of the limit for what the driver is asked for, if they are not set aside for others. */
+  reserve(request: LeaseRequest, bytes: number): boolean {
+    if (bytes > this.room(request) || !this.core.reserve(bytes)) return false
+    request.reserved = bytes
+    this.#use(request)
+    return true
+  }
+
+  /** Sets the bytes aside that a request asks for, if they are free under the limit: evicting what is held may wait. */
+  setAside(request: LeaseRequest): boolean {
+    const { asks, charge, drawn, exactSize, waiter } = request
+    const missing = exactSize - drawn
+    if (missing > 0 && missing > this.freeBytes) return false
+    request.drawn = 0
+    charge?.settled()
+    asks!.open(exactSize, drawn)
+    waiter?.line.served(waiter)
+    return true
+  }
+
+  /** What a request has drawn is used by now. */
+  #use(request: LeaseRequest): void {
+    const { drawn, from } = request
+    if (drawn === 0) return
+    from?.use(drawn)
+    request.used += drawn
+    request.drawn = 0
+  }
+
+  /** The driver, or the queue that clears, gave nothing for it: what it has drawn is set aside again. */
+  unuse(request: LeaseRequest): void {
+    const { from, used } = request
+    if (used === 0) return
+    from?.use(-used)
+    request.drawn += used
+    request.used = 0
+  }
+
+  /**
+   * Blocks that came back so far: by a release, by the driver's free, or from a request that nobody waits for any more.
+   * Where it has not grown, asking the driver again is of no use. A block that goes to a waiter in the step in which it
+   * came back is none that the others could have.
+   */
+  get progress(): number {
+    const { driverAllocations, driverFrees, misses, releases } = this.core
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
+  }
+
+  /**
+   * The driver refused a request, in a call that began when so many had been refused. Where another was refused
+   * meanwhile, it may have been for the memory that this call had in its hands.
+   */
+  refused(before: number): void {
+    if (this.refusals !== before) this.#givenUp++
+    this.refusals++
+  }
+
+  /** An attempt gave so many blocks back that it had taken itself: they are no reason for other requests to try again. */
+  retract(times: number): void {
+    this.#retracted += times
+  }
+
+  /** Whether anything is leased, set aside for others or asked of the driver, that may come back. */
+  mayRecover({ asks, drawn }: LeaseRequest): boolean {
+    const { activeBlocks, reservedBytes, setAsideBytes } = this.core
+    return activeBlocks > 0 || reservedBytes > 0 || setAsideBytes > drawn + (asks?.left ?? 0)
+  }
+
+  /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    const freed = this.core.driverFrees
+    const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
+    const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.all(reclaims, { discard: true })
+    return Effect.andThen(
+      reclaimed,
+      Effect.sync(() => {
+        this.#reclaimed = Math.max(this.#reclaimed, freed)
+      })
+    )
+  })
+
+  /** Whether the driver may not have got back yet what was freed. */
+  get freesAreLate(): boolean {
+    return this.core.driverFrees > this.#reclaimed
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * A miss asks the driver for a block, whose bytes are reserved. The call runs on a fiber of its own: when the requester
+ * is interrupted meanwhile, a block that proves valid is kept as held.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { onOwnFiber } from "../DriverFiber.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { Memory } from "./Memory.ts"
+import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
+
+/** What came of asking: a block handed out, or nothing, and then the pool should be searched again. */
+type Answer = Effect.Effect<Effect.Effect<Lease, GpuError> | undefined, GpuError>
+
+/**
+ * Turns the bytes that are reserved for a request into a lease, or gives the reservation back.
+ *
+ * @internal
+ */
+export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
+  Effect.withFiber((fiber) => {
+    const { callSite, label, reserved: capacity, source, wanted } = request
+    const { refusals } = memory.blocks
+    // From this step on it is the call that owns the reservation, and no more the request.
+    request.reserved = 0
+    request.calling = true
+    const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
+    return onOwnFiber(fiber, call, memory.inFlight, (exit, awaited) => {
+      request.calling = false
+      const answer = Exit.isSuccess(exit)
+        ? keep(memory, request, exit.value, capacity, awaited)
+        : refuse(memory, request, exit, capacity, refusals)
+      if (request.isOver) undraw(request)
+      // Requests of its reservation may wait in any line for what comes back to that.
+      if (request.from === undefined) memory.line.serve()
+      else memory.lines.serve()
+      return answer
+    })
+  })
+
+/** The driver gave a block: it becomes a lease, or held when nobody waits for it, or it goes back. */
+const keep = (
+  memory: Memory,
+  request: LeaseRequest,
+  value: Leasable,
+  capacity: number,
+  awaited: boolean
+): Answer => {
+  const { blocks, core } = memory
+  const { source } = request
+  const family = source.family(request.wanted)
+  value.pooledBy = source
+  const isExact = capacity !== request.blockSize
+  const wanted = awaited && !source.closed && !request.list.closed
+  if (wanted) {
+    const block = isExact
+      ? core.addActiveUnbinned(capacity, value, request.size)
+      : core.addActive(family, capacity, value, request.size)
+    return Exit.succeed(blocks.handOut(request, block, "driver"))
+  }
+  blocks.unuse(request)
+  const block = isExact || source.closed ? core.addDetached(capacity, value) : core.addHeld(family, capacity, value)
+  if (block.state !== "held") return Effect.as(blocks.free(block) ?? Exit.void, undefined)
+  return Effect.as(memory.trimming?.trimExcess() ?? Exit.void, undefined)
+}
+
+const refuse = (
+  memory: Memory,
+  request: LeaseRequest,
+  exit: Exit.Failure<Leasable, GpuError>,
+  capacity: number,
+  refusals: number
+): Effect.Effect<never, GpuError> => {
+  const { blocks } = memory
+  blocks.core.unreserve(capacity)
+  blocks.unuse(request)
+  blocks.refused(refusals)
+  if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
+  // The pool's close, or the loss of the device, interrupts the driver calls under way.
+  return memory.closed ? unavailable(request, "poolClosed") : memory.status.error ?? Exit.failCause(exit.cause)
+}

@@ -1,0 +1,315 @@
+/**
+ * The memory of one pool, or of several that share a limit: its blocks, its waiting line, and what changes all of it. The
+ * way of a single request through it is in `Leasing`.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scheduler from "effect/Scheduler"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import {
+  type GpuError,
+  type LimitOwner,
+  make as makeError,
+  OutOfMemory,
+  type Released,
+  type Rung,
+  type WaitingJob
+} from "../../domain/GpuError.ts"
+import type { PoolCore } from "../../domain/PoolCore.ts"
+import type { DeviceContext } from "../DeviceContext.ts"
+import type { Block, Family, Leasable } from "../lease/Lease.ts"
+import type { LeaseTable } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import { Blocks } from "./Blocks.ts"
+import type { MemorySettings } from "./PoolOptions.ts"
+import * as Serving from "./Serving.ts"
+import { Trimming } from "./Trimming.ts"
+import type { Gate } from "./waiting/Admission.ts"
+import { Budget } from "./waiting/Budget.ts"
+import { JobTurns } from "./waiting/JobTurns.ts"
+import { LastResort } from "./waiting/LastResort.ts"
+import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
+import type { SetAside } from "./waiting/SetAside.ts"
+import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
+import type { Answer } from "./waiting/Waiter.ts"
+import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
+
+/** @internal */
+export class Memory implements Gate, Watched {
+  readonly blocks: Blocks
+  readonly core: PoolCore<Leasable, Family>
+  readonly leases: LeaseTable
+  readonly status: DeviceContext["Service"]["status"]
+  readonly settings: MemorySettings
+  readonly #owner: LimitOwner
+  /** Driver allocations under way. */
+  readonly inFlight = new Set<Fiber.Fiber<Leasable, GpuError>>()
+  readonly lines: WaitLines
+  /** The reservations of effects that run now. */
+  readonly reservations = new Set<SetAside>()
+  readonly #watch: StandstillWatch
+  readonly turns: JobTurns
+  readonly line: WaitLine
+  readonly lastResort: LastResort
+  /** What keeps held memory small, if the pool has such options. */
+  readonly trimming: Trimming | undefined
+  #mayHit = true
+  #limitChanges = 0
+
+  constructor(
+    settings: MemorySettings,
+    device: DeviceContext["Service"],
+    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
+    scheduler: Scheduler.Scheduler
+  ) {
+    const { idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
+    this.settings = settings
+    this.#owner = { kind: settings.kind, name: settings.label }
+    this.status = device.status
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle })
+    this.core = this.blocks.core
+    this.leases = this.blocks.leases
+    this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)
+    this.line = new WaitLine(this, this.lines, maxOvertakes)
+    this.lastResort = new LastResort(this, this.line, this.lines)
+    const outOfMemory: Memory["outOfMemory"] = (...evidence) => this.outOfMemory(...evidence)
+    this.turns = new JobTurns(this.lines, outOfMemory, () => this.returned())
+    this.#watch = new StandstillWatch(this, suspectAfterMillis, run)
+    this.lines.onFilled = () => this.#watch.start()
+    this.trimming = idle === undefined && maxHeldBytes === Infinity
+      ? undefined
+      : new Trimming(this.blocks, settings, () => this.line.serve(), run)
+    this.queueing(false)
+  }
+
+  get closed(): boolean {
+    return this.blocks.closed
+  }
+
+  /** Whether a held block can be leased in one step: no request waits, and nothing is set aside. */
+  get mayHit(): boolean {
+    return this.#mayHit && this.core.setAsideBytes === 0
+  }
+
+  /** Whether requests wait for the pool's own memory. */
+  get hasWaiters(): boolean {
+    return this.line.length > 0
+  }
+
+  mayServe(line: WaitLine): boolean {
+    return Serving.mayServe(this.blocks, line)
+  }
+
+  serve(waiter: Waiter): Answer | undefined {
+    return Serving.serve(this.blocks, this.line, waiter)
+  }
+
+  given(request: LeaseRequest): Answer | undefined {
+    return Serving.given(request)
+  }
+
+  countedBytes(): number {
+    const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
+    return managedBytes - heldBytes + reservedBytes + setAsideBytes
+  }
+
+  returned(): number {
+    return this.core.releases + this.core.driverFrees + this.#limitChanges
+  }
+
+  room(): number {
+    return this.blocks.freeBytes + this.core.reservedBytes
+  }
+
+  served(): number {
+    return this.core.hits + this.core.misses - this.blocks.toHandlers
+  }
+
+  /** A pool without waiters and without anything to trim pays nothing for them. */
+  queueing(filled: boolean): void {
+    this.#mayHit = !filled
+    this.blocks.onReturn = filled || this.trimming !== undefined ? this.#returned : undefined
+  }
+
+  readonly #returned = (block: Block): Effect.Effect<void> | undefined => {
+    const failed = this.trimming?.trimExcess()
+    this.blocks.returning = block
+    this.line.serve()
+    this.blocks.returning = undefined
+    return failed
+  }
+
+  hasAdmitted({ asks }: LeaseRequest): boolean {
+    return asks!.isOpen
+  }
+
+  tryAdmit(request: LeaseRequest): boolean {
+    return this.blocks.setAside(request)
+  }
+
+  /** Under the limit, without what the driver may still get back. */
+  missing(request: LeaseRequest): number {
+    const { drawn, exactSize } = request
+    const missing = Math.max(0, exactSize - drawn - this.blocks.freeBytes)
+    return request.asks !== undefined || this.core.setAsideBytes > 0 ? missing : this.core.deficit(exactSize)
+  }
+
+  mayWait(request: LeaseRequest): boolean {
+    return this.blocks.mayRecover(request) || this.line.hasOthersTrying(request)
+  }
+
+  /** What is left of a request that has ended: its place in line, its reservations, and a lease that nobody saw. */
+  letGo(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
+    const { charge, granted, reserved, waiter } = request
+    if (waiter !== undefined) {
+      waiter.take()
+      waiter.line.leave(waiter)
+    }
+    if (reserved > 0) {
+      request.reserved = 0
+      this.core.unreserve(reserved)
+    }
+    const ended = Exit.isFailure(exit) && granted?.list !== undefined && granted.list === request.list
+      ? this.blocks.endUnsafe(granted, "scopeClosed")
+      : undefined
+    charge?.refund()
+    request.isOver = true
+    if (request.from !== undefined) this.#giveBack(request)
+    // It may be only this one that those behind it in a budget's line were kept waiting by.
+    if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
+    if (waiter !== undefined || reserved > 0) this.line.serve()
+    return ended
+  }
+
+  /** What a request that was let go has of its reservation. */
+  #giveBack(request: LeaseRequest): void {
+    // The driver's answer says what becomes of the bytes that it was asked for.
+    if (!request.calling) this.blocks.unuse(request)
+    const returns = request.drawn > 0
+    undraw(request)
+    // Requests of the same reservation may wait for them in any line.
+    if (returns) this.lines.serve()
+  }
+
+  /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
+  trimTo(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => this.#given(this.blocks.freeAll(this.core.trim(bytes))))
+  }
+
+  readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    this.#given(this.blocks.freeAll(this.core.evictAll()))
+  )
+
+  #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
+    this.lines.serve()
+    return Effect.andThen(failures, this.blocks.reclaim)
+  }
+
+  readonly stopHolding: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    this.core.stopHolding()
+    return this.freeHeld
+  })
+
+  /** After the device was lost, or the pool closed, nothing is held any more. */
+  readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => {
+    if (!this.closed && this.status.error === undefined) this.core.resumeHolding()
+  })
+
+  /** A limit within this memory, or within another budget of it. */
+  budget(limit: number, parent: Budget | undefined, label: string | undefined): Budget {
+    return new Budget(limit, label, parent, this.leases, this.lines, this.settings.maxOvertakes)
+  }
+
+  /** Lowering it gives held blocks back, as many as it takes; leases stay. */
+  setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      const lowered = bytes < this.core.maxBytes
+      this.#limitChanges++
+      this.core.setMaxBytes(bytes)
+      for (const source of this.blocks.sources) source.limitTo(bytes)
+      this.lines.end()
+      if (lowered) return this.trimTo(bytes - this.core.reservedBytes)
+      this.lines.serve()
+      return Exit.void
+    })
+  }
+
+  /** Why nobody should wait for a lease any more. */
+  problem(request: LeaseRequest): GpuError | undefined {
+    const why = this.#closedFor(request)
+    return this.status.error ?? (why === undefined ? this.#neverFits(request) : unavailable(request, why))
+  }
+
+  /** The same for those in line, who may be very many: an error is made only when its request hears of it. */
+  #ended(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
+    const why = this.#closedFor(request)
+    return this.status.error ??
+      (why === undefined ? this.#neverFits(request) : Effect.suspend(() => unavailable(request, why)))
+  }
+
+  #closedFor({ list, source }: LeaseRequest): Released["why"] | undefined {
+    return source.closed ? "poolClosed" : list.closed ? "scopeClosed" : undefined
+  }
+
+  #neverFits(request: LeaseRequest): GpuError | undefined {
+    const { asks, exactSize, operation, source } = request
+    return this.limitProblem(source, operation, exactSize, asks) ?? request.budget?.limitProblem(operation, exactSize)
+  }
+
+  /** LimitExceeded for a request that can never fit: no single block is larger than the device allows. */
+  limitProblem(
+    source: PoolSource,
+    operation: string,
+    exactSize: number,
+    asks: LeaseRequest["asks"]
+  ): GpuError | undefined {
+    const problem = asks === undefined
+      ? source.limitProblem(operation, exactSize)
+      : BufferRequest.deviceLimitProblem(operation, exactSize, this.blocks.limits, "memoryBytes")
+    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, this.#owner)
+  }
+
+  /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
+  drop(): Effect.Effect<void> {
+    this.core.stopHolding()
+    Deferred.doneUnsafe(this.lines.over, Exit.void)
+    this.lines.end()
+    for (const running of this.inFlight) running.interruptUnsafe()
+    return this.blocks.freeAll(this.core.evictAll())
+  }
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const closed = this.blocks.close()
+    Deferred.doneUnsafe(this.lines.over, Exit.void)
+    this.lines.end()
+    this.trimming?.stop()
+    this.#watch.stop()
+    return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
+  })
+
+  outOfMemory(
+    request: LeaseRequest,
+    rungs: ReadonlySet<Rung>,
+    waitedMillis?: number,
+    standstill: ReadonlyArray<WaitingJob> = []
+  ): GpuError {
+    return makeError(
+      new OutOfMemory({
+        requested: request.size,
+        blockSize: request.blockSize,
+        pooled: true,
+        limitName: "maxBytes",
+        ...(this.settings.label === undefined ? {} : { limitLabel: this.settings.label }),
+        ...this.core.evidence,
+        rungs: [...rungs],
+        waitedMillis,
+        standstill,
+        holders: this.leases.largestHolders(3)
+      })
+    )
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * What every pool can do besides leasing, whatever it leases: limits, budgets, reservations, and its memory.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scheduler from "effect/Scheduler"
+import type * as Scope from "effect/Scope"
+import { functionProblem, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { KnownOptions } from "../../domain/KnownOptions.ts"
+import * as Label from "../../domain/Label.ts"
+import * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import * as PoolStats from "../../domain/PoolStats.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import { checkedStep } from "../CheckedStep.ts"
+import { DeviceContext } from "../DeviceContext.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import { Memory } from "./Memory.ts"
+import {
+  type BudgetOptions,
+  knownOfBudget,
+  knownOfLimit,
+  limitOf,
+  type MemorySettings,
+  patienceOf,
+  type PoolLimit,
+  type ReserveOptions
+} from "./PoolOptions.ts"
+import type { PoolRequests } from "./PoolRequests.ts"
+import type { Budget } from "./waiting/Budget.ts"
+import type { Need } from "./waiting/Handlers.ts"
+
+/**
+ * What a pool can do with its memory; `P` is the pool itself, as budgets and reservations within it are.
+ *
+ * **Example** (A function that works on any pool, of buffers or of images)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { Pool } from "effect-gpu-pool"
+ *
+ * const isFull = (pool: Pool.PoolControls<unknown>) =>
+ *   Effect.zipWith(pool.stats, pool.maxBytes, ({ managedBytes }, limit) => managedBytes >= limit)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolControls<P> {
+  /** Runs `f` with a pool in which so many bytes are certain. See `BufferPool.reserve`. */
+  readonly reserve: <A, E, R>(
+    bytes: MemoryLimit.Input,
+    f: (pool: P) => Effect.Effect<A, E, R>,
+    options?: ReserveOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** Runs an effect when no other one runs that cannot say what it needs. See `BufferPool.inTurn`. */
+  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
+  /** The counters now; under a budget those of what is leased under it. */
+  readonly stats: Effect.Effect<PoolStats.PoolStats>
+  /** The largest live leases, largest first: three unless told otherwise. */
+  readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
+  /** The limit now, in bytes; `Infinity` without one. */
+  readonly maxBytes: Effect.Effect<number>
+  /** Changes the limit, of the pool or of the budget. See `BufferPool.setLimit`. */
+  readonly setLimit: (limit: MemoryLimit.Input | PoolLimit) => Effect.Effect<void, GpuError>
+  /** Gives held blocks back until no more than so many bytes are managed. See `BufferPool.trimTo`. */
+  readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
+  /** Gives all held blocks back, and waits until the driver has. Active leases stay. */
+  readonly freeHeld: Effect.Effect<void, GpuError>
+  /** From now on released blocks go straight back to the driver; frees the held ones. */
+  readonly stopHolding: Effect.Effect<void, GpuError>
+  /** From now on released blocks are kept again. */
+  readonly resumeHolding: Effect.Effect<void>
+  /** Asks a handler when memory has run out, until the scope closes. See `BufferPool.onOutOfMemory`. */
+  readonly onOutOfMemory: <R>(
+    handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+  ) => Effect.Effect<void, GpuError, R | Scope.Scope>
+  /** A pool on the same memory that leases no more than so many bytes at a time. See `BufferPool.withBudget`. */
+  readonly budget: (limit: MemoryLimit.Input, options?: BudgetOptions) => Effect.Effect<P, GpuError>
+}
+
+/**
+ * The memory of one pool, or of several. It closes with the scope.
+ *
+ * @internal
+ */
+export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
+  Effect.gen(function*() {
+    const device = yield* DeviceContext
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const memory = new Memory(settings, device, run, yield* Scheduler.Scheduler)
+    const forgetLoss = device.status.onLost(() => {
+      run(memory.drop())
+    })
+    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), memory.close))
+    return memory
+  })
+
+/**
+ * Makes pools of requests: the one around a memory, and those within it.
+ *
+ * @internal
+ */
+export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: PoolRequests<W, V, L>) => P
+
+/**
+ * The members that a pool, a budget or a reservation has besides those that lease.
+ *
+ * @internal
+ */
+export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
+  requests: PoolRequests<W, V, L>,
+  poolOf: PoolOf<W, V, L, P>
+): PoolControls<P> => {
+  const { budget, memory, source: { service }, terms } = requests
+  const { device } = memory.blocks
+  /** A budget or a reservation says how its requests wait, and what its leases are called. */
+  const termsOf = (operation: string, options: BudgetOptions) => {
+    const problem = optionsProblem(operation, options, knownOfBudget) ?? Label.problem(operation, options.label)
+    return problem ?? patienceOf(operation, options, terms.patience)
+  }
+  return {
+    reserve: (amount, f, options = {}) =>
+      checkedStep(`${service}.reserve`, (operation) => {
+        const bytes = requiredBytes(operation, "the reservation", amount, device)
+        if (isGpuError(bytes)) return bytes
+        const patience = termsOf(operation, options)
+        if (isGpuError(patience)) return patience
+        return functionProblem(operation, "f", f) ??
+          requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
+      }),
+    inTurn: (effect) => requests.inTurn(effect),
+    stats: Effect.sync(() => (budget ?? memory.core).stats()),
+    holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
+    maxBytes: Effect.sync(() => maxBytesOf(memory, budget)),
+    setLimit: (limit) =>
+      checkedStep(`${service}.setLimit`, (operation) => {
+        const bytes = changedLimit(operation, limit, device, budget)
+        if (isGpuError(bytes)) return bytes
+        return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
+      }),
+    trimTo: (target) =>
+      checkedStep(`${service}.trimTo`, (operation) => {
+        const bytes = requiredBytes(operation, "bytes", target, device)
+        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
+      }),
+    freeHeld: memory.freeHeld,
+    stopHolding: memory.stopHolding,
+    resumeHolding: memory.resumeHolding,
+    onOutOfMemory: (handler) => registered(requests, handler),
+    budget: (limit, options = {}) =>
+      checkedStep(`${service}.withBudget`, (operation) => {
+        const bytes = requiredBytes(operation, "the budget", limit, device)
+        if (isGpuError(bytes)) return bytes
+        const patience = termsOf(operation, options)
+        if (isGpuError(patience)) return patience
+        const { label = terms.label } = options
+        const inner = memory.budget(bytes, budget, options.label)
+        return Exit.succeed(poolOf(requests.under({ patience, label }, inner)))
+      })
+  }
+}
+
+/** What a pool works with, to be shown. */
+const insides = new WeakMap<object, Shown>()
+
+type Shown = Pick<PoolRequests<never, Leasable, Lease>, "budget" | "label" | "memory" | "source" | "terms">
+
+/** By the service. Prototypes, since a reservation, which is a pool too, is made for every job. */
+const prototypes = new Map<string, object>()
+
+const prototypeOf = (service: string): object => {
+  const known = prototypes.get(service) ?? showing((pool) => poolLine(insides.get(pool)!), service)({})
+  prototypes.set(service, known)
+  return known
+}
+
+/**
+ * A pool that shows itself in one line.
+ *
+ * @internal
+ */
+export const shownAsPool = <P extends object>(requests: Shown, members: P): P => {
+  const pool: P = Object.assign(Object.create(prototypeOf(requests.source.service)), members)
+  insides.set(pool, requests)
+  return pool
+}
+
+const poolLine = ({ budget, label, memory, source, terms: { from } }: Shown): string => {
+  const maxBytes = maxBytesOf(memory, budget)
+  const limit = budget === undefined ? "maxBytes" : "budget"
+  const closed = source.closed ? "closed" : from?.isOpen === false ? "its effect has ended" : undefined
+  return inOneLine(from !== undefined ? "Reservation" : budget !== undefined ? "Budget" : source.service, label, [
+    PoolStats.format((budget ?? memory.core).stats()),
+    from === undefined ? undefined : `${from.left} B of the reservation left`,
+    maxBytes === Infinity ? "no byte limit" : `${limit} ${maxBytes} B`,
+    closed ?? deviceState(memory.status, memory.blocks.device)
+  ])
+}
+
+const maxBytesOf = ({ core }: Memory, budget: Budget | undefined): number =>
+  budget === undefined ? core.maxBytes : budget.limit
+
+/** Programs without types can pass anything: what is no number asks for none. */
+const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
+
+const requiredBytes = (
+  operation: string,
+  name: string,
+  bytes: MemoryLimit.Input,
+  device: DeviceInfo
+): number | GpuError =>
+  MemoryLimit.resolve(operation, name, { bytes }, device) ??
+    invalidRequest(operation, `${name} is not given`, `Pass bytes, as 1048576 or "1 MiB".`)
+
+const changedLimit = (
+  operation: string,
+  limit: MemoryLimit.Input | PoolLimit,
+  device: DeviceInfo,
+  budget: Budget | undefined
+): number | GpuError => {
+  if (typeof limit === "number" || typeof limit === "bigint" || typeof limit === "string") {
+    return limitOf(operation, { maxBytes: limit }, device)
+  }
+  if (typeof limit !== "object" || limit === null) {
+    return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass bytes, { maxBytes } or { maxFraction }.`)
+  }
+  const unknown = optionsProblem(operation, limit, knownOfLimit)
+  if (unknown !== undefined) return unknown
+  if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
+    return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
+  }
+  return limitOf(operation, limit, device)
+}
+
+const registered = <W, V extends Leasable, L extends Lease<V>, R>(
+  { lastResort, source }: PoolRequests<W, V, L>,
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, GpuError, R | Scope.Scope> =>
+  Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
+    functionProblem(`${source.service}.onOutOfMemory`, "handler", handler) ??
+      Effect.acquireRelease(
+        Effect.sync(() => lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
+        (remove) => Effect.sync(remove)
+      )
+  )
+
+/**
+ * A configuration of all options, or of some while the others are given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ConfigOf<Options extends object> =
+  | Config.Config<Options>
+  | { readonly [name in keyof Options]: Options[name] | Config.Config<Options[name]> }
+
+/**
+ * Options that come from configuration, whole or one by one.
+ *
+ * @internal
+ */
+export const readConfig = <Options extends object>(
+  operation: string,
+  config: ConfigOf<Options>,
+  known: KnownOptions
+): Effect.Effect<Options, GpuError | Config.ConfigError> => {
+  if (Config.isConfig(config)) return config
+  const problem = optionsProblem(operation, config, known)
+  if (problem !== undefined) return problem
+  const entries = Object.entries(config ?? {})
+  const values = entries.map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])
+  return Config.all(Object.fromEntries(values) as Readonly<Record<string, Config.Config<unknown>>>) as Config.Config<
+    Options
+  >
+}

@@ -1,0 +1,388 @@
+/**
+ * How a pool behaves, and the check of it.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Delay from "../../domain/Delay.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { IdleDecayOptions } from "../../domain/IdleDecay.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as Label from "../../domain/Label.ts"
+import * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import type { Patience } from "./waiting/LeaseRequest.ts"
+
+/**
+ * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
+ * give memory back.
+ *
+ * **Example** (Waiting in a pool that mostly fails)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const patient = BufferPool.allocate(1 << 20, { onExhausted: "wait", waitAtMost: "2 seconds" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExhaustedOptions {
+  /** `"fail"` (the default of a pool), or `"wait"`: first come, first served, interruptible, without polling. */
+  readonly onExhausted?: "fail" | "wait" | undefined
+  /**
+   * How long a request waits at most, for handlers and in line, before it fails with OutOfMemory, evidence and all.
+   * Without it: for ever. A request or a budget that says it waits; a pool says it for those of its requests that wait.
+   */
+  readonly waitAtMost?: Duration.Input | undefined
+}
+
+/**
+ * What one request to any pool may say.
+ *
+ * @internal
+ */
+export interface RequestOptions extends ExhaustedOptions {
+  readonly label?: string | undefined
+  readonly callSite?: string | undefined
+}
+
+/**
+ * What a budget may say: what requests under it do that do not say it themselves, instead of what the pool says.
+ *
+ * **Example** (A budget whose requests wait)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const tile = BufferPool.use(1 << 20, () => Effect.void)
+ * const tiles = Effect.replicateEffect(tile, 100, { concurrency: "unbounded" }).pipe(
+ *   BufferPool.withBudget("8 MiB", { onExhausted: "wait", label: "tile" })
+ * )
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BudgetOptions extends ExhaustedOptions {
+  /** The label of leases without one of their own. */
+  readonly label?: string | undefined
+}
+
+/**
+ * What a reservation may say about waiting for it; it waits unless it says `onExhausted: "fail"`.
+ *
+ * **Example** (Turning a job away that could not begin within two seconds)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const job = Effect.scoped(BufferPool.allocate(1 << 20)).pipe(
+ *   BufferPool.reserve("1 MiB", { waitAtMost: "2 seconds", label: "job" })
+ * )
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReserveOptions extends ExhaustedOptions {
+  /** The label of leases without one of their own, and of the reservation in errors. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A limit: bytes, or a share of the device's memory from 0 to 1, not both. Neither stands for the device's default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolLimit {
+  /** Bytes, or "512 MiB", or "50%"; `Infinity` for no limit. */
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxFraction?: number | undefined
+}
+
+/**
+ * How the memory of a pool behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
+ * where the backend reports it: see `MemoryLimit.Input`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryOptions extends PoolLimit {
+  /**
+   * The most bytes that may be managed and reserved together. Without it, and without `maxFraction`, the device's own
+   * default: OpenCL's global memory size, no limit elsewhere.
+   */
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
+  readonly maxFraction?: number | undefined
+  /** The most bytes that are kept for reuse: what is over it goes, the longest held first. Default: no limit. */
+  readonly maxHeldBytes?: MemoryLimit.Input | undefined
+  /**
+   * How long a held block may be idle. What nobody asks for goes in `idleSteps` parts over that time, the longest idle
+   * first, and all of it after that time and one step more. Default: held blocks stay.
+   */
+  readonly idleTimeToLive?: Duration.Input | undefined
+  /** Held bytes that stay however long they are idle. Default 0. */
+  readonly idleKeepBytes?: MemoryLimit.Input | undefined
+  /** The parts in which idle memory goes, from 1 to 1000. Default 4. */
+  readonly idleSteps?: number | undefined
+  /**
+   * How often a waiting request may be passed by later ones that fit where it does not; the first 64 in line are looked
+   * at. Default 16; 0 serves strictly in order.
+   */
+  readonly maxOvertakes?: number | undefined
+  /**
+   * How long requests that wait for each other, and that nothing came back for, are left waiting before the one whose job
+   * began to hold memory last fails with OutOfMemory: its `standstill` names them. That is between one and two such times
+   * after they began to wait. Default 1 second; `Infinity` for never.
+   */
+  readonly suspectAfter?: Duration.Input | undefined
+  /** What errors call it; for a pool also the label of leases without one of their own. */
+  readonly label?: string | undefined
+}
+
+/**
+ * How a pool treats its requests.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LeasingOptions extends ExhaustedOptions {
+  /**
+   * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
+   * default) hands memory out as it is; `"acquire"` fills the whole block or image with zeros, in queue order, before
+   * each lease, and adds `copyDst` to its usage. It holds as long as the queue reports no failure: a fill that the device
+   * fails to run is told by the next `finish` or `read`.
+   */
+  readonly clear?: "never" | "acquire" | undefined
+  /** The label of leases without one of their own. */
+  readonly label?: string | undefined
+}
+
+/**
+ * How a pool behaves, whatever it leases.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolOptions extends MemoryOptions, LeasingOptions {
+  readonly label?: string | undefined
+}
+
+/**
+ * Options that were checked and made definite for one device.
+ *
+ * @internal
+ */
+export interface MemorySettings {
+  /** What errors call it: the pool, or the memory that several pools share. */
+  readonly kind: "pool" | "memory"
+  readonly maxBytes: number
+  readonly maxHeldBytes: number
+  readonly idle: IdleDecayOptions | undefined
+  /** The time from one part of idle memory to the next. */
+  readonly stepMillis: number
+  readonly maxOvertakes: number
+  readonly suspectAfterMillis: number
+  readonly label: string | undefined
+}
+
+/** @internal */
+export interface LeasingSettings {
+  readonly patience: Patience
+  readonly clears: boolean
+  readonly label: string | undefined
+}
+
+const ofExhausted = { onExhausted: true, waitAtMost: true } as const
+
+const ofLimit = { maxBytes: true, maxFraction: true } as const
+
+/**
+ * The names of the options of a memory.
+ *
+ * @internal
+ */
+export const ofMemory = {
+  ...ofLimit,
+  maxHeldBytes: true,
+  idleTimeToLive: true,
+  idleKeepBytes: true,
+  idleSteps: true,
+  maxOvertakes: true,
+  suspectAfter: true,
+  label: true
+} as const
+
+/**
+ * The names of the options that a pool has whether its memory is its own or not.
+ *
+ * @internal
+ */
+export const ofLeasing = { ...ofExhausted, clear: true, label: true } as const
+
+/**
+ * The same for a request.
+ *
+ * @internal
+ */
+export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?: number | undefined }>({
+  usage: true,
+  label: true,
+  ...ofExhausted,
+  callSite: true
+})
+
+/**
+ * The same for a budget or a reservation.
+ *
+ * @internal
+ */
+export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({ label: true, ...ofExhausted })
+
+/**
+ * The same for a limit.
+ *
+ * @internal
+ */
+export const knownOfLimit = KnownOptions.of<PoolLimit>(ofLimit)
+
+const oneOf = (
+  where: string,
+  name: string,
+  value: unknown,
+  allowed: ReadonlyArray<string>
+): GpuError | undefined =>
+  value === undefined || allowed.some((one) => one === value)
+    ? undefined
+    : invalidRequest(
+      where,
+      `${name} ${shown(value)} is unknown`,
+      `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
+    )
+
+const countProblem = (
+  operation: string,
+  name: string,
+  value: unknown,
+  least: number,
+  most: number
+): GpuError | undefined =>
+  value === undefined || (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most)
+    ? undefined
+    : invalidRequest(
+      operation,
+      `${name} ${shown(value)} is no whole number from ${least} to ${most}`,
+      "Leave it out for the default."
+    )
+
+/** In milliseconds. */
+const millis = (
+  where: string,
+  name: string,
+  value: Duration.Input | undefined,
+  least: number,
+  absent: number
+): number | GpuError => {
+  if (value === undefined) return absent
+  const duration = Delay.parse(value)
+  const given = duration === undefined ? Number.NaN : Duration.toMillis(duration)
+  return given >= least ? given : invalidRequest(
+    where,
+    `${name} ${shown(value)} is no duration of at least ${least} ms`,
+    `Pass milliseconds or a text such as "10 seconds", or leave it out.`
+  )
+}
+
+/**
+ * What a request or a pool says about waiting, over what holds without it.
+ *
+ * @internal
+ */
+export const patienceOf = (
+  where: string,
+  options: ExhaustedOptions,
+  without: Patience
+): Patience | GpuError => {
+  const { onExhausted, waitAtMost } = options
+  const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
+  if (problem !== undefined) return problem
+  const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
+  if (isGpuError(longest)) return longest
+  // To say how long is to say that it waits.
+  const implied = waitAtMost === undefined ? without.onExhausted : "wait"
+  return { onExhausted: onExhausted ?? implied, waitAtMost: longest }
+}
+
+/**
+ * The limit of a pool in bytes; without one the device's own.
+ *
+ * @internal
+ */
+export const limitOf = (
+  where: string,
+  { maxBytes, maxFraction }: PoolLimit,
+  device: DeviceInfo
+): number | GpuError =>
+  MemoryLimit.resolve(where, "maxBytes", { bytes: maxBytes, fraction: maxFraction }, device) ??
+    device.limits.defaultMaxBytes ?? Infinity
+
+/**
+ * What the options of a memory mean on a device, or why there can be none with them.
+ *
+ * @internal
+ */
+export const memorySettingsOf = (
+  operation: string,
+  kind: MemorySettings["kind"],
+  options: MemoryOptions,
+  device: DeviceInfo
+): MemorySettings | GpuError => {
+  const { idleSteps = 4, label, maxOvertakes = 16 } = options
+  const problem = Label.problem(operation, label) ??
+    countProblem(operation, "idleSteps", idleSteps, 1, 1000) ??
+    countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
+  if (problem !== undefined) return problem
+  const maxBytes = limitOf(operation, options, device)
+  if (isGpuError(maxBytes)) return maxBytes
+  const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
+    Infinity
+  if (isGpuError(maxHeldBytes)) return maxHeldBytes
+  const keepBytes = MemoryLimit.resolve(operation, "idleKeepBytes", { bytes: options.idleKeepBytes }, device) ?? 0
+  if (isGpuError(keepBytes)) return keepBytes
+  const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
+  if (isGpuError(timeToLive)) return timeToLive
+  const suspectAfterMillis = millis(operation, "suspectAfter", options.suspectAfter, 1, 1000)
+  if (isGpuError(suspectAfterMillis)) return suspectAfterMillis
+  return {
+    kind,
+    maxBytes,
+    maxHeldBytes,
+    idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },
+    stepMillis: timeToLive / idleSteps,
+    maxOvertakes,
+    suspectAfterMillis,
+    label
+  }
+}
+
+/**
+ * The same for how a pool treats its requests.
+ *
+ * @internal
+ */
+export const leasingSettingsOf = (
+  operation: string,
+  { clear, label, onExhausted = "fail", waitAtMost }: LeasingOptions
+): LeasingSettings | GpuError => {
+  const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? Label.problem(operation, label)
+  if (problem !== undefined) return problem
+  const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
+  return isGpuError(patience) ? patience : { patience, clears: clear === "acquire", label }
+}

@@ -1,0 +1,570 @@
+/**
+ * What a pool does with requests: checks them, answers a hit in one step, and sends the others the long way. A budget has
+ * requests of its own on the memory of its pool, and so has a reservation.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { functionProblem, membersOf } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/Label.ts"
+import { line } from "../../domain/ShownValue.ts"
+import * as CallSite from "../CallSite.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import { type LeaseList, type LeaseTable, together } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import type { Blocks } from "./Blocks.ts"
+import { searchRungs } from "./Ladder.ts"
+import * as Leasing from "./Leasing.ts"
+import type { Memory } from "./Memory.ts"
+import {
+  type ExhaustedOptions,
+  knownOfRequest,
+  patienceOf,
+  type RequestOptions,
+  type ReserveOptions
+} from "./PoolOptions.ts"
+import type { Budget } from "./waiting/Budget.ts"
+import { Charge } from "./waiting/Charge.ts"
+import { InHandler, isWithin } from "./waiting/Handlers.ts"
+import { CurrentTurn } from "./waiting/JobTurns.ts"
+import type { LastResort } from "./waiting/LastResort.ts"
+import {
+  drawMore,
+  goesFirst,
+  LeaseRequest,
+  type Patience,
+  type Terms,
+  unavailable,
+  undraw
+} from "./waiting/LeaseRequest.ts"
+import { SetAside } from "./waiting/SetAside.ts"
+
+/** More are looked at one by one, after their bytes are set aside. */
+const mostHitTogether = 16
+
+/** A source makes leases of one kind, and the pool hands out to its requests what it made for them. */
+const asOf = <L extends Lease>(leased: Effect.Effect<Lease, GpuError>): Effect.Effect<L, GpuError> =>
+  leased as Effect.Effect<L, GpuError>
+
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/**
+ * One of several leases that are wanted together.
+ *
+ * @internal
+ */
+export interface Want<W> {
+  readonly size: number
+  readonly wanted: W
+}
+
+/** Leases of which all are wanted or none. */
+interface WantedTogether<W, L> {
+  /** The list that will own them. */
+  readonly list: LeaseList
+  readonly fiber: AnyFiber
+  readonly wants: ReadonlyArray<Want<W>>
+  readonly label: string | undefined
+  readonly options: RequestOptions | undefined
+  /** Has each of them from the step on that grants it. */
+  readonly granted: Array<L>
+}
+
+/** @internal */
+export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
+  readonly memory: Memory
+  readonly source: PoolSource<W, V, L>
+  readonly terms: Terms
+  readonly label: string | undefined
+  readonly budget: Budget | undefined
+  readonly #blocks: Blocks
+  readonly #leases: LeaseTable
+  readonly #allocating: string
+  /** Whether a hit is all that there is to do: no budget and no reservation has to be told, and nothing is cleared. */
+  readonly #isPlain: boolean
+  readonly #largest: number
+
+  constructor(memory: Memory, source: PoolSource<W, V, L>, terms: Omit<Terms, "budget">, budget: Budget | undefined) {
+    this.memory = memory
+    this.source = source
+    this.terms = { ...terms, budget }
+    this.label = terms.label
+    this.budget = budget
+    this.#blocks = memory.blocks
+    this.#leases = memory.leases
+    this.#allocating = `${source.service}.allocate`
+    this.#isPlain = budget === undefined && terms.from === undefined && !source.clears
+    this.#largest = source.largest
+  }
+
+  /** Of the budget, or of the pool. */
+  get lastResort(): LastResort {
+    return (this.budget ?? this.memory).lastResort
+  }
+
+  /** The same requests under other terms: those of a budget, or of a reservation. */
+  under(terms: Partial<Terms>, budget: Budget | undefined = this.budget): PoolRequests<W, V, L> {
+    return new PoolRequests(this.memory, this.source, { ...this.terms, ...terms }, budget)
+  }
+
+  allocate(
+    size: number,
+    wanted: W,
+    options: RequestOptions | undefined
+  ): Effect.Effect<L, GpuError, Scope.Scope> {
+    const label = options?.label ?? this.label
+    const acquire = (list: LeaseList, fiber: AnyFiber): Effect.Effect<L, GpuError> =>
+      this.#acquire(list, fiber, size, wanted, label, options)
+    return Effect.withFiber((fiber) =>
+      this.#problem(size, wanted, label) ??
+        this.#leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), fiber, acquire)
+    )
+  }
+
+  use<A, E, R>(
+    size: number,
+    wanted: W,
+    f: (lease: L) => Effect.Effect<A, E, R>,
+    options: RequestOptions | undefined
+  ): Effect.Effect<A, E | GpuError, R> {
+    const label = options?.label ?? this.label
+    return Effect.withFiber((fiber) => {
+      const problem = functionProblem(`${this.source.service}.use`, "f", f) ?? this.#problem(size, wanted, label)
+      if (problem !== undefined) return problem
+      let hit: L | undefined
+      let request: LeaseRequest | undefined
+      // The block is taken inside, when the finalizer is on the fiber's stack already: no interruption can lose it.
+      return Effect.onExitPrimitive(
+        Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
+          hit = this.#hit(this.#leases.loans, size, wanted, label)
+          if (hit !== undefined) {
+            hit.borrowerId = fiber.id
+            CallSite.note(hit, options?.callSite)
+            return f(hit)
+          }
+          const made = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
+          if (isGpuError(made)) return made
+          request = made
+          return Effect.flatMap(asOf<L>(Leasing.lease(this.memory, made, this.budget?.chain)), f)
+        }),
+        (exit) => request === undefined ? this.#endLoan(hit) : this.#endRequest(request, exit)
+      )
+    })
+  }
+
+  /** Runs `f` with requests that a reservation of so many bytes serves, as soon as these are certain. */
+  reserve<A, E, R>(
+    bytes: number,
+    f: (requests: PoolRequests<W, V, L>) => Effect.Effect<A, E, R>,
+    options: ReserveOptions
+  ): Effect.Effect<A, E | GpuError, R> {
+    return Effect.withFiber((fiber) => {
+      const request = this.#reservation("reserve", fiber, bytes, {
+        ...options,
+        onExhausted: options.onExhausted ?? "wait"
+      })
+      if (isGpuError(request)) return request
+      const { asks } = request
+      const requests = this.under({ from: asks, label: asks.label })
+      return this.#whileOpen(request, this.#setAside(request), () => f(requests))
+    })
+  }
+
+  /** Runs an effect when no other one runs that cannot say what it needs, if requests wait at all. */
+  inTurn<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
+    if (this.terms.patience.onExhausted === "fail") return effect
+    return Effect.withFiber((fiber) => {
+      const isCovered = this.terms.from?.isOpen === true || this.#turnOf(fiber) !== undefined
+      // A handler works for a request, maybe one of the job whose turn it is.
+      if (isCovered || isWithin(fiber.getRef(InHandler), this.memory.lines)) return effect
+      const request = this.#reservation("inTurn", fiber, 0, {}, fiber.getRef(CurrentTurn))
+      if (isGpuError(request)) return request
+      const turn = Effect.provideService(effect, CurrentTurn, request.asks)
+      return this.#whileOpen(request, Leasing.awaitTurn(this.memory, request), () => turn)
+    })
+  }
+
+  /** All leases or none, with one place in line. They belong to the caller's scope. */
+  allocateAll(
+    wants: ReadonlyArray<Want<W>>,
+    options: RequestOptions | undefined
+  ): Effect.Effect<ReadonlyArray<L>, GpuError, Scope.Scope> {
+    return Effect.withFiber((fiber) =>
+      this.#leases.withList(
+        Context.getUnsafe(fiber.context, Scope.Scope),
+        fiber,
+        (list) => this.#acquireAll(list, fiber, wants, options, [])
+      )
+    )
+  }
+
+  /** The same for leases that are lent to `f`. */
+  useAll<A, E, R>(
+    wants: ReadonlyArray<Want<W>>,
+    f: (leases: ReadonlyArray<L>) => Effect.Effect<A, E, R>,
+    options: RequestOptions | undefined
+  ): Effect.Effect<A, E | GpuError, R> {
+    return Effect.withFiber((fiber) => {
+      const lent: Array<L> = []
+      return Effect.onExitPrimitive(
+        Effect.suspend(() => Effect.flatMap(this.#acquireAll(this.#leases.loans, fiber, wants, options, lent), f)),
+        () => this.#endAll(lent, this.#leases.loans)
+      )
+    })
+  }
+
+  /** Options with their members as they are now, and where the request was made, while that is tracked. */
+  read<O extends RequestOptions>(
+    method: string,
+    given: O | undefined,
+    entry: CallSite.Entry
+  ): Partial<O> | CallSite.Located | GpuError | undefined {
+    if (given === undefined) return CallSite.locate(given, entry)
+    const read = membersOf(`${this.source.service}.${method}`, given, knownOfRequest)
+    return isGpuError(read) ? read : CallSite.locate(read, entry)
+  }
+
+  /** Kept short for the requests that are in order, which are nearly all. */
+  #problem(size: number, wanted: W, label: string | undefined): GpuError | undefined {
+    const { memory } = this
+    return !this.source.closed && memory.status.error === undefined &&
+        Number.isInteger(size) && size >= 0 && this.#mayFit(size) &&
+        this.source.isUsual(wanted) && Label.isLabel(label)
+      ? undefined
+      : this.#reason(size, wanted, label)
+  }
+
+  #reason(size: number, wanted: W, label: string | undefined): GpuError | undefined {
+    const { memory, source } = this
+    const operation = this.#allocating
+    if (source.closed) return unavailable({ source, operation, size, label }, "poolClosed")
+    const problem = memory.status.error ?? source.problem(operation, size, wanted, label)
+    if (problem !== undefined || this.#mayFit(size)) return problem
+    // A request that can never fit is told under its label.
+    return memory.limitProblem(
+      source,
+      label === undefined ? operation : `${operation}, "${line(label)}"`,
+      size,
+      undefined
+    )
+  }
+
+  #mayFit(bytes: number): boolean {
+    return bytes <= this.#largest && bytes <= this.memory.core.maxBytes
+  }
+
+  #acquire(
+    list: LeaseList,
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): Effect.Effect<L, GpuError> {
+    if (list.closed) return this.#scopeClosed(this.#allocating, size, label)
+    const hit = this.#hit(list, size, wanted, label)
+    if (hit !== undefined) {
+      CallSite.note(hit, options?.callSite)
+      return Exit.succeed(hit)
+    }
+    const request = this.#request(list, fiber, size, wanted, label, options)
+    return isGpuError(request) ? request : asOf(this.#lease(request))
+  }
+
+  #scopeClosed(operation: string, size: number, label: string | undefined): GpuError {
+    return unavailable({ source: this.source, operation, size, label }, "scopeClosed")
+  }
+
+  /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
+  #hit(list: LeaseList, size: number, wanted: W, label: string | undefined): L | undefined {
+    if (size === 0) return this.#empty(list, wanted, label)
+    if (!this.#isPlain || !this.memory.mayHit) return undefined
+    const block = this.#blocks.takeHeld(this.source, size, wanted)
+    return block === undefined ? undefined : this.#blocks.grant(this.source, list, block, size, wanted, label)
+  }
+
+  #empty(list: LeaseList, wanted: W, label: string | undefined): L {
+    const lease = this.#blocks.grant(this.source, list, undefined, 0, wanted, label)
+    this.terms.collect?.push(lease)
+    return lease
+  }
+
+  #request(
+    list: LeaseList,
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): LeaseRequest<undefined> | GpuError {
+    const { budget, source } = this
+    const exactSize = source.exactSize(size)
+    const patience = this.#patienceOf(this.#allocating, exactSize, undefined, options)
+    if (isGpuError(patience)) return patience
+    const blockSize = source.blockSize(size)
+    return new LeaseRequest(
+      source,
+      this.#allocating,
+      undefined,
+      size,
+      exactSize,
+      budget === undefined ? blockSize : budget.blockSize(blockSize, exactSize),
+      wanted,
+      label,
+      options?.callSite,
+      list,
+      fiber,
+      this.#turnOf(fiber),
+      patience,
+      this.terms,
+      budget === undefined ? undefined : new Charge()
+    )
+  }
+
+  /**
+   * What a request does when nothing fits; or InvalidRequest for options that make no sense, and LimitExceeded for what can
+   * never fit.
+   */
+  #patienceOf(
+    where: string,
+    exactSize: number,
+    asks: SetAside | undefined,
+    options: ExhaustedOptions | undefined
+  ): Patience | GpuError {
+    const { budget, source, terms: { patience: without } } = this
+    const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
+      ? without
+      : patienceOf(where, options, without)
+    if ((budget === undefined && this.#mayFit(exactSize)) || isGpuError(patience)) return patience
+    return this.memory.limitProblem(source, where, exactSize, asks) ??
+      budget?.limitProblem(where, exactSize) ??
+      patience
+  }
+
+  #turnOf(fiber: AnyFiber): SetAside | undefined {
+    if (this.memory.reservations.size === 0) return undefined
+    let turn = fiber.getRef(CurrentTurn)
+    while (turn !== undefined && !turn.isOf(this.memory.core)) turn = turn.parent
+    return turn
+  }
+
+  /** A request that asks for a reservation. */
+  #reservation(
+    method: string,
+    fiber: AnyFiber,
+    bytes: number,
+    options: ReserveOptions & RequestOptions,
+    parent: SetAside | undefined = this.terms.from
+  ): LeaseRequest<SetAside> | GpuError {
+    const { budget, memory, source } = this
+    const where = `${source.service}.${method}`
+    if (source.closed) return unavailable({ source, operation: where, size: bytes, label: options.label }, "poolClosed")
+    const problem = memory.status.error ?? Label.problem(where, options.label)
+    if (problem !== undefined) return problem
+    const label = options.label ?? this.label
+    const asks = new SetAside({
+      core: memory.core,
+      parent,
+      budgets: budget?.chain ?? [],
+      label,
+      fiberId: fiber.id,
+      sequence: this.#leases.granted,
+      registry: memory.reservations
+    })
+    const patience = this.#patienceOf(where, bytes, asks, options)
+    return isGpuError(patience) ? patience : new LeaseRequest(
+      source,
+      where,
+      asks,
+      bytes,
+      bytes,
+      bytes,
+      undefined,
+      label,
+      options.callSite,
+      this.#leases.loans,
+      fiber,
+      this.#turnOf(fiber),
+      patience,
+      this.terms,
+      budget === undefined ? undefined : new Charge()
+    )
+  }
+
+  #whileOpen<A, E, R>(
+    request: LeaseRequest<SetAside>,
+    admission: Effect.Effect<void, GpuError>,
+    f: () => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | GpuError, R> {
+    const { memory } = this
+    return Effect.onExitPrimitive(
+      Effect.flatMap(admission, f),
+      (exit) => {
+        const ended = request.asks.close()
+        const left = memory.letGo(request, exit)
+        if (ended) memory.lines.serve()
+        return left
+      }
+    )
+  }
+
+  #setAside(request: LeaseRequest): Effect.Effect<void, GpuError> {
+    return Leasing.setAside(this.memory, request, this.budget?.chain)
+  }
+
+  #acquireAll(
+    list: LeaseList,
+    fiber: AnyFiber,
+    wants: ReadonlyArray<Want<W>>,
+    options: RequestOptions | undefined,
+    granted: Array<L>
+  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
+    const label = options?.label ?? this.label
+    let bytes = 0
+    for (const { size, wanted } of wants) {
+      const problem = this.#problem(size, wanted, label)
+      if (problem !== undefined) return problem
+      bytes += this.source.exactSize(size)
+    }
+    const together = { list, fiber, wants, label, options, granted }
+    return this.#areHeld(wants) ? this.#hitAll(together) : this.#reserveAll(together, bytes)
+  }
+
+  /** Whether each of a few has a held block of its own, so that none would be taken in vain. */
+  #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
+    const { memory, source } = this
+    if (wants.length === 0 || wants.length > mostHitTogether || !memory.mayHit || !this.#isPlain) return false
+    const bins = wants.map(({ size, wanted }) => ({
+      blockSize: size === 0 ? 0 : source.blockSize(size),
+      family: source.family(wanted)
+    }))
+    return bins.every(({ blockSize, family }, index) => {
+      let blocks = 1
+      for (let before = 0; before < index; before++) {
+        if (bins[before]!.blockSize === blockSize && bins[before]!.family === family) blocks++
+      }
+      return blockSize === 0 || memory.core.holds(family, blockSize, blocks)
+    })
+  }
+
+  /** The whole of several hits, in one step. */
+  #hitAll(
+    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
+  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
+    const where = `${this.source.service}.allocateAll`
+    const patience = this.#patienceOf(where, 0, undefined, options)
+    if (isGpuError(patience)) return patience
+    if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
+    for (const { size, wanted } of wants) {
+      const hit = this.#hit(list, size, wanted, label)!
+      if (list.scope === undefined) hit.borrowerId = fiber.id
+      CallSite.note(hit, options?.callSite)
+      granted.push(hit)
+    }
+    return Exit.succeed(granted)
+  }
+
+  /** The bytes of all are set aside before the first is acquired. */
+  #reserveAll(
+    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
+    bytes: number
+  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
+    const request = this.#reservation("allocateAll", fiber, bytes, { ...options, label })
+    if (isGpuError(request)) return request
+    const requests = this.under({
+      from: request.asks,
+      patience: { onExhausted: "fail", waitAtMost: Infinity },
+      collect: granted
+    })
+    const attempt = Effect.suspend(() =>
+      Effect.forEach(
+        wants,
+        ({ size, wanted }) => requests.#acquire(list, fiber, size, wanted, label, { callSite: options?.callSite }),
+        { discard: true }
+      )
+    )
+    return Effect.onExitPrimitive(
+      this.#whileOpen(
+        request,
+        this.#setAside(request),
+        () => Effect.as(this.#untilAll(request, attempt, granted, list), granted)
+      ),
+      (exit) => Exit.isFailure(exit) ? this.#endAll(granted, list) : undefined
+    )
+  }
+
+  /** Where the driver has no memory for one of them, all are given back before it waits. */
+  readonly #untilAll = Effect.fnUntraced(
+    { self: this },
+    function*(
+      request: LeaseRequest,
+      attempt: Effect.Effect<void, GpuError>,
+      granted: Array<L>,
+      list: LeaseList
+    ): Effect.fn.Return<void, GpuError> {
+      const { memory, memory: { blocks, core } } = this
+      const rungs = new Set(searchRungs(request)).add("driver")
+      while (true) {
+        const before = core.releases
+        const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
+        if (error === undefined) return
+        const own = granted.flatMap(({ block }) => block ?? [])
+        const left = this.#endAll(granted, list)
+        // Two that try in turn would wake each other for ever with what each gives back.
+        blocks.retract(own.length + own.filter(({ state }) => state === "freed").length)
+        if (left !== undefined) yield* left
+        if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
+        // What others gave back meanwhile may do.
+        if (core.releases - own.length > before) continue
+        const seen = blocks.progress
+        yield* memory.lastResort.take({
+          request,
+          rungs,
+          missing: () => 0,
+          refusal: { seen, isPast: () => blocks.progress !== seen },
+          mayWait: () => memory.mayWait(request)
+        })
+      }
+    }
+  )
+
+  /** Those that were not transferred meanwhile. */
+  #endAll(leases: Array<L>, list: LeaseList): Effect.Effect<void> | undefined {
+    let left: Effect.Effect<void> | undefined
+    for (const lease of leases.splice(0)) {
+      if (lease.list === list) left = together(left, this.#blocks.endUnsafe(lease, "released"))
+    }
+    return left
+  }
+
+  /** A pool that clears has not searched yet; most such requests are hits that need no ladder. */
+  #lease(request: LeaseRequest): Effect.Effect<Lease, GpuError> {
+    const { memory } = this
+    if (this.budget === undefined) {
+      drawMore(request)
+      const found = !memory.hasWaiters || goesFirst(request) ? this.#blocks.search(request) : undefined
+      if (request.granted === undefined) undraw(request)
+      if (found !== undefined) return found
+    }
+    return Effect.onExitPrimitive(
+      Effect.suspend(() => Leasing.lease(memory, request, this.budget?.chain)),
+      (exit) => memory.letGo(request, exit)
+    )
+  }
+
+  #endRequest(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
+    return together(this.#endLoan(request.granted), this.memory.letGo(request, exit))
+  }
+
+  /** Unless it was transferred meanwhile. */
+  #endLoan(lease: Lease | undefined): Effect.Effect<void> | undefined {
+    return lease === undefined || lease.list !== this.#leases.loans
+      ? undefined
+      : this.#blocks.endUnsafe(lease, "scopeClosed")
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * What a program offers to do when memory has run out: drop a cache, spill. Handlers are asked in the order of their
+ * registration until one has freed something.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
+import type { GpuError } from "../../../domain/GpuError.ts"
+
+/**
+ * What a pool is short of when it asks its out-of-memory handlers.
+ *
+ * **Example** (Dropping a cache only for large requests)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const dropFor = (cache: Map<string, unknown>) => (need: BufferPool.Need) =>
+ *   Effect.sync(() => {
+ *     if (need.requested < 1 << 20 || cache.size === 0) return false
+ *     cache.clear()
+ *     return true
+ *   })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Need {
+  /** What the caller asked for, in bytes. */
+  readonly requested: number
+  /** The block that the size policy made of it, in bytes. */
+  readonly blockSize: number
+  /** The label of the request. */
+  readonly label: string | undefined
+  /**
+   * How many bytes must come free for the request to fit under the limit; 0 when it is the driver that has no memory,
+   * since nobody knows how much it lacks.
+   */
+  readonly missing: number
+}
+
+/** @internal */
+export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
+
+/**
+ * Handlers of one pool at work for one request.
+ *
+ * @internal
+ */
+export class HandlerRun {
+  /** A fiber that a handler leaves behind is none of its own any more. */
+  isOver = false
+  readonly pool: object
+  readonly outer: HandlerRun | undefined
+
+  constructor(pool: object, outer: HandlerRun | undefined) {
+    this.pool = pool
+    this.outer = outer
+  }
+}
+
+/**
+ * Known to what a handler does: asking its pool for memory there neither asks the handlers again nor waits.
+ *
+ * @internal
+ */
+export const InHandler = Context.Reference<HandlerRun | undefined>("effect-gpu-pool/InHandler", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Whether a handler of the pool asks, maybe by way of another pool's.
+ *
+ * @internal
+ */
+export const isWithin = (innermost: HandlerRun | undefined, pool: object): boolean => {
+  for (let run = innermost; run !== undefined; run = run.outer) {
+    if (run.pool === pool && !run.isOver) return true
+  }
+  return false
+}
+
+/** @internal */
+export class Handlers {
+  readonly #handlers = new Set<{ readonly handler: Handler }>()
+  readonly #oneAtATime = Semaphore.makeUnsafe(1)
+  /** What tells the pool from others. */
+  readonly #pool: object
+  /** How often they freed something. */
+  #freed = 0
+
+  constructor(pool: object) {
+    this.#pool = pool
+  }
+
+  get isEmpty(): boolean {
+    return this.#handlers.size === 0
+  }
+
+  add(handler: Handler): () => void {
+    const entry = { handler }
+    this.#handlers.add(entry)
+    return () => {
+      this.#handlers.delete(entry)
+    }
+  }
+
+  /**
+   * Whether memory may be had now: one of them says so, and `came` agrees. They work for one request at a time; what they
+   * free for one is reason enough for those who waited for their turn to look again first.
+   */
+  run(need: Need, came: () => boolean): Effect.Effect<boolean, GpuError> {
+    return Effect.suspend(() => {
+      const before = this.#freed
+      return this.#oneAtATime.withPermit(
+        Effect.suspend(() =>
+          this.#freed !== before && came() ? Exit.succeed(true) : this.#asRun(this.#askAll(need, came))
+        )
+      )
+    })
+  }
+
+  #asRun<A>(effect: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+    return Effect.withFiber((fiber) => {
+      const run = new HandlerRun(this.#pool, fiber.getRef(InHandler))
+      return Effect.onExitPrimitive(Effect.provideService(effect, InHandler, run), () => {
+        run.isOver = true
+        return undefined
+      })
+    })
+  }
+
+  readonly #askAll = Effect.fnUntraced(
+    { self: this },
+    function*(need: Need, came: () => boolean): Effect.fn.Return<boolean, GpuError> {
+      // One that is registered meanwhile is asked the next time.
+      const handlers = Array.from(this.#handlers)
+      for (const { handler } of handlers) {
+        if ((yield* handler(need)) && came()) {
+          this.#freed++
+          return true
+        }
+      }
+      return false
+    }
+  )
+}

@@ -1,0 +1,228 @@
+/**
+ * One request for a lease, from its check to its answer.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { type GpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
+import type { Lease } from "../../lease/Lease.ts"
+import type { LeaseList } from "../../lease/LeaseTable.ts"
+import type { PoolSource } from "../../lease/PoolSource.ts"
+import type { Charge, ChargedBudget } from "./Charge.ts"
+import type { Help } from "./Help.ts"
+import type { SetAside } from "./SetAside.ts"
+import type { Waiter } from "./Waiter.ts"
+
+/**
+ * What a request does when nothing fits.
+ *
+ * @internal
+ */
+export interface Patience {
+  readonly onExhausted: "fail" | "wait"
+  /** How long it waits at most, in milliseconds. */
+  readonly waitAtMost: number
+}
+
+/**
+ * What holds for all requests of one pool, budget or reservation.
+ *
+ * @internal
+ */
+export interface Terms {
+  readonly budget: ChargedBudget | undefined
+  readonly from: SetAside | undefined
+  /** What requests do that do not say it themselves. */
+  readonly patience: Patience
+  /** What leases without a label of their own are called. */
+  readonly label: string | undefined
+  /** Where all leases are noted that are granted, in the step that grants them. */
+  readonly collect?: Array<Lease> | undefined
+}
+
+/** The fiber that makes a request. */
+type Maker = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
+
+/**
+ * One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that.
+ *
+ * @internal
+ */
+export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefined> {
+  /** The kind of memory that it is for. */
+  readonly source: PoolSource
+  /** The call that made it, for its errors. */
+  readonly operation: string
+  /** The reservation that it asks for, instead of a lease. */
+  readonly asks: Asks
+  readonly size: number
+  /** The size without slack: the request rounded up to the device's granularity. */
+  readonly exactSize: number
+  /** The block that the size policy makes of it. */
+  readonly blockSize: number
+  /** What its source has to know besides. */
+  readonly wanted: unknown
+  readonly label: string | undefined
+  /** Where it was made, while call sites are tracked. */
+  readonly callSite: string | undefined
+  /** The list that will own the lease. */
+  readonly list: LeaseList
+  readonly maker: Maker
+  /** The turn of its pool in which it is made. */
+  readonly turn: SetAside | undefined
+  readonly patience: Patience
+  readonly terms: Terms
+  /** What it uses of its budget and of those around it. */
+  readonly charge: Charge | undefined
+  /** Bytes of `from` in its hands, which still count as set aside. */
+  drawn = 0
+  /** Bytes of `from` that count as reserved or leased by now. */
+  used = 0
+  /** Bytes of the pool that are reserved for it, until the driver is asked. */
+  reserved = 0
+  /** The driver is at work for it. */
+  calling = false
+  /** It was let go. */
+  isOver = false
+  /** A handler asks for a lease of its own while others wait. */
+  inHandler = false
+  /** Its place in the line in which it waits or waited last. */
+  waiter: Waiter<LeaseRequest> | undefined = undefined
+  /** The time at which it began to wait, in milliseconds, when its patience has an end. */
+  waitingSince: number | undefined = undefined
+  /** What the handlers that it asked last have done for it. */
+  help: Help | undefined = undefined
+  /** Set in the step that grants it, so that whoever asked can end it wherever it is interrupted. */
+  granted: Lease | undefined = undefined
+
+  /** One by one, since an object of options would cost each request that waits a tenth of its time. */
+  constructor(
+    source: PoolSource,
+    operation: string,
+    asks: Asks,
+    size: number,
+    exactSize: number,
+    blockSize: number,
+    wanted: unknown,
+    label: string | undefined,
+    callSite: string | undefined,
+    list: LeaseList,
+    maker: Maker,
+    turn: SetAside | undefined,
+    patience: Patience,
+    terms: Terms,
+    charge: Charge | undefined
+  ) {
+    this.source = source
+    this.operation = operation
+    this.asks = asks
+    this.size = size
+    this.exactSize = exactSize
+    this.blockSize = blockSize
+    this.wanted = wanted
+    this.label = label
+    this.callSite = callSite
+    this.list = list
+    this.maker = maker
+    this.turn = turn
+    this.patience = patience
+    this.terms = terms
+    this.charge = charge
+  }
+
+  /** The budget that it is made under. */
+  get budget(): ChargedBudget | undefined {
+    return this.terms.budget
+  }
+
+  /** The reservation that it is made under. */
+  get from(): SetAside | undefined {
+    return this.terms.from
+  }
+
+  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
+  get collect(): Array<Lease> | undefined {
+    return this.terms.collect
+  }
+
+  get fiberId(): number {
+    return this.maker.id
+  }
+
+  /** The scope that will own the lease, or the one around the fiber that asks for a loan. */
+  get scope(): Scope.Scope | undefined {
+    return this.list.scope ?? Context.getOrUndefined(this.maker.context, Scope.Scope)
+  }
+}
+
+/**
+ * The error of asking for a lease in a scope or pool that is closed.
+ *
+ * @internal
+ */
+export const unavailable = (
+  { label, operation, size, source }: Pick<LeaseRequest, "source" | "operation" | "size" | "label">,
+  why: Released["why"]
+): GpuError => makeError(new Released({ operation, label, size, why, what: source.what }))
+
+/**
+ * Whether its reservation covers it whole, so that it need not wait for others.
+ *
+ * @internal
+ */
+export const isCertain = (request: LeaseRequest): boolean =>
+  request.from !== undefined && request.drawn >= request.exactSize
+
+/**
+ * Whether it goes past every line, and waits at its head: it is certain, or it is made in the one turn of the pool, whose
+ * job holds memory that the line may wait for.
+ *
+ * @internal
+ */
+export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) || request.turn?.isOpen === true
+
+/**
+ * Whether it waits at the head of a line: what it lacks may come back to its own reservation at any time, and those behind
+ * may wait for that reservation to end.
+ *
+ * @internal
+ */
+export const waitsFirst = (request: LeaseRequest): boolean => goesFirst(request) || request.from?.isOpen === true
+
+/**
+ * Takes into the request's hands what it still lacks, as far as its reservation has it: for the step that serves it, or
+ * for as long as budgets are charged with the rest.
+ *
+ * @internal
+ */
+export const drawMore = (request: LeaseRequest): void => {
+  const { charge, exactSize, from } = request
+  if (from === undefined || !from.isOpen || request.used > 0) return
+  const drawn = from.draw(exactSize - request.drawn)
+  if (drawn === 0) return
+  request.drawn += drawn
+  charge?.cover(from.budgets, drawn)
+}
+
+/**
+ * One that waits keeps nothing from the other requests of its reservation.
+ *
+ * @internal
+ */
+export const rest = (request: LeaseRequest): void => {
+  if (request.charge === undefined) undraw(request)
+}
+
+/**
+ * Gives back to its reservation what it has drawn and not used.
+ *
+ * @internal
+ */
+export const undraw = (request: LeaseRequest): void => {
+  const { drawn, from } = request
+  if (drawn === 0) return
+  request.drawn = 0
+  from?.undraw(drawn)
+}

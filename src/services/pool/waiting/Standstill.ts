@@ -1,0 +1,286 @@
+/**
+ * Finds requests that wait for each other: each holds memory that the others wait for, so that nothing can come back.
+ * The request of the youngest job then fails with an OutOfMemory that says so, and what the job holds comes back when its
+ * scope closes.
+ *
+ * A lease is stuck when its scope, or the fiber that acquired the first lease of its scope, or the fiber that it is lent
+ * to, has a request that is stuck. A request is stuck when it waits in a line to which only stuck leases, stuck
+ * reservations and the charges of stuck requests can give anything back. What is left when all others are taken out again
+ * and again is a standstill. The rule sees no release that another fiber would still do, so it is believed only when it
+ * has held twice, `suspectAfter` apart, with nothing given back between.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { WaitingJob } from "../../../domain/GpuError.ts"
+import type { Lease } from "../../lease/Lease.ts"
+import type { LeaseTable } from "../../lease/LeaseTable.ts"
+import type { JobTurns } from "./JobTurns.ts"
+import type { SetAside } from "./SetAside.ts"
+import type { Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
+
+/**
+ * The memory whose requests are watched.
+ *
+ * @internal
+ */
+export interface Watched {
+  readonly closed: boolean
+  readonly lines: WaitLines
+  /** The line of those that wait for its blocks. */
+  readonly line: WaitLine
+  readonly turns: JobTurns
+  readonly leases: LeaseTable
+  readonly reservations: ReadonlySet<SetAside>
+}
+
+/** Whose requests are stuck. */
+class Parties {
+  readonly #fibers = new Set<number>()
+  readonly #scopes = new Set<Scope.Scope>()
+  readonly #reservations = new Set<SetAside>()
+
+  constructor(waiters: Iterable<Waiter>) {
+    for (const { request } of waiters) {
+      this.#fibers.add(request.fiberId)
+      if (request.scope !== undefined) this.#scopes.add(request.scope)
+      if (request.turn !== undefined) this.#reservations.add(request.turn)
+      for (let from = request.from; from !== undefined; from = from.parent) this.#reservations.add(from)
+    }
+  }
+
+  holdsLease({ borrowerId, list }: Lease): boolean {
+    if (list?.scope === undefined) return this.#fibers.has(borrowerId)
+    return this.#scopes.has(list.scope) || this.#fibers.has(list.fiberId)
+  }
+
+  holdsReservation(reservation: SetAside): boolean {
+    return this.#reservations.has(reservation) || this.#fibers.has(reservation.fiberId)
+  }
+}
+
+/**
+ * How many bytes some waiters have of what each line waits for: in their leases, their reservations and their hands. A turn
+ * counts as a byte.
+ */
+const bytesByLine = (
+  pool: Watched,
+  live: ReadonlyArray<Lease>,
+  waiters: Iterable<Waiter>
+): ReadonlyMap<object, number> => {
+  const parties = new Parties(waiters)
+  const bytes = new Map<object, number>()
+  const add = (line: object, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
+  const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
+    add(pool.line, more)
+    for (const { line } of budgets) add(line, more)
+  }
+  for (const lease of live) {
+    if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
+  }
+  for (const one of pool.reservations) {
+    if (!parties.holdsReservation(one)) continue
+    addCharged(one.budgets, one.left)
+    if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
+  }
+  for (const { request: { budget, charge, drawn, from } } of waiters) {
+    addCharged(from?.budgets ?? [], drawn)
+    for (const one of budget?.chain ?? []) add(one.line, charge?.charged(one) ?? 0)
+  }
+  return bytes
+}
+
+/**
+ * Those of the waiters that may have something: the fiber or the scope of a lease, or a request under a budget, in a
+ * reservation or in a turn. Of a long line they are few.
+ */
+const havingAmong = (
+  pool: Watched,
+  live: ReadonlyArray<Lease>,
+  waiters: ReadonlyArray<Waiter>
+): ReadonlyArray<Waiter> => {
+  const fibers = new Set<number>()
+  const scopes = new Set<Scope.Scope | undefined>()
+  for (const { borrowerId, list } of live) {
+    fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
+    if (list?.scope !== undefined) scopes.add(list.scope)
+  }
+  for (const { fiberId } of pool.reservations) fibers.add(fiberId)
+  return waiters.filter(({ request }) =>
+    fibers.has(request.fiberId) || scopes.has(request.scope) ||
+    request.from !== undefined || request.turn !== undefined || request.charge !== undefined
+  )
+}
+
+/** A line, and those of its waiters that may be stuck. */
+interface Stuck {
+  readonly line: WaitLine
+  readonly waiters: ReadonlyArray<Waiter>
+}
+
+/** The requests that wait for each other now, among those that may. */
+const findStuck = (
+  pool: Watched,
+  live: ReadonlyArray<Lease>,
+  mayBe: (waiter: Waiter) => boolean
+): ReadonlyArray<Waiter> => {
+  const stuck = new Map<object, Stuck>(
+    Array.from(pool.lines.filled, (line) => [line, { line, waiters: line.parked().filter(mayBe) }])
+  )
+  const waiters = () => Array.from(stuck.values()).flatMap(({ waiters }) => waiters)
+  const having = havingAmong(pool, live, waiters())
+  for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
+    before = stuck.size
+    const stuckBytes = bytesByLine(pool, live, having.filter(({ line }) => stuck.has(line)))
+    for (const { line } of stuck.values()) {
+      if (line.countedBytes() > (stuckBytes.get(line) ?? 0)) stuck.delete(line)
+    }
+  }
+  return waiters()
+}
+
+/** Whether other requests wait for what this one is charged with, while it waits elsewhere. */
+const blocksBudget = ({ request: { budget, charge } }: Waiter): boolean =>
+  budget?.chain.some(({ line }, index, chain) => line.length > 0 && charge?.charged(chain[index]!) !== 0) ?? false
+
+/**
+ * Since when jobs hold what they hold, as the sequence number of their oldest lease or reservation. A job that asks for
+ * more keeps its age, so the oldest one is never ended, and at last it gets all that it needs.
+ */
+class Ages {
+  readonly #ofFibers = new Map<number, number>()
+  readonly #ofScopes = new Map<Scope.Scope, number>()
+
+  constructor(pool: Watched, live: ReadonlyArray<Lease>) {
+    for (const { block, borrowerId, list, sequence } of live) {
+      if (block === undefined || list === undefined) continue
+      lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
+      if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
+    }
+    for (const { fiberId, left, sequence } of pool.reservations) if (left > 0) lower(this.#ofFibers, fiberId, sequence)
+  }
+
+  /** Infinity for one that holds nothing. */
+  of({ request: { fiberId, from, scope } }: Waiter): number {
+    return Math.min(
+      this.#ofFibers.get(fiberId) ?? Infinity,
+      (scope && this.#ofScopes.get(scope)) ?? Infinity,
+      from?.isOpen === true ? from.sequence : Infinity
+    )
+  }
+}
+
+const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
+  if (age < (ages.get(key) ?? Infinity)) ages.set(key, age)
+}
+
+/** Those of the waiters that hold what others wait for, the youngest first. */
+const holdersAmong = (
+  pool: Watched,
+  live: ReadonlyArray<Lease>,
+  waiters: ReadonlyArray<Waiter>
+): ReadonlyArray<Waiter> => {
+  const ages = new Ages(pool, live)
+  return waiters
+    .map((waiter) => ({ waiter, age: ages.of(waiter) }))
+    .filter(({ age, waiter }) => age < Infinity || blocksBudget(waiter))
+    .sort((a, b) => a.age === b.age ? b.waiter.arrival - a.waiter.arrival : b.age - a.age)
+    .map(({ waiter }) => waiter)
+}
+
+const jobOf = (pool: Watched, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
+  const { label, size } = waiter.request
+  const parties = new Parties([waiter])
+  return {
+    label,
+    requested: size,
+    holdsBytes: bytesByLine(pool, live, [waiter]).get(pool.line) ?? 0,
+    holds: live.filter((lease) => parties.holdsLease(lease)).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
+      .map(({ label, size }) => ({ label, size }))
+  }
+}
+
+/** So many jobs are named in an error. */
+const mostNamed = 8
+
+/** @internal */
+export class StandstillWatch {
+  readonly #pool: Watched
+  readonly #suspectAfterMillis: number
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Runs only while requests wait. */
+  #timer: Fiber.Fiber<void> | undefined = undefined
+  /** Who was stuck when it looked last, and how much their lines had got back by then. */
+  #suspects: ReadonlyMap<Waiter, number> = new Map()
+
+  constructor(pool: Watched, suspectAfterMillis: number, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
+    this.#pool = pool
+    this.#suspectAfterMillis = suspectAfterMillis
+    this.#run = run
+  }
+
+  /** A request begins to wait. */
+  start(): void {
+    const suspectAfterMillis = this.#suspectAfterMillis
+    if (this.#timer !== undefined || suspectAfterMillis === Infinity || this.#pool.closed) return
+    const timer = this.#run(Effect.whileLoop({
+      while: () => {
+        const goesOn = this.#pool.lines.filled.size > 0
+        // In the same step, or a request that begins to wait before the fiber has ended would start no other.
+        if (!goesOn) this.#forget()
+        return goesOn
+      },
+      body: () => Effect.andThen(Effect.sleep(suspectAfterMillis), this.#look),
+      step: () => {}
+    }))
+    this.#timer = timer
+    timer.addObserver(() => {
+      if (this.#timer === timer) this.#timer = undefined
+    })
+  }
+
+  stop(): void {
+    const timer = this.#timer
+    this.#forget()
+    timer?.interruptUnsafe()
+  }
+
+  #forget(): void {
+    this.#timer = undefined
+    this.#suspects = new Map()
+  }
+
+  readonly #look = Effect.sync(() => {
+    const before = this.#suspects
+    const live = this.#pool.leases.live()
+    const stuck = findStuck(this.#pool, live, () => true)
+    this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
+    // Those that were found before must wait for each other without the ones that came since.
+    const proven = stuck.length === 0
+      ? stuck
+      : findStuck(this.#pool, live, (waiter) => before.get(waiter) === waiter.line.returned())
+    if (proven.length > 0) this.#endYoungest(live, proven)
+  })
+
+  /** The youngest. One that says how long it waits ends by itself, and the oldest of several is left to go on. */
+  #victimOf(holding: ReadonlyArray<Waiter>, stuck: ReadonlyArray<Waiter>): Waiter | undefined {
+    const [oldest] = holding.slice(-1)
+    const victim = (holding.length === 0 ? stuck : holding)
+      .find(({ request }) => request.patience.waitAtMost === Infinity)
+    return victim === oldest && holding.length > 1 ? undefined : victim
+  }
+
+  #endYoungest(live: ReadonlyArray<Lease>, stuck: ReadonlyArray<Waiter>): void {
+    const holding = holdersAmong(this.#pool, live, stuck)
+    const victim = this.#victimOf(holding, stuck)
+    if (victim === undefined) return
+    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, live, waiter))
+    this.#suspects = new Map()
+    // What the victim gives back is for the others, the oldest first: requests that hold nothing yet would take it, and then
+    // stand still as well.
+    for (const waiter of holding) if (waiter !== victim) waiter.line.promote(waiter)
+    victim.line.fail(victim, jobs)
+  }
+}

@@ -1,0 +1,398 @@
+/**
+ * A line of requests that wait for memory: first come, first served, within a bound on overtaking.
+ *
+ * Whoever gives memory back serves the line in the same step, so that nobody else can take it first. A waiter that can
+ * be served is told so by a task of its own: resuming it inside somebody's release would nest fibers as deep as the line
+ * is long.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Scheduler from "effect/Scheduler"
+import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
+import type { Shortage } from "./Help.ts"
+import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
+import { type Answer, type Line, type Outcome, tryAgain, Waiter as WaiterOf } from "./Waiter.ts"
+
+/** @internal */
+export type Waiter = WaiterOf<LeaseRequest>
+
+/**
+ * The lines of one pool that are not empty, and the waiters that have answers to hear.
+ *
+ * @internal
+ */
+export class WaitLines {
+  readonly filled = new Set<WaitLine>()
+  /** Told when a line gets its first waiter. */
+  onFilled: (() => void) | undefined = undefined
+  /** What counts the requests in all lines. */
+  readonly counter: { waiters: number }
+  /** Why nobody should wait for a lease any more. */
+  readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
+  /** Done when the pool has closed or its device is lost. */
+  readonly over = Deferred.makeUnsafe<void>()
+  #arrivals = 0
+  /** Not empty while a task is to come that tells them; so many of them have heard. */
+  #told: Array<Waiter> = []
+  #heard = 0
+
+  readonly #dispatcher: Scheduler.SchedulerDispatcher
+
+  /** Waiters are told by way of the pool's own scheduler: one of theirs may be slow. */
+  constructor(counter: { waiters: number }, ended: WaitLines["ended"], scheduler: Scheduler.Scheduler) {
+    this.counter = counter
+    this.ended = ended
+    this.#dispatcher = scheduler.makeDispatcher()
+  }
+
+  fill(line: WaitLine): void {
+    this.filled.add(line)
+    this.onFilled?.()
+  }
+
+  nextArrival(): number {
+    return this.#arrivals++
+  }
+
+  /** Answers every waiter that should wait no longer. */
+  end(): void {
+    // A line that this empties leaves the set meanwhile, and none comes in.
+    for (const line of this.filled) line.end()
+  }
+
+  /** Serves those who were behind others that are gone. */
+  serve(): void {
+    for (const line of Array.from(this.filled)) line.serve()
+  }
+
+  tell(waiter: Waiter, answer: Answer): void {
+    waiter.answer = answer
+    // Without one it is its own fiber that serves the line, and takes the answer in this very step.
+    if (waiter.resume !== undefined && this.#told.push(waiter) === 1) this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#dispatcher.scheduleTask(this.#resumeTold, 0)
+  }
+
+  /** Fibers run from here until they suspend; whom they serve is told in a task after this one. */
+  readonly #resumeTold = (): void => {
+    const end = Math.min(this.#told.length, this.#heard + mostToldAtOnce)
+    try {
+      while (this.#heard < end) {
+        const waiter = this.#told[this.#heard++]!
+        const { resume } = waiter
+        // One that was interrupted, or timed out, has been let go.
+        const answer = waiter.take()
+        if (answer !== undefined) resume?.(answer)
+      }
+    } finally {
+      // What watches a fiber may throw at its end, which is no reason to forget the others.
+      if (2 * this.#heard >= this.#told.length) {
+        this.#told = this.#told.slice(this.#heard)
+        this.#heard = 0
+      }
+      if (this.#told.length > 0) this.#schedule()
+    }
+  }
+}
+
+/** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
+const mostToldAtOnce = 256
+
+/** How many of a line are looked at for one that can be served. */
+const window = 64
+
+/**
+ * Whose line it is: a pool's memory, a budget, or the turns of jobs.
+ *
+ * @internal
+ */
+export interface LineOwner extends Shortage {
+  /** Whether anybody in the line could be served, as far as that can be told at once. */
+  readonly mayServe: (line: WaitLine) => boolean
+  /** Serves one waiter if its turn can be now. */
+  readonly serve: (waiter: Waiter) => Answer | undefined
+  /** What a request has been given, whether or not its fiber has heard of it: it must not be served again. */
+  readonly given: (request: LeaseRequest) => Answer | undefined
+  /** Bytes that may come back to those in line: leased, reserved, set aside or charged. */
+  readonly countedBytes: () => number
+  /** Grows with everything that comes back, and changes with the limit. */
+  readonly returned: () => number
+  /** The error of a request that has waited for so long, or that waits for jobs that wait for it. */
+  readonly outOfMemory: (
+    request: LeaseRequest,
+    rungs: ReadonlySet<Rung>,
+    waitedMillis?: number,
+    standstill?: ReadonlyArray<WaitingJob>
+  ) => GpuError
+  /** Told when the line gets its first waiter and when it loses its last. */
+  readonly queueing?: (filled: boolean) => void
+}
+
+/** What was tried for a request that did nothing but wait. */
+const waitRungs: ReadonlySet<Rung> = new Set(["wait"])
+
+/** @internal */
+export class WaitLine implements Line<LeaseRequest> {
+  length = 0
+  /** How many in line are at work themselves. */
+  trying = 0
+  /** The driver refused one of those in line, or one who has stood among them. */
+  isRefused = false
+  /** No request in line is for fewer bytes. */
+  leastBytes = Infinity
+  readonly #owner: LineOwner
+  readonly #lines: WaitLines
+  readonly #maxOvertakes: number
+  #first: Waiter | undefined = undefined
+  #last: Waiter | undefined = undefined
+
+  constructor(owner: LineOwner, lines: WaitLines, maxOvertakes: number) {
+    this.#owner = owner
+    this.#lines = lines
+    this.#maxOvertakes = maxOvertakes
+  }
+
+  /**
+   * Waits for an answer. An interruption leaves the request where it is: whoever made it lets it go, and with it all
+   * that it was given.
+   */
+  wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
+    return Effect.callback<Outcome, GpuError>((resume) => {
+      const answer = this.enter(request, refusal)
+      if (answer !== undefined) resume(answer)
+      else if (request.waiter !== undefined) request.waiter.resume = resume
+    })
+  }
+
+  /**
+   * What a request that may have stood in line was told or given meanwhile, or why it should wait no longer. Who acts on
+   * the answer `undefined` does so in the same step.
+   */
+  answerOf(request: LeaseRequest): Answer | undefined {
+    return request.waiter?.take() ?? this.#owner.given(request) ?? this.#lines.ended(request)
+  }
+
+  /** Takes a place in line, unless the request is served in this very step, past others where that may be. */
+  enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer | undefined {
+    // It may have been served, or its waiting ended, since it was looked at last.
+    const answer = this.answerOf(request)
+    if (answer !== undefined) return answer
+    const waiter = this.#place(request, refusal)
+    this.serve()
+    return waiter.take()
+  }
+
+  /** The same for a request that does not stay. */
+  tryNow(request: LeaseRequest): Answer | undefined {
+    const answer = this.enter(request, undefined)
+    if (answer === undefined && request.waiter !== undefined) this.leave(request.waiter)
+    return answer
+  }
+
+  /** Serves whom it can, in order. */
+  serve(): void {
+    // How often those who are left behind may still be passed.
+    let passesLeft = Infinity
+    let waiter = this.#first
+    for (let looked = 0; waiter !== undefined && looked < window && this.#owner.mayServe(this);) {
+      const next: Waiter | undefined = waiter.next
+      const answer = waiter.state === "waiting" ? this.#owner.serve(waiter) : undefined
+      if (answer !== undefined) {
+        this.#answer(waiter, answer)
+        passesLeft--
+      }
+      if (waiter.state !== "out") {
+        looked++
+        passesLeft = Math.min(passesLeft, this.#maxOvertakes - waiter.passes)
+      }
+      if (passesLeft <= 0) return
+      // A device that is lost in the middle of this answers all of them.
+      waiter = next === undefined || next.state === "out" ? undefined : next
+    }
+  }
+
+  /** A waiter that tried for itself has what it wanted. */
+  served(waiter: Waiter): void {
+    if (waiter.state === "out") return
+    const tried = waiter.state === "trying"
+    if (!waiter.passing) this.#passOthers(waiter, 1)
+    waiter.passing = false
+    waiter.wasServed = true
+    this.leave(waiter)
+    // The next one that was refused may try now, whatever the first one does with its lease.
+    if (tried) this.serve()
+  }
+
+  /** A waiter that was given bytes, and refused by the driver, is in line again while it tries what else there is. */
+  keepPlace({ waiter }: LeaseRequest): void {
+    // A place in the line of a budget is past, and one that was never served has none to keep.
+    if (waiter?.line !== this || (waiter.state === "out" && !waiter.wasServed)) return
+    if (waiter.state === "out") {
+      this.#insert(waiter)
+      waiter.passing = true
+    }
+    this.#setState(waiter, "trying")
+  }
+
+  /** Whether others in line are at work, who may get something or leave what there is. */
+  hasOthersTrying({ waiter }: LeaseRequest): boolean {
+    return this.trying > (waiter?.line === this && waiter.state === "trying" ? 1 : 0)
+  }
+
+  leave(waiter: Waiter): void {
+    if (waiter.state === "out") return
+    this.#stopPassing(waiter)
+    this.#unlink(waiter)
+    this.#setState(waiter, "out")
+    waiter.request.list.removeAwaiting(waiter)
+    this.#lines.counter.waiters--
+    this.length--
+    if (this.length === 0) this.#emptied()
+  }
+
+  /** Those that do nothing but wait. */
+  parked(): ReadonlyArray<Waiter> {
+    const parked: Array<Waiter> = []
+    for (let waiter = this.#first; waiter !== undefined; waiter = waiter.next) {
+      if (waiter.state === "waiting" && waiter.resume !== undefined) parked.push(waiter)
+    }
+    return parked
+  }
+
+  countedBytes(): number {
+    return this.#owner.countedBytes()
+  }
+
+  returned(): number {
+    return this.#owner.returned()
+  }
+
+  /** Puts a waiter at the head: it holds what all others wait for, so they can only gain by it. */
+  promote(waiter: Waiter): void {
+    const first = this.#first
+    if (waiter.state === "out" || first === undefined || first === waiter) return
+    this.#unlink(waiter)
+    waiter.next = first
+    first.previous = waiter
+    this.#first = waiter
+  }
+
+  /** Answers a waiter that waits for others who wait for it. */
+  fail(waiter: Waiter, jobs: ReadonlyArray<WaitingJob>): void {
+    const error = this.#owner.outOfMemory(waiter.request, waitRungs, undefined, jobs)
+    this.leave(waiter)
+    this.#lines.tell(waiter, error)
+    this.serve()
+  }
+
+  /** Answers every waiter that should wait no longer. */
+  end(): void {
+    let waiter = this.#first
+    while (waiter !== undefined) {
+      const next: Waiter | undefined = waiter.next
+      this.endWaiter(waiter)
+      waiter = next
+    }
+  }
+
+  /** Answers a waiter if it should wait no longer; one that is at work leaves the line and sees for itself. */
+  endWaiter(waiter: Waiter): void {
+    const problem = this.#lines.ended(waiter.request)
+    if (problem === undefined) return
+    const { state } = waiter
+    this.leave(waiter)
+    if (state === "waiting") this.#lines.tell(waiter, problem)
+  }
+
+  #answer(waiter: Waiter, answer: Answer): void {
+    if (answer === tryAgain) {
+      this.#setState(waiter, "trying")
+      this.#passOthers(waiter, 1)
+      waiter.passing = true
+    } else {
+      this.served(waiter)
+    }
+    this.#lines.tell(waiter, answer)
+  }
+
+  #place(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Waiter {
+    const known = request.waiter
+    rest(request)
+    const waiter = known?.line === this ? known : new WaiterOf(this, request, this.#lines.nextArrival())
+    request.waiter = waiter
+    if (waiter.state === "out") this.#insert(waiter)
+    this.#stopPassing(waiter)
+    this.#setState(waiter, "waiting")
+    waiter.refused = refusal !== undefined
+    if (waiter.refused) this.isRefused = true
+    waiter.seen = refusal?.seen ?? 0
+    return waiter
+  }
+
+  /** Behind all who arrived before it, unless it goes first. One that was in line before mostly belongs near its head. */
+  #insert(waiter: Waiter): void {
+    let next: Waiter | undefined = undefined
+    if (waitsFirst(waiter.request)) {
+      next = this.#first
+      while (next !== undefined && waitsFirst(next.request)) next = next.next
+    } else if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
+      next = this.#first
+      while (next !== undefined && next.arrival < waiter.arrival) next = next.next
+    }
+    const previous: Waiter | undefined = next === undefined ? this.#last : next.previous
+    waiter.previous = previous
+    waiter.next = next
+    if (previous === undefined) this.#first = waiter
+    else previous.next = waiter
+    if (next === undefined) this.#last = waiter
+    else next.previous = waiter
+    waiter.request.list.addAwaiting(waiter)
+    this.#lines.counter.waiters++
+    // Its reservation may pay for all of it.
+    const bytes = waiter.request.from === undefined ? waiter.request.exactSize : 0
+    this.leastBytes = Math.min(this.leastBytes, bytes)
+    this.length++
+    if (this.length > 1) return
+    this.#lines.fill(this)
+    this.#owner.queueing?.(true)
+  }
+
+  #unlink(waiter: Waiter): void {
+    const { next, previous } = waiter
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    waiter.next = undefined
+    waiter.previous = undefined
+  }
+
+  #emptied(): void {
+    this.leastBytes = Infinity
+    this.isRefused = false
+    this.#lines.filled.delete(this)
+    this.#owner.queueing?.(false)
+  }
+
+  #setState(waiter: Waiter, state: Waiter["state"]): void {
+    if (waiter.state === "trying") this.trying--
+    if (state === "trying") this.trying++
+    waiter.state = state
+  }
+
+  /** It tried, and got nothing. */
+  #stopPassing(waiter: Waiter): void {
+    if (waiter.passing) this.#passOthers(waiter, -1)
+    waiter.passing = false
+  }
+
+  #passOthers(waiter: Waiter, times: 1 | -1): void {
+    for (let other = waiter.previous; other !== undefined; other = other.previous) {
+      other.passes = Math.max(0, other.passes + times)
+    }
+  }
+}
