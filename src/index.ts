@@ -101,6 +101,14 @@ export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
 export * as TransferSpeed from "./services/TransferSpeed.ts"
 
 /**
+ * The memory of a device, shared by several pools.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
+
+/**
  * What is known of an open device.
  *
  * @category devices
@@ -413,7 +421,7 @@ export * as Images from "./services/images/Images.ts"
 export * as KernelCache from "./services/KernelCache.ts"
 
 /**
- * Values that hold leases and move with them.
+ * The lease on pooled memory of any kind, and how to end or move it.
  *
  * @category buffers
  * @since 0.1.0
@@ -421,8 +429,9 @@ export * as KernelCache from "./services/KernelCache.ts"
 export * as Lease from "./services/lease/Lease.ts"
 
 /**
- * Values that hold leases, so that the leases can move with the value from scope to scope.
+ * Values that hold leases and move with them.
  *
+ * @category buffers
  * @since 0.1.0
  */
 export * as LeaseHolder from "./services/lease/LeaseHolder.ts"
@@ -468,7 +477,7 @@ export * as MappedImage from "./services/images/MappedImage.ts"
 export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.ts"
 
 /**
- * The lease, and how to end or move it.
+ * What every pool can do, whatever it leases.
  *
  * @category buffers
  * @since 0.1.0
@@ -476,8 +485,9 @@ export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.
 export * as Pool from "./services/pool/Pool.ts"
 
 /**
- * The lease on a buffer: what a program holds of a pooled buffer.
+ * The lease on a buffer.
  *
+ * @category buffers
  * @since 0.1.0
  */
 export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"

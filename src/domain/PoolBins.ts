@@ -70,6 +70,20 @@ export class PoolBins<B, F> {
     return bin
   }
 
+  /** A bin of the families that are meant which holds a block. */
+  anyOf(isMeant: (family: F) => boolean): Bin<B, F> | undefined {
+    for (const [family, index] of this.families) {
+      if (!isMeant(family)) continue
+      let bin = index.largest()
+      while (bin !== undefined && bin.top === undefined) {
+        this.unmark(bin)
+        bin = index.largest()
+      }
+      if (bin !== undefined) return bin
+    }
+    return undefined
+  }
+
   /** The largest bin of all that holds a block. */
   largest(): Bin<B, F> | undefined {
     let row = this.rows.largest()

@@ -458,6 +458,14 @@ export class PoolCore<A, F = number> {
     }
   }
 
+  /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. @internal */
+  *evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
+    for (let block = this.evict(this.bins.anyOf(isMeant)); block !== undefined;) {
+      yield block
+      block = this.evict(this.bins.anyOf(isMeant))
+    }
+  }
+
   /** Says that the driver's free was called for a detached block: its bytes are no longer managed. */
   freed(block: PoolBlock<A, F>): void {
     const own = block as Block<A, F>

@@ -28,21 +28,35 @@ import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
-import { type ConfigOf, controlsOf, makeMemory, type PoolControls, readConfig, shownAsPool } from "../pool/Pool.ts"
+import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
+import type { Memory } from "../pool/Memory.ts"
+import {
+  type ConfigOf,
+  controlsOf,
+  makeMemory,
+  openRequests,
+  type PoolControls,
+  readConfig,
+  shownAsPool
+} from "../pool/Pool.ts"
 import {
   type BudgetOptions,
   type ExhaustedOptions,
+  type LeasingSettings,
   leasingSettingsOf,
   memorySettingsOf,
   ofLeasing,
   ofMemory,
+  ofShared,
   type PoolLimit,
   type PoolOptions,
-  type ReserveOptions
+  type ReserveOptions,
+  type SharedPoolOptions,
+  sharedSettingsOf
 } from "../pool/PoolOptions.ts"
-import { PoolRequests, type Want } from "../pool/PoolRequests.ts"
+import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
-import { BufferSource } from "./BufferSource.ts"
+import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { AllocateOptions } from "../Allocator.ts"
@@ -202,19 +216,31 @@ export const make = (
     const { info } = yield* DeviceContext
     const settings = readValues("BufferPool.layer", () => settingsOf("BufferPool.layer", options, info))
     if (isGpuError(settings)) return yield* settings
+    return yield* openPool(yield* makeMemory(settings), settings, undefined)
+  })
+
+type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
+
+/** With `maxBytes` it is one of several pools on a memory. */
+const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefined) =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
     const { driver } = yield* CommandQueue
-    const { label, patience } = settings
-    const memory = yield* makeMemory(settings)
-    const source = new BufferSource({ ...settings, allocator, driver, limits: info.limits })
-    memory.blocks.sources.add(source)
+    const source = new BufferSource({
+      ...settings,
+      allocator,
+      driver,
+      limits: info.limits,
+      maxBytes: memory.core.maxBytes
+    })
     if (!allocator.immediate) {
       yield* Effect.logWarning(
         "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
           "Provide Allocator.layerImmediate, or use BufferPool.layer."
       )
     }
-    return poolOf(new PoolRequests(memory, source, { from: undefined, patience, label }, undefined))
+    return poolOf(yield* openRequests(memory, source, settings, maxBytes))
   })
 
 type BufferRequests = PoolRequests<BufferUsage, DeviceBuffer, PooledBuffer>
@@ -387,6 +413,68 @@ export const layer = (
   options?: BufferPoolOptions
 ): Layer.Layer<BufferPool, GpuError, DeviceContext | CommandQueue> =>
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
+
+/**
+ * How a pool of buffers behaves that shares a `DeviceMemory`: what concerns the blocks themselves, the memory says.
+ *
+ * **Example** (Never more than half of the memory for buffers)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const pool = BufferPool.layerShared({ maxBytes: "256 MiB", onExhausted: "wait" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SharedBufferPoolOptions extends SharedPoolOptions {
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+}
+
+const knownOfShared = KnownOptions.of<SharedBufferPoolOptions>({ ...ofShared, sizePolicy: true })
+
+/**
+ * A pool on the memory that it shares with other pools, of buffers or of images: see `DeviceMemory`. It takes its blocks
+ * from the immediate allocator of the backend in context. Fails as {@link layer}.
+ *
+ * **Example** (Buffers and images under one limit)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, DeviceMemory, ImagePool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared()).pipe(
+ *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: "64 MiB" })),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * await Effect.runPromise(DeviceMemory.maxBytes.pipe(Effect.provide(Gpu))) // => 67108864
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerShared = (
+  options: SharedBufferPoolOptions = {}
+): Layer.Layer<BufferPool, GpuError, DeviceMemory | DeviceContext | CommandQueue> =>
+  Layer.effect(
+    BufferPool,
+    Effect.gen(function*() {
+      const operation = "BufferPool.layerShared"
+      const { info } = yield* DeviceContext
+      const settings = readValues(operation, () => {
+        const { sizePolicy = SizePolicy.defaultPolicy } = options ?? {}
+        const problem = optionsProblem(operation, options, knownOfShared) ?? policyProblem(operation, sizePolicy)
+        if (problem !== undefined) return problem
+        const shared = sharedSettingsOf(operation, options, info)
+        return isGpuError(shared) ? shared : { ...shared, sizePolicy }
+      })
+      if (isGpuError(settings)) return yield* settings
+      return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
+    })
+  ).pipe(Layer.provide(Allocator.layerImmediate))
 
 /**
  * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.

@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/DeviceInfo.ts"
@@ -12,10 +13,13 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
 import type { Allocator } from "../Allocator.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { Block } from "../lease/Lease.ts"
+import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
+
+/** Every usage is below it. */
+const usages = 2 ** 16
 
 /** @internal */
 export interface BufferSourceOptions {
@@ -32,6 +36,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly service = "BufferPool"
   readonly what = undefined
   closed = false
+  index = 0
+  readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly largest: number
   readonly borrows: boolean
   readonly clears: boolean
@@ -65,8 +71,16 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 
   /** A pool that clears its blocks fills them itself. */
-  family(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+  #blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
     return this.clears ? usage | BufferUsage.copyDst : usage
+  }
+
+  family(usage: BufferUsage.BufferUsage): number {
+    return this.#blockUsage(usage) + this.index * usages
+  }
+
+  owns(family: Family): boolean {
+    return typeof family === "number" && Math.floor(family / usages) === this.index
   }
 
   isUsual(usage: BufferUsage.BufferUsage): boolean {
@@ -92,7 +106,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     label: string | undefined,
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
-    return this.#options.allocator.allocate(capacity, { usage: this.family(usage), label, callSite })
+    return this.#options.allocator.allocate(capacity, { usage: this.#blockUsage(usage), label, callSite })
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {

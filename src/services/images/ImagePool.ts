@@ -28,19 +28,33 @@ import * as CallSite from "../CallSite.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import { CommandQueue } from "../CommandQueue.ts"
 import { DeviceContext } from "../DeviceContext.ts"
-import { type ConfigOf, controlsOf, makeMemory, type PoolControls, readConfig, shownAsPool } from "../pool/Pool.ts"
+import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
+import type { Memory } from "../pool/Memory.ts"
+import {
+  type ConfigOf,
+  controlsOf,
+  makeMemory,
+  openRequests,
+  type PoolControls,
+  readConfig,
+  shownAsPool
+} from "../pool/Pool.ts"
 import {
   type BudgetOptions,
   type ExhaustedOptions,
+  type LeasingSettings,
   leasingSettingsOf,
   memorySettingsOf,
   ofLeasing,
   ofMemory,
+  ofShared,
   type PoolLimit,
   type PoolOptions,
-  type ReserveOptions
+  type ReserveOptions,
+  type SharedPoolOptions,
+  sharedSettingsOf
 } from "../pool/PoolOptions.ts"
-import { PoolRequests } from "../pool/PoolRequests.ts"
+import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import { type ImageOptions, Images } from "./Images.ts"
@@ -161,13 +175,15 @@ export const make = (
     const { info } = yield* DeviceContext
     const settings = readValues("ImagePool.layer", () => settingsOf("ImagePool.layer", options, info))
     if (isGpuError(settings)) return yield* settings
-    const images = yield* Images
+    return yield* openPool(yield* makeMemory(settings), settings, undefined)
+  })
+
+/** With `maxBytes` it is one of several pools on a memory. */
+const openPool = (memory: Memory, settings: LeasingSettings, maxBytes: number | undefined) =>
+  Effect.gen(function*() {
     const { driver } = yield* CommandQueue
-    const { clears, label, patience } = settings
-    const memory = yield* makeMemory(settings)
-    const source = new ImageSource(images, driver.reclaim, clears)
-    memory.blocks.sources.add(source)
-    return poolOf(source)(new PoolRequests(memory, source, { from: undefined, patience, label }, undefined))
+    const source = new ImageSource(yield* Images, driver.reclaim, settings.clears)
+    return poolOf(source)(yield* openRequests(memory, source, settings, maxBytes))
   })
 
 type ImageRequests = PoolRequests<KnownImage, DeviceImage, PooledImage>
@@ -243,6 +259,42 @@ const settingsOf = (operation: string, options: ImagePoolOptions, device: Device
 export const layer = (
   options?: ImagePoolOptions
 ): Layer.Layer<ImagePool, GpuError, Images | DeviceContext | CommandQueue> => Layer.effect(ImagePool, make(options))
+
+/**
+ * A pool on the memory that it shares with other pools, of buffers or of images: see `DeviceMemory`. Fails as {@link layer}.
+ *
+ * **Example** (Images that give way to buffers, and the other way round)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool, DeviceMemory, ImagePool } from "effect-gpu-pool"
+ *
+ * const Pools = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared({ maxBytes: "128 MiB" })).pipe(
+ *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: "512 MiB" }))
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerShared = (
+  options: SharedPoolOptions = {}
+): Layer.Layer<ImagePool, GpuError, DeviceMemory | Images | DeviceContext | CommandQueue> =>
+  Layer.effect(
+    ImagePool,
+    Effect.gen(function*() {
+      const operation = "ImagePool.layerShared"
+      const { info } = yield* DeviceContext
+      const settings = readValues(operation, () =>
+        optionsProblem(operation, options, knownOfShared) ?? sharedSettingsOf(operation, options, info))
+      if (isGpuError(settings)) {
+        return yield* settings
+      }
+      return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
+    })
+  )
+
+const knownOfShared = KnownOptions.of<SharedPoolOptions>(ofShared)
 
 /**
  * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.

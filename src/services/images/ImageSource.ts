@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { isGpuError } from "../../domain/GpuError.ts"
@@ -12,7 +13,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as Label from "../../domain/Label.ts"
-import type { Block } from "../lease/Lease.ts"
+import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { Images } from "./Images.ts"
@@ -66,6 +67,8 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly service = "ImagePool"
   readonly what = "image"
   closed = false
+  index = 0
+  readonly inFlight = new Set<Fiber.Fiber<DeviceImage, GpuError>>()
   readonly largest: number
   readonly borrows = false
   readonly clears: boolean
@@ -101,6 +104,10 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
 
   family({ key }: KnownImage): string {
     return key
+  }
+
+  owns(family: Family): boolean {
+    return typeof family === "string" && family.startsWith(`${this.index} `)
   }
 
   isUsual(): boolean {
@@ -168,7 +175,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     const problem = this.#images.problem(operation, shape, format, blockUsage)
     if (problem !== undefined) return problem
     const size = ImageFormat.imageBytes(format, shape)
-    const key = keyOf(shape, format, blockUsage)
+    const key = `${this.index} ${keyOf(shape, format, blockUsage)}`
     const known: KnownImage = { shape: { ...shape }, format: { ...format }, usage, blockUsage, key, size }
     if (this.#known.size >= mostKnown) this.#known.clear()
     this.#known.set(asked, known)

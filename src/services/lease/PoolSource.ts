@@ -6,6 +6,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Block, Family, Giver, Leasable, Lease } from "./Lease.ts"
 
@@ -26,6 +27,10 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   readonly borrows: boolean
   /** Its pool has closed. */
   closed: boolean
+  /** Which one it is of those that a memory has had: their families differ by it. */
+  index: number
+  /** Driver calls under way. */
+  readonly inFlight: Set<Fiber.Fiber<V, GpuError>>
   /** Whether blocks are cleared before each lease. */
   readonly clears: boolean
   /** Waits until the driver has really given back what was destroyed. */
@@ -39,6 +44,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   /** The limit of the pool has changed. */
   limitTo(maxBytes: number): void
   family(wanted: W): Family
+  /** Whether a family is one of its own. */
+  owns(family: Family): boolean
   /** Whether nothing can be wrong with what is wanted: most requests are so, and need no other check. */
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */

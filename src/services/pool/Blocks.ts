@@ -23,8 +23,9 @@ export class Blocks implements LeaseOwner {
   readonly limits: DeviceLimits
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
-  /** The kinds of memory that it leases. */
+  /** What its pools lease. */
   readonly sources = new Set<PoolSource>()
+  #sourcesAdded = 0
   closed = false
   /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
   onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
@@ -48,6 +49,17 @@ export class Blocks implements LeaseOwner {
     this.limits = device.limits
     this.core = new PoolCore(options)
     this.leases = new LeaseTable(this)
+  }
+
+  add(source: PoolSource): void {
+    source.index = this.#sourcesAdded++
+    this.sources.add(source)
+  }
+
+  /** The pool of a source has closed. */
+  remove(source: PoolSource): void {
+    source.closed = true
+    this.sources.delete(source)
   }
 
   /** A lease on an active block, or of no bytes without one. */

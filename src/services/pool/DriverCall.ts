@@ -29,7 +29,7 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
     request.reserved = 0
     request.calling = true
     const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
-    return onOwnFiber(fiber, call, memory.inFlight, (exit, awaited) => {
+    return onOwnFiber(fiber, call, source.inFlight, (exit, awaited) => {
       request.calling = false
       const answer = Exit.isSuccess(exit)
         ? keep(memory, request, exit.value, capacity, awaited)

@@ -22,7 +22,7 @@ import {
 import type { PoolCore } from "../../domain/PoolCore.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import type { Block, Family, Leasable } from "../lease/Lease.ts"
-import type { LeaseTable } from "../lease/LeaseTable.ts"
+import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { Blocks } from "./Blocks.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
@@ -46,8 +46,6 @@ export class Memory implements Gate, Watched {
   readonly status: DeviceContext["Service"]["status"]
   readonly settings: MemorySettings
   readonly #owner: LimitOwner
-  /** Driver allocations under way. */
-  readonly inFlight = new Set<Fiber.Fiber<Leasable, GpuError>>()
   readonly lines: WaitLines
   /** The reservations of effects that run now. */
   readonly reservations = new Set<SetAside>()
@@ -220,8 +218,8 @@ export class Memory implements Gate, Watched {
   })
 
   /** A limit within this memory, or within another budget of it. */
-  budget(limit: number, parent: Budget | undefined, label: string | undefined): Budget {
-    return new Budget(limit, label, parent, this.leases, this.lines, this.settings.maxOvertakes)
+  budget(kind: Budget["owner"]["kind"], limit: number, parent: Budget | undefined, label: string | undefined): Budget {
+    return new Budget({ kind, name: label }, limit, parent, this.leases, this.lines, this.settings.maxOvertakes)
   }
 
   /** Lowering it gives held blocks back, as many as it takes; leases stay. */
@@ -273,12 +271,29 @@ export class Memory implements Gate, Watched {
     return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, this.#owner)
   }
 
+  /** Driver calls under way. */
+  #inFlight(): ReadonlyArray<Fiber.Fiber<Leasable, GpuError>> {
+    return Array.from(this.blocks.sources).flatMap(({ inFlight }) => Array.from(inFlight))
+  }
+
+  /** One of several pools closes: its requests, its leases and what is held for it end. */
+  closePool(source: PoolSource, leased: Budget): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.blocks.remove(source)
+      this.lines.end()
+      const ended = this.leases.endAll("poolClosed", ({ account }) => account?.budgets.includes(leased) === true)
+      const freed = this.blocks.freeAll(this.core.evictFamilies((family) => source.owns(family)))
+      this.lines.serve()
+      return Effect.andThen(allOf([ended, freed]), Fiber.interruptAll(source.inFlight))
+    })
+  }
+
   /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
   drop(): Effect.Effect<void> {
     this.core.stopHolding()
     Deferred.doneUnsafe(this.lines.over, Exit.void)
     this.lines.end()
-    for (const running of this.inFlight) running.interruptUnsafe()
+    for (const running of this.#inFlight()) running.interruptUnsafe()
     return this.blocks.freeAll(this.core.evictAll())
   }
 
@@ -288,7 +303,7 @@ export class Memory implements Gate, Watched {
     this.lines.end()
     this.trimming?.stop()
     this.#watch.stop()
-    return Effect.andThen(closed, Fiber.interruptAll(this.inFlight))
+    return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))
   })
 
   outOfMemory(

@@ -21,23 +21,25 @@ import { shown } from "../../domain/ShownValue.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
 import { Memory } from "./Memory.ts"
 import {
   type BudgetOptions,
   knownOfBudget,
   knownOfLimit,
+  type LeasingSettings,
   limitOf,
   type MemorySettings,
   patienceOf,
   type PoolLimit,
   type ReserveOptions
 } from "./PoolOptions.ts"
-import type { PoolRequests } from "./PoolRequests.ts"
+import { PoolRequests } from "./PoolRequests.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import type { Need } from "./waiting/Handlers.ts"
 
 /**
- * What a pool can do with its memory; `P` is the pool itself, as budgets and reservations within it are.
+ * What can be seen and changed of a pool's memory.
  *
  * **Example** (A function that works on any pool, of buffers or of images)
  *
@@ -45,22 +47,14 @@ import type { Need } from "./waiting/Handlers.ts"
  * import { Effect } from "effect"
  * import type { Pool } from "effect-gpu-pool"
  *
- * const isFull = (pool: Pool.PoolControls<unknown>) =>
+ * const isFull = (pool: Pool.MemoryControls) =>
  *   Effect.zipWith(pool.stats, pool.maxBytes, ({ managedBytes }, limit) => managedBytes >= limit)
  * ```
  *
  * @category models
  * @since 0.1.0
  */
-export interface PoolControls<P> {
-  /** Runs `f` with a pool in which so many bytes are certain. See `BufferPool.reserve`. */
-  readonly reserve: <A, E, R>(
-    bytes: MemoryLimit.Input,
-    f: (pool: P) => Effect.Effect<A, E, R>,
-    options?: ReserveOptions
-  ) => Effect.Effect<A, E | GpuError, R>
-  /** Runs an effect when no other one runs that cannot say what it needs. See `BufferPool.inTurn`. */
-  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
+export interface MemoryControls {
   /** The counters now; under a budget those of what is leased under it. */
   readonly stats: Effect.Effect<PoolStats.PoolStats>
   /** The largest live leases, largest first: three unless told otherwise. */
@@ -77,6 +71,33 @@ export interface PoolControls<P> {
   readonly stopHolding: Effect.Effect<void, GpuError>
   /** From now on released blocks are kept again. */
   readonly resumeHolding: Effect.Effect<void>
+}
+
+/**
+ * What every pool can do besides leasing; `P` is the pool itself, as budgets and reservations within it are.
+ *
+ * **Example** (A job with a share of whatever pool it is given)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { Pool } from "effect-gpu-pool"
+ *
+ * const withShare = <P, A, E, R>(pool: Pool.PoolControls<P>, job: (share: P) => Effect.Effect<A, E, R>) =>
+ *   Effect.flatMap(pool.budget("25%"), job)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolControls<P> extends MemoryControls {
+  /** Runs `f` with a pool in which so many bytes are certain. See `BufferPool.reserve`. */
+  readonly reserve: <A, E, R>(
+    bytes: MemoryLimit.Input,
+    f: (pool: P) => Effect.Effect<A, E, R>,
+    options?: ReserveOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+  /** Runs an effect when no other one runs that cannot say what it needs. See `BufferPool.inTurn`. */
+  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
   /** Asks a handler when memory has run out, until the scope closes. See `BufferPool.onOutOfMemory`. */
   readonly onOutOfMemory: <R>(
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
@@ -103,11 +124,65 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, neve
   })
 
 /**
+ * What leases from a memory. With `maxBytes` it is one of several pools that share the memory, and closes with the scope.
+ *
+ * @internal
+ */
+export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
+  memory: Memory,
+  source: PoolSource<W, V, L>,
+  { label, patience }: LeasingSettings,
+  maxBytes: number | undefined
+): Effect.Effect<PoolRequests<W, V, L>, never, Scope.Scope> => {
+  const terms = { from: undefined, patience, label }
+  if (maxBytes === undefined) {
+    memory.blocks.add(source)
+    return Effect.succeed(new PoolRequests(memory, source, terms, undefined))
+  }
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      memory.blocks.add(source)
+      if (memory.closed) source.closed = true
+      return new PoolRequests(memory, source, terms, memory.budget("pool", maxBytes, undefined, label))
+    }),
+    ({ budget }) => memory.closePool(source, budget!)
+  )
+}
+
+/**
  * Makes pools of requests: the one around a memory, and those within it.
  *
  * @internal
  */
 export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: PoolRequests<W, V, L>) => P
+
+/**
+ * The members that concern a memory, or a budget within it.
+ *
+ * @internal
+ */
+export const memoryControlsOf = (service: string, memory: Memory, budget: Budget | undefined): MemoryControls => {
+  const { device } = memory.blocks
+  return {
+    stats: Effect.sync(() => (budget ?? memory.core).stats()),
+    holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
+    maxBytes: Effect.sync(() => maxBytesOf(memory, budget)),
+    setLimit: (limit) =>
+      checkedStep(`${service}.setLimit`, (operation) => {
+        const bytes = changedLimit(operation, limit, device, budget)
+        if (isGpuError(bytes)) return bytes
+        return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
+      }),
+    trimTo: (target) =>
+      checkedStep(`${service}.trimTo`, (operation) => {
+        const bytes = requiredBytes(operation, "bytes", target, device)
+        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
+      }),
+    freeHeld: memory.freeHeld,
+    stopHolding: memory.stopHolding,
+    resumeHolding: memory.resumeHolding
+  }
+}
 
 /**
  * The members that a pool, a budget or a reservation has besides those that lease.
@@ -126,6 +201,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
     return problem ?? patienceOf(operation, options, terms.patience)
   }
   return {
+    ...memoryControlsOf(service, memory, budget),
     reserve: (amount, f, options = {}) =>
       checkedStep(`${service}.reserve`, (operation) => {
         const bytes = requiredBytes(operation, "the reservation", amount, device)
@@ -136,23 +212,6 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
           requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
     inTurn: (effect) => requests.inTurn(effect),
-    stats: Effect.sync(() => (budget ?? memory.core).stats()),
-    holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
-    maxBytes: Effect.sync(() => maxBytesOf(memory, budget)),
-    setLimit: (limit) =>
-      checkedStep(`${service}.setLimit`, (operation) => {
-        const bytes = changedLimit(operation, limit, device, budget)
-        if (isGpuError(bytes)) return bytes
-        return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
-      }),
-    trimTo: (target) =>
-      checkedStep(`${service}.trimTo`, (operation) => {
-        const bytes = requiredBytes(operation, "bytes", target, device)
-        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
-      }),
-    freeHeld: memory.freeHeld,
-    stopHolding: memory.stopHolding,
-    resumeHolding: memory.resumeHolding,
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}) =>
       checkedStep(`${service}.withBudget`, (operation) => {
@@ -161,7 +220,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         const patience = termsOf(operation, options)
         if (isGpuError(patience)) return patience
         const { label = terms.label } = options
-        const inner = memory.budget(bytes, budget, options.label)
+        const inner = memory.budget("budget", bytes, budget, options.label)
         return Exit.succeed(poolOf(requests.under({ patience, label }, inner)))
       })
   }
@@ -194,14 +253,18 @@ export const shownAsPool = <P extends object>(requests: Shown, members: P): P =>
 
 const poolLine = ({ budget, label, memory, source, terms: { from } }: Shown): string => {
   const maxBytes = maxBytesOf(memory, budget)
-  const limit = budget === undefined ? "maxBytes" : "budget"
+  const limit = budget?.limitName ?? "maxBytes"
   const closed = source.closed ? "closed" : from?.isOpen === false ? "its effect has ended" : undefined
-  return inOneLine(from !== undefined ? "Reservation" : budget !== undefined ? "Budget" : source.service, label, [
-    PoolStats.format((budget ?? memory.core).stats()),
-    from === undefined ? undefined : `${from.left} B of the reservation left`,
-    maxBytes === Infinity ? "no byte limit" : `${limit} ${maxBytes} B`,
-    closed ?? deviceState(memory.status, memory.blocks.device)
-  ])
+  return inOneLine(
+    from !== undefined ? "Reservation" : budget?.owner.kind === "budget" ? "Budget" : source.service,
+    label,
+    [
+      PoolStats.format((budget ?? memory.core).stats()),
+      from === undefined ? undefined : `${from.left} B of the reservation left`,
+      maxBytes === Infinity ? "no byte limit" : `${limit} ${maxBytes} B`,
+      closed ?? deviceState(memory.status, memory.blocks.device)
+    ]
+  )
 }
 
 const maxBytesOf = ({ core }: Memory, budget: Budget | undefined): number =>

@@ -176,6 +176,19 @@ export interface PoolOptions extends MemoryOptions, LeasingOptions {
 }
 
 /**
+ * How a pool behaves that shares a `DeviceMemory` with others: what concerns the blocks themselves, the memory says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SharedPoolOptions extends LeasingOptions, PoolLimit {
+  /** The most bytes that the pool may lease at a time, within the limit of the memory. Default: all of it. */
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
+  readonly maxFraction?: number | undefined
+}
+
+/**
  * Options that were checked and made definite for one device.
  *
  * @internal
@@ -226,6 +239,13 @@ export const ofMemory = {
  * @internal
  */
 export const ofLeasing = { ...ofExhausted, clear: true, label: true } as const
+
+/**
+ * The names of the options of a pool that shares its memory.
+ *
+ * @internal
+ */
+export const ofShared = { ...ofLeasing, ...ofLimit } as const
 
 /**
  * The same for a request.
@@ -385,4 +405,21 @@ export const leasingSettingsOf = (
   if (problem !== undefined) return problem
   const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
   return isGpuError(patience) ? patience : { patience, clears: clear === "acquire", label }
+}
+
+/**
+ * The same for a pool that shares its memory.
+ *
+ * @internal
+ */
+export const sharedSettingsOf = (
+  operation: string,
+  options: SharedPoolOptions,
+  device: DeviceInfo
+): (LeasingSettings & { readonly maxBytes: number }) | GpuError => {
+  const settings = leasingSettingsOf(operation, options)
+  if (isGpuError(settings)) return settings
+  const { maxBytes: bytes, maxFraction: fraction } = options
+  const maxBytes = MemoryLimit.resolve(operation, "maxBytes", { bytes, fraction }, device) ?? Infinity
+  return isGpuError(maxBytes) ? maxBytes : { ...settings, maxBytes }
 }

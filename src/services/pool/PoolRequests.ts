@@ -19,6 +19,7 @@ import { type LeaseList, type LeaseTable, together } from "../lease/LeaseTable.t
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Blocks } from "./Blocks.ts"
 import { searchRungs } from "./Ladder.ts"
+import { LeaseAccount } from "./LeaseAccount.ts"
 import * as Leasing from "./Leasing.ts"
 import type { Memory } from "./Memory.ts"
 import {
@@ -290,6 +291,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
 
   #empty(list: LeaseList, wanted: W, label: string | undefined): L {
     const lease = this.#blocks.grant(this.source, list, undefined, 0, wanted, label)
+    if (this.budget !== undefined) lease.account = new LeaseAccount(this.budget, undefined, 0)
     this.terms.collect?.push(lease)
     return lease
   }

@@ -25,9 +25,9 @@ import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 /** @internal */
 export class Budget implements Gate, ChargedBudget {
   limit: number
-  readonly label: string | undefined
-  /** As errors have it, made once. */
+  /** As errors have it: a budget, or one of several pools that share a memory. */
   readonly owner: LimitOwner
+  readonly limitName: "budget" | "maxBytes"
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
   readonly line: WaitLine
@@ -55,8 +55,8 @@ export class Budget implements Gate, ChargedBudget {
   }
 
   constructor(
+    owner: LimitOwner,
     limit: number,
-    label: string | undefined,
     parent: Budget | undefined,
     leases: LeaseTable,
     lines: WaitLines,
@@ -65,8 +65,8 @@ export class Budget implements Gate, ChargedBudget {
     this.#lines = lines
     this.#leases = leases
     this.limit = limit
-    this.label = label
-    this.owner = { kind: "budget", name: label }
+    this.owner = owner
+    this.limitName = owner.kind === "budget" ? "budget" : "maxBytes"
     this.chain = [this, ...(parent?.chain ?? [])]
     this.line = new WaitLine(this, lines, maxOvertakes)
     this.lastResort = new LastResort(this, this.line, lines)
@@ -150,8 +150,8 @@ export class Budget implements Gate, ChargedBudget {
 
   /** LimitExceeded for a request that can never fit it, or a budget around it. */
   limitProblem(operation: string, bytes: number): GpuError | undefined {
-    for (const { limit, owner } of this.chain) {
-      const problem = BufferRequest.limitProblem(operation, bytes, "budget", limit, owner)
+    for (const { limit, owner, limitName } of this.chain) {
+      const problem = BufferRequest.limitProblem(operation, bytes, limitName, limit, owner)
       if (problem !== undefined) return problem
     }
     return undefined
@@ -207,8 +207,8 @@ export class Budget implements Gate, ChargedBudget {
         requested: request.size,
         blockSize: request.blockSize,
         pooled: true,
-        limitName: "budget",
-        ...(this.label === undefined ? {} : { limitLabel: this.label }),
+        limitName: this.limitName,
+        ...(this.owner.name === undefined ? {} : { limitLabel: this.owner.name }),
         limit: this.limit,
         activeBytes,
         heldBytes: 0,

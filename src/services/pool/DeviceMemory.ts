@@ -1,0 +1,214 @@
+/**
+ * The memory of a device, shared by several pools: of buffers, of images, more than one of each. Together they stand under
+ * one limit. A release in one serves whoever waits in another, and a request in one evicts what is held for another
+ * before it waits or fails.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, type Holder, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import * as PoolStats from "../../domain/PoolStats.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import { DeviceContext } from "../DeviceContext.ts"
+import type { Memory } from "./Memory.ts"
+import { makeMemory, type MemoryControls, memoryControlsOf } from "./Pool.ts"
+import { type MemoryOptions, memorySettingsOf, ofMemory, type PoolLimit } from "./PoolOptions.ts"
+
+export type { MemoryOptions } from "./PoolOptions.ts"
+
+/**
+ * The service. Its members count and change the memory of all pools on it.
+ *
+ * **Example** (What buffers and images take together)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const taken = Effect.gen(function*() {
+ *   const memory = yield* DeviceMemory.DeviceMemory
+ *   return (yield* memory.stats).managedBytes
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class DeviceMemory extends Context.Service<DeviceMemory, MemoryControls>()("effect-gpu-pool/DeviceMemory") {}
+
+const known = KnownOptions.of<MemoryOptions>(ofMemory)
+
+const memories = new WeakMap<object, Memory>()
+
+/**
+ * The memory behind the service.
+ *
+ * @internal
+ */
+export const memoryOf: Effect.Effect<Memory, never, DeviceMemory> = DeviceMemory.use((service) =>
+  Effect.sync(() => memories.get(service)!)
+)
+
+/**
+ * A memory for the pools of `BufferPool.layerShared` and `ImagePool.layerShared`. It closes with its scope, after them.
+ * Fails with InvalidRequest for options that make no sense, and with Unsupported for a share of the memory of a device
+ * that does not report it.
+ *
+ * **Example** (One limit for buffers and images)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, DeviceMemory, ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared()).pipe(
+ *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: 4096 })),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * const program = Effect.gen(function*() {
+ *   // The image goes back to its pool, which keeps it.
+ *   yield* ImagePool.use(ImageShape.image2d(32, 32), ImageFormat.rgba8, () => Effect.void)
+ *   // The buffer needs that memory.
+ *   yield* BufferPool.use(2048, () => Effect.void)
+ *   return (yield* DeviceMemory.stats).heldBytes
+ * })
+ * await Effect.runPromise(program.pipe(Effect.provide(Gpu))) // => 2048
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, GpuError, DeviceContext> =>
+  Layer.effect(
+    DeviceMemory,
+    Effect.gen(function*() {
+      const operation = "DeviceMemory.layer"
+      const { info, status } = yield* DeviceContext
+      const settings = readValues(operation, () =>
+        optionsProblem(operation, options, known) ?? memorySettingsOf(operation, "memory", options, info))
+      if (isGpuError(settings)) {
+        return yield* settings
+      }
+      const memory = yield* makeMemory(settings)
+      const line = () =>
+        inOneLine("DeviceMemory", settings.label, [
+          PoolStats.format(memory.core.stats()),
+          memory.core.maxBytes === Infinity ? "no byte limit" : `maxBytes ${memory.core.maxBytes} B`,
+          memory.closed ? "closed" : deviceState(status, info)
+        ])
+      const service = showing(line, "DeviceMemory")(
+        DeviceMemory.of(memoryControlsOf("DeviceMemory", memory, undefined))
+      )
+      memories.set(service, memory)
+      return service
+    })
+  )
+
+/**
+ * The counters of all pools on the memory together.
+ *
+ * **Example** (Watching all of the memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const report = Effect.map(DeviceMemory.stats, (s) => `${s.activeBytes} B leased, ${s.heldBytes} B held`)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stats: Effect.Effect<PoolStats.PoolStats, never, DeviceMemory> = DeviceMemory.use(({ stats }) => stats)
+
+/**
+ * The limit that the pools share, in bytes; `Infinity` without one.
+ *
+ * **Example** (What is left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const left = Effect.zipWith(DeviceMemory.maxBytes, DeviceMemory.stats, (limit, { activeBytes }) => limit - activeBytes)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const maxBytes: Effect.Effect<number, never, DeviceMemory> = DeviceMemory.use(({ maxBytes }) => maxBytes)
+
+/**
+ * Changes the limit that the pools share: see `BufferPool.setLimit`.
+ *
+ * **Example** (Leaving memory to another program)
+ *
+ * ```ts
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const background = DeviceMemory.setLimit("128 MiB")
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const setLimit = (
+  limit: MemoryLimit.Input | PoolLimit
+): Effect.Effect<void, GpuError, DeviceMemory> => DeviceMemory.use((memory) => memory.setLimit(limit))
+
+/**
+ * The largest live leases of all pools, largest first; three of them, or as many as `count` says.
+ *
+ * **Example** (Who holds the memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const largest = Effect.map(DeviceMemory.holders(1), (holders) => holders[0]?.label)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, DeviceMemory> =>
+  DeviceMemory.use((memory) => memory.holders(count))
+
+/**
+ * Gives all that is held for any pool back, and waits until the driver has it: see `BufferPool.freeHeld`.
+ *
+ * **Example** (Giving memory back between two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const between = <A, E, R>(job: Effect.Effect<A, E, R>) => Effect.ensuring(job, Effect.ignore(DeviceMemory.freeHeld))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemory.use(({ freeHeld }) => freeHeld)
+
+/**
+ * Gives held blocks of any pool back until no more than `bytes` are managed: see `BufferPool.trimTo`.
+ *
+ * **Example** (Making room for somebody else)
+ *
+ * ```ts
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const shrink = DeviceMemory.trimTo("64 MiB")
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, DeviceMemory> =>
+  DeviceMemory.use((memory) => memory.trimTo(bytes))
