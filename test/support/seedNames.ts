@@ -228,10 +228,41 @@ const cuPyPool: NamedDocument = {
   ]
 }
 
+const cuPyMemory: NamedDocument = {
+  headings: ["CuPy"],
+  names: [
+    "get_default_memory_pool",
+    "get_default_pinned_memory_pool",
+    "get_allocator",
+    "set_allocator",
+    "using_allocator",
+    "alloc",
+    ...["BaseMemory", "Memory", "ManagedMemory", "UnownedMemory", "SystemMemory", "MemoryAsync", "MemoryPointer"],
+    ...["malloc_managed", "malloc_async", "malloc_system"],
+    "MemoryAsyncPool",
+    "PythonFunctionAllocator",
+    "CFunctionAllocator",
+    "OutOfMemoryError",
+    "chunks of a pool: an allocation that is split, and merged again",
+    ...members("MemoryPool", "set_limit", "get_limit"),
+    "CUPY_GPU_MEMORY_LIMIT",
+    "MemoryHook",
+    ...members("MemoryHook", "alloc_preprocess", "malloc_preprocess"),
+    ...members("memory_hooks", "DebugPrintHook", "LineProfileHook"),
+    "alloc_pinned_memory",
+    "set_pinned_memory_allocator",
+    "PinnedMemory",
+    "PinnedMemoryPointer",
+    "PinnedMemoryPool",
+    ...members("PinnedMemoryPool", "malloc", "free", "free_all_blocks", "n_free_blocks")
+  ]
+}
+
 export const seedNames: Readonly<Record<string, NamedDocument>> = {
   "PyOpenCL's tools": pyOpenClTools,
   "PyOpenCL's tools with SVM": pyOpenClToolsWithSvm,
   "the OpenCL runtime's memory": openClMemory,
   "PyCUDA's tools": pyCudaTools,
-  "CuPy's pool": cuPyPool
+  "CuPy's pool": cuPyPool,
+  "CuPy's memory management": cuPyMemory
 }
