@@ -228,6 +228,7 @@ const cuPyPool: NamedDocument = {
   ]
 }
 
+/** Of CuPy's pages on memory management, hooks and pinned memory. */
 const cuPyMemory: NamedDocument = {
   headings: ["CuPy"],
   names: [
@@ -237,8 +238,16 @@ const cuPyMemory: NamedDocument = {
     "set_allocator",
     "using_allocator",
     "alloc",
-    ...["BaseMemory", "Memory", "ManagedMemory", "UnownedMemory", "SystemMemory", "MemoryAsync", "MemoryPointer"],
-    ...["malloc_managed", "malloc_async", "malloc_system"],
+    "BaseMemory",
+    "Memory",
+    "ManagedMemory",
+    "UnownedMemory",
+    "SystemMemory",
+    "MemoryAsync",
+    "MemoryPointer",
+    "malloc_managed",
+    "malloc_async",
+    "malloc_system",
     "MemoryAsyncPool",
     "PythonFunctionAllocator",
     "CFunctionAllocator",
