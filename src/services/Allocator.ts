@@ -20,6 +20,7 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./memory/GivingBack.ts"
+import type { SharedLimit } from "./pool/waiting/SharedLimit.ts"
 
 /**
  * What one `allocate` may say.
@@ -79,6 +80,8 @@ export class Allocator extends Context.Service<Allocator, {
   readonly reclaim: Effect.Effect<void, GpuError>
   /** Whether a successful `allocate` proves that the memory exists. */
   readonly immediate: boolean
+  /** Where the pools on it hear of each other, if it has a limit. @internal */
+  readonly shared?: SharedLimit | undefined
 }>()("effect-gpu-pool/Allocator") {}
 
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>

@@ -16,6 +16,7 @@ import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { Allocator } from "../Allocator.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
+import { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 
 /**
  * The limit: one of the two.
@@ -36,7 +37,8 @@ const operation = "Allocator.allocate"
 /**
  * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
  * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory, which
- * a pool answers as it does its driver's, by giving up blocks that it holds.
+ * a pool answers as it does its driver's, by giving up blocks that it holds. Before that, every pool on it gives up held blocks
+ * for the request. Requests that wait in one pool hear of what comes back to another.
  *
  * Bytes are those asked for. They count from before the driver is asked, so that requests under way together stay
  * within the limit too, and until `freeUnsafe` is called, whatever the driver answers.
@@ -106,23 +108,39 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
   const live = new WeakMap<DeviceBuffer, number>()
   let activeBytes = 0
   let reservedBytes = 0
+  let refusals = 0
+
+  const shared = new SharedLimit(() => activeBytes + reservedBytes)
+  const missing = (bytes: number): number => bytes - (limit - activeBytes - reservedBytes)
 
   const problem = (bytes: number): GpuError | undefined =>
     BufferRequest.sizeProblem(operation, bytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner) ??
-      (bytes <= limit - activeBytes - reservedBytes
-        ? undefined
-        : outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] }))
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner)
+
+  const full = (bytes: number): GpuError => {
+    refusals++
+    return outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] })
+  }
 
   return Allocator.of({
     allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.suspend(() => {
-        const refused = problem(bytes)
-        if (refused !== undefined) return refused
+        const never = problem(bytes)
+        if (never !== undefined) return never
+        const evicts = missing(bytes) > 0
+        if (evicts) shared.makeRoom(() => missing(bytes))
+        if (missing(bytes) > 0) return full(bytes)
         reservedBytes += bytes
-        return Effect.onExitPrimitive(Effect.suspend(() => inner.allocate(bytes, options)), (exit) => {
+        const before = refusals
+        // What was evicted may not be back yet: real memory would grow beyond the limit.
+        const call = Effect.suspend(() => inner.allocate(bytes, options))
+        return Effect.onExitPrimitive(evicts ? Effect.andThen(inner.reclaim, call) : call, (exit) => {
           reservedBytes -= bytes
-          if (Exit.isFailure(exit)) return undefined
+          if (Exit.isFailure(exit)) {
+            // Others were refused for the bytes that were reserved for it.
+            if (refusals !== before) shared.tell()
+            return undefined
+          }
           activeBytes += bytes
           live.set(exit.value, bytes)
           return undefined
@@ -131,9 +149,12 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
     freeUnsafe: (buffer) => {
       activeBytes -= live.get(buffer) ?? 0
       live.delete(buffer)
-      return inner.freeUnsafe(buffer)
+      const freed = inner.freeUnsafe(buffer)
+      shared.tell()
+      return freed
     },
     reclaim: inner.reclaim,
-    immediate: inner.immediate
+    immediate: inner.immediate,
+    shared
   })
 }

@@ -136,7 +136,8 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
       return inner.freeUnsafe(buffer)
     },
     reclaim: inner.reclaim,
-    immediate: inner.immediate
+    immediate: inner.immediate,
+    shared: inner.shared
   })
 }
 

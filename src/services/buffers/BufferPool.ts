@@ -216,7 +216,8 @@ export const make = (
     const { info } = yield* DeviceContext
     const settings = readValues("BufferPool.layer", () => settingsOf("BufferPool.layer", options, info))
     if (isGpuError(settings)) return yield* settings
-    return yield* openPool(yield* makeMemory(settings), settings, undefined)
+    const { shared } = yield* Allocator.Allocator
+    return yield* openPool(yield* makeMemory(settings, shared), settings, undefined)
   })
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">

@@ -16,6 +16,7 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
+import type { SharedLimit } from "./waiting/SharedLimit.ts"
 
 /** @internal */
 export class Blocks implements LeaseOwner {
@@ -26,6 +27,7 @@ export class Blocks implements LeaseOwner {
   /** What its pools lease. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
+  readonly #shared: SharedLimit | undefined
   closed = false
   /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
   onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
@@ -37,6 +39,8 @@ export class Blocks implements LeaseOwner {
   toHandlers = 0
   /** Driver calls that were refused while another call had memory in its hands. */
   #givenUp = 0
+  /** What came back to others out of the limit that they share with this memory. */
+  elsewhere = 0
   /** What came back of attempts that ended as they began. */
   #retracted = 0
   /** Blocks that went from one lease to the next in one step. */
@@ -44,7 +48,8 @@ export class Blocks implements LeaseOwner {
   /** The count of freed blocks up to which the driver has really got everything back. */
   #reclaimed = 0
 
-  constructor(device: DeviceInfo, options: PoolCoreOptions) {
+  constructor(device: DeviceInfo, options: PoolCoreOptions, shared: SharedLimit | undefined) {
+    this.#shared = shared
     this.device = device
     this.limits = device.limits
     this.core = new PoolCore(options)
@@ -282,7 +287,8 @@ export class Blocks implements LeaseOwner {
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
-    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
+    const returned = releases - this.#handedOver + driverFrees + this.elsewhere
+    return returned + driverAllocations - misses + this.#givenUp - this.#retracted
   }
 
   /**
@@ -302,7 +308,12 @@ export class Blocks implements LeaseOwner {
   /** Whether anything is leased, set aside for others or asked of the driver, that may come back. */
   mayRecover({ asks, drawn }: LeaseRequest): boolean {
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
-    return activeBlocks > 0 || reservedBytes > 0 || setAsideBytes > drawn + (asks?.left ?? 0)
+    return activeBlocks > 0 || reservedBytes > 0 || setAsideBytes > drawn + (asks?.left ?? 0) || this.othersBytes > 0
+  }
+
+  /** Bytes that others have out of the limit that they share with this memory. */
+  get othersBytes(): number {
+    return this.#shared === undefined ? 0 : this.#shared.usedBytes() - this.core.managedBytes - this.core.reservedBytes
   }
 
   /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */

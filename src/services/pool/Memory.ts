@@ -34,6 +34,7 @@ import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
+import type { SharedLimit } from "./waiting/SharedLimit.ts"
 import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
@@ -55,6 +56,9 @@ export class Memory implements Gate, Watched {
   readonly lastResort: LastResort
   /** What keeps held memory small, if the pool has such options. */
   readonly trimming: Trimming | undefined
+  /** Where the memory hears of others, when its blocks come from a limited allocator. */
+  readonly shared: SharedLimit | undefined
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   #mayHit = true
   #limitChanges = 0
 
@@ -62,13 +66,16 @@ export class Memory implements Gate, Watched {
     settings: MemorySettings,
     device: DeviceContext["Service"],
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
-    scheduler: Scheduler.Scheduler
+    scheduler: Scheduler.Scheduler,
+    shared?: SharedLimit
   ) {
     const { idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
     this.settings = settings
     this.#owner = { kind: settings.kind, name: settings.label }
     this.status = device.status
-    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle })
+    this.#run = run
+    this.shared = shared
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle }, shared)
     this.core = this.blocks.core
     this.leases = this.blocks.leases
     this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)
@@ -81,7 +88,12 @@ export class Memory implements Gate, Watched {
     this.trimming = idle === undefined && maxHeldBytes === Infinity
       ? undefined
       : new Trimming(this.blocks, settings, () => this.line.serve(), run)
-    this.queueing(false)
+    shared?.join(this)
+    this.listen()
+  }
+
+  get peers(): ReadonlyArray<Watched> {
+    return this.shared === undefined ? [this] : [this, ...this.shared.others(this)]
   }
 
   get closed(): boolean {
@@ -112,11 +124,11 @@ export class Memory implements Gate, Watched {
 
   countedBytes(): number {
     const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
-    return managedBytes - heldBytes + reservedBytes + setAsideBytes
+    return managedBytes - heldBytes + reservedBytes + setAsideBytes + this.blocks.othersBytes
   }
 
   returned(): number {
-    return this.core.releases + this.core.driverFrees + this.#limitChanges
+    return this.core.releases + this.core.driverFrees + this.blocks.elsewhere + this.#limitChanges
   }
 
   room(): number {
@@ -127,10 +139,30 @@ export class Memory implements Gate, Watched {
     return this.core.hits + this.core.misses - this.blocks.toHandlers
   }
 
-  /** A pool without waiters and without anything to trim pays nothing for them. */
   queueing(filled: boolean): void {
     this.#mayHit = !filled
-    this.blocks.onReturn = filled || this.trimming !== undefined ? this.#returned : undefined
+    if (this.shared === undefined) this.listen()
+    else this.shared.listen()
+  }
+
+  /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
+  listen(): void {
+    const isHeard = this.hasWaiters || this.shared?.hasWaiters === true || this.trimming !== undefined
+    this.blocks.onReturn = isHeard && !this.closed ? this.#returned : undefined
+  }
+
+  /** Something came back to others that share the limit. Told in a task, since it may be in the midst of a step. */
+  hear(): void {
+    this.blocks.elsewhere++
+    this.lines.serveSoon()
+  }
+
+  get refusals(): number {
+    return this.blocks.refusals
+  }
+
+  evictFor(bytes: number): void {
+    this.#run(this.blocks.freeAll(this.core.trim(this.core.managedBytes - bytes)))
   }
 
   readonly #returned = (block: Block): Effect.Effect<void> | undefined => {
@@ -138,6 +170,7 @@ export class Memory implements Gate, Watched {
     this.blocks.returning = block
     this.line.serve()
     this.blocks.returning = undefined
+    this.shared?.tell()
     return failed
   }
 
@@ -301,6 +334,7 @@ export class Memory implements Gate, Watched {
     const closed = this.blocks.close()
     Deferred.doneUnsafe(this.lines.over, Exit.void)
     this.lines.end()
+    this.shared?.leave(this)
     this.trimming?.stop()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))

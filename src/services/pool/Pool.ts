@@ -37,6 +37,7 @@ import {
 import { PoolRequests } from "./PoolRequests.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import type { Need } from "./waiting/Handlers.ts"
+import type { SharedLimit } from "./waiting/SharedLimit.ts"
 
 /**
  * What can be seen and changed of a pool's memory.
@@ -111,11 +112,14 @@ export interface PoolControls<P> extends MemoryControls {
  *
  * @internal
  */
-export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
+export const makeMemory = (
+  settings: MemorySettings,
+  shared?: SharedLimit
+): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const run = Effect.runForkWith(yield* Effect.context<never>())
-    const memory = new Memory(settings, device, run, yield* Scheduler.Scheduler)
+    const memory = new Memory(settings, device, run, yield* Scheduler.Scheduler, shared)
     const forgetLoss = device.status.onLost(() => {
       run(memory.drop())
     })

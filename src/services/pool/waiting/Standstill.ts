@@ -34,6 +34,8 @@ export interface Watched {
   readonly turns: JobTurns
   readonly leases: LeaseTable
   readonly reservations: ReadonlySet<SetAside>
+  /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
+  readonly peers: ReadonlyArray<Watched>
 }
 
 /** Whose requests are stuck. */
@@ -66,7 +68,7 @@ class Parties {
  * counts as a byte.
  */
 const bytesByLine = (
-  pool: Watched,
+  pools: ReadonlyArray<Watched>,
   live: ReadonlyArray<Lease>,
   waiters: Iterable<Waiter>
 ): ReadonlyMap<object, number> => {
@@ -74,16 +76,18 @@ const bytesByLine = (
   const bytes = new Map<object, number>()
   const add = (line: object, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
   const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
-    add(pool.line, more)
+    for (const { line } of pools) add(line, more)
     for (const { line } of budgets) add(line, more)
   }
   for (const lease of live) {
     if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
   }
-  for (const one of pool.reservations) {
-    if (!parties.holdsReservation(one)) continue
-    addCharged(one.budgets, one.left)
-    if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
+  for (const { reservations, turns } of pools) {
+    for (const one of reservations) {
+      if (!parties.holdsReservation(one)) continue
+      addCharged(one.budgets, one.left)
+      if (turns.isRunning(one)) add(turns.line, 1)
+    }
   }
   for (const { request: { budget, charge, drawn, from } } of waiters) {
     addCharged(from?.budgets ?? [], drawn)
@@ -97,7 +101,7 @@ const bytesByLine = (
  * reservation or in a turn. Of a long line they are few.
  */
 const havingAmong = (
-  pool: Watched,
+  pools: ReadonlyArray<Watched>,
   live: ReadonlyArray<Lease>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
@@ -107,7 +111,7 @@ const havingAmong = (
     fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
     if (list?.scope !== undefined) scopes.add(list.scope)
   }
-  for (const { fiberId } of pool.reservations) fibers.add(fiberId)
+  for (const { reservations } of pools) for (const { fiberId } of reservations) fibers.add(fiberId)
   return waiters.filter(({ request }) =>
     fibers.has(request.fiberId) || scopes.has(request.scope) ||
     request.from !== undefined || request.turn !== undefined || request.charge !== undefined
@@ -122,18 +126,19 @@ interface Stuck {
 
 /** The requests that wait for each other now, among those that may. */
 const findStuck = (
-  pool: Watched,
+  pools: ReadonlyArray<Watched>,
   live: ReadonlyArray<Lease>,
   mayBe: (waiter: Waiter) => boolean
 ): ReadonlyArray<Waiter> => {
   const stuck = new Map<object, Stuck>(
-    Array.from(pool.lines.filled, (line) => [line, { line, waiters: line.parked().filter(mayBe) }])
+    pools.flatMap(({ lines }) => Array.from(lines.filled))
+      .map((line) => [line, { line, waiters: line.parked().filter(mayBe) }])
   )
   const waiters = () => Array.from(stuck.values()).flatMap(({ waiters }) => waiters)
-  const having = havingAmong(pool, live, waiters())
+  const having = havingAmong(pools, live, waiters())
   for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
     before = stuck.size
-    const stuckBytes = bytesByLine(pool, live, having.filter(({ line }) => stuck.has(line)))
+    const stuckBytes = bytesByLine(pools, live, having.filter(({ line }) => stuck.has(line)))
     for (const { line } of stuck.values()) {
       if (line.countedBytes() > (stuckBytes.get(line) ?? 0)) stuck.delete(line)
     }
@@ -153,13 +158,15 @@ class Ages {
   readonly #ofFibers = new Map<number, number>()
   readonly #ofScopes = new Map<Scope.Scope, number>()
 
-  constructor(pool: Watched, live: ReadonlyArray<Lease>) {
+  constructor(pools: ReadonlyArray<Watched>, live: ReadonlyArray<Lease>) {
     for (const { block, borrowerId, list, sequence } of live) {
       if (block === undefined || list === undefined) continue
       lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
       if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
     }
-    for (const { fiberId, left, sequence } of pool.reservations) if (left > 0) lower(this.#ofFibers, fiberId, sequence)
+    for (const { fiberId, left, sequence } of pools.flatMap(({ reservations }) => Array.from(reservations))) {
+      if (left > 0) lower(this.#ofFibers, fiberId, sequence)
+    }
   }
 
   /** Infinity for one that holds nothing. */
@@ -178,11 +185,11 @@ const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
 
 /** Those of the waiters that hold what others wait for, the youngest first. */
 const holdersAmong = (
-  pool: Watched,
+  pools: ReadonlyArray<Watched>,
   live: ReadonlyArray<Lease>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
-  const ages = new Ages(pool, live)
+  const ages = new Ages(pools, live)
   return waiters
     .map((waiter) => ({ waiter, age: ages.of(waiter) }))
     .filter(({ age, waiter }) => age < Infinity || blocksBudget(waiter))
@@ -190,13 +197,13 @@ const holdersAmong = (
     .map(({ waiter }) => waiter)
 }
 
-const jobOf = (pool: Watched, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
+const jobOf = (pools: ReadonlyArray<Watched>, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
   const { label, size } = waiter.request
   const parties = new Parties([waiter])
   return {
     label,
     requested: size,
-    holdsBytes: bytesByLine(pool, live, [waiter]).get(pool.line) ?? 0,
+    holdsBytes: bytesByLine(pools, live, [waiter]).get(pools[0]!.line) ?? 0,
     holds: live.filter((lease) => parties.holdsLease(lease)).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
       .map(({ label, size }) => ({ label, size }))
   }
@@ -254,13 +261,14 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
-    const live = this.#pool.leases.live()
-    const stuck = findStuck(this.#pool, live, () => true)
+    const { peers } = this.#pool
+    const live = peers.flatMap(({ leases }) => leases.live())
+    const stuck = findStuck(peers, live, () => true)
     this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
     // Those that were found before must wait for each other without the ones that came since.
     const proven = stuck.length === 0
       ? stuck
-      : findStuck(this.#pool, live, (waiter) => before.get(waiter) === waiter.line.returned())
+      : findStuck(peers, live, (waiter) => before.get(waiter) === waiter.line.returned())
     if (proven.length > 0) this.#endYoungest(live, proven)
   })
 
@@ -273,10 +281,10 @@ export class StandstillWatch {
   }
 
   #endYoungest(live: ReadonlyArray<Lease>, stuck: ReadonlyArray<Waiter>): void {
-    const holding = holdersAmong(this.#pool, live, stuck)
+    const holding = holdersAmong(this.#pool.peers, live, stuck)
     const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
-    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, live, waiter))
+    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool.peers, live, waiter))
     this.#suspects = new Map()
     // What the victim gives back is for the others, the oldest first: requests that hold nothing yet would take it, and then
     // stand still as well.

@@ -67,6 +67,11 @@ export class WaitLines {
     for (const line of Array.from(this.filled)) line.serve()
   }
 
+  /** The same in a task of its own. */
+  serveSoon(): void {
+    this.#dispatcher.scheduleTask(() => this.serve(), 0)
+  }
+
   tell(waiter: Waiter, answer: Answer): void {
     waiter.answer = answer
     // Without one it is its own fiber that serves the line, and takes the answer in this very step.
