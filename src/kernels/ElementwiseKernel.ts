@@ -20,7 +20,6 @@ import { makeHostBody } from "./expression/JavaScript.ts"
 import type { Language } from "./expression/Language.ts"
 import { openClC, openClPreamble } from "./expression/OpenClC.ts"
 import { outputsProblem } from "./expression/OutputsProblem.ts"
-import { makeSimdBody } from "./expression/Simd.ts"
 import { Statements } from "./expression/Statements.ts"
 import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
 
@@ -215,7 +214,7 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
     body: {
       wgsl: itemBody(wgsl, stores),
       opencl: itemBody(openClC, stores),
-      host: hostBody(name, args, stores)
+      host: makeHostBody(name, args, (language) => loopBody(language, stores))
     },
     dtypes: dtypesOf(expressions),
     itemwise: itemwiseVectors(args, expressions)
@@ -240,19 +239,6 @@ const storesOf = (
 const itemBody = (language: Language, stores: ReadonlyArray<Store>): string => {
   const statements = storing(language, stores)
   return [...statements.before, ...statements.inside].map((line) => `  ${line}`).join("\n")
-}
-
-/** In vector instructions where there are some for all of it. Compiled when it first runs, as JavaScript is. */
-const hostBody = <Args extends ReadonlyArray<NumericArgument>>(
-  name: string,
-  args: Args,
-  stores: ReadonlyArray<Store>
-): Kernel.HostBody<Args> => {
-  let body: Kernel.HostBody<Args> | undefined
-  return (from, to, values) => {
-    body ??= makeSimdBody<Args>(stores) ?? makeHostBody(name, args, (language) => loopBody(language, stores))
-    body(from, to, values)
-  }
 }
 
 /** A loop over the items of a range. */
