@@ -12,12 +12,11 @@ import * as Expr from "../kernels/Expr.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
 import type { SameType } from "./Arithmetic.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
+import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { nameOf, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import { dtypeProblem } from "./FreshArray.ts"
 import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
-import type { ArrayOperation } from "./fusion/Pending.ts"
 
 const castOperation: ArrayOperation = {
   name: "cast",

@@ -15,11 +15,10 @@ import { holds } from "../kernels/expression/Expression.ts"
 import { isFloat } from "../kernels/expression/Operation.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
 import { arrayProblem, elementHint, isDataFirst } from "./ArrayProblem.ts"
-import { DeviceArray } from "./ArrayValue.ts"
+import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, Recording } from "./fusion/Evaluation.ts"
-import type { ArrayOperation } from "./fusion/Pending.ts"
 import * as Shape from "./layout/Shape.ts"
 
 /**

@@ -9,10 +9,9 @@ import type { DType } from "../domain/DType.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
+import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { combine, type Computed, nameOf, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
-import type { ArrayOperation } from "./fusion/Pending.ts"
 import * as Promotion from "./layout/Promotion.ts"
 
 /**

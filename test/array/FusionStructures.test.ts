@@ -1,8 +1,7 @@
 /** What makes two plans one structure, so that one kernel does for both, and what tells them apart. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { dense, DeviceArray } from "../../src/array/ArrayValue.ts"
-import { type ArrayOperation, Pending } from "../../src/array/fusion/Pending.ts"
+import { type ArrayOperation, dense, DeviceArray, Pending } from "../../src/array/ArrayValue.ts"
 import * as Plan from "../../src/array/fusion/Plan.ts"
 import * as PlanExpressions from "../../src/array/fusion/PlanExpressions.ts"
 import { Structures } from "../../src/array/fusion/Structures.ts"

@@ -8,11 +8,10 @@
  */
 import type { DType } from "../../domain/DType.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
-import type { DeviceArray } from "../ArrayValue.ts"
+import type { DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Indexing from "./Indexing.ts"
-import type { Pending } from "./Pending.ts"
 
 /** Memory, and the type that it is read as. */
 export interface Vector {

@@ -10,8 +10,7 @@ import * as Kernel from "../../domain/Kernel.ts"
 import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
 import { shown, thrownText } from "../../domain/ShownValue.ts"
 import * as ValueType from "../../domain/ValueType.ts"
-import type { Expr } from "../Expr.ts"
-import { make, scalar } from "./Expression.ts"
+import { type Expr, make, scalar } from "./Expression.ts"
 
 /**
  * Which definition, and whose: how errors name it.

@@ -1,5 +1,6 @@
 /**
- * How expressions are made: the types that follow from the operands, and the mistakes that are kept instead of thrown.
+ * What an expression is, and how one is made: the types that follow from the operands, and the mistakes that are kept
+ * instead of thrown.
  *
  * @internal
  */
@@ -8,8 +9,60 @@ import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { inOneLine, showing } from "../../domain/Showing.ts"
 import { line, shown, withArticle } from "../../domain/ShownValue.ts"
-import type { Expr, Node } from "../Expr.ts"
 import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "./Operation.ts"
+
+/**
+ * An expression of type `T`: plain data, computed once per item of a kernel.
+ *
+ * **Example** (A function of expressions)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * const square = (x: Expr.Expr<"f32">): Expr.Expr<"f32"> => Expr.multiply(x, x)
+ * square(Expr.constant("f32", 3)).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
+  readonly type: T
+  /** What is wrong with it, if anything; told when a kernel made of it is first used. */
+  readonly problem: GpuError | undefined
+  /** @internal */
+  readonly node: Node
+  /** How many operations stand above each other. @internal */
+  readonly depth: number
+}
+
+/**
+ * How an expression is computed.
+ *
+ * @internal
+ */
+export type Node =
+  | { readonly _tag: "Element"; readonly vector: string; readonly dtype: DType; readonly at: ElementIndex }
+  | { readonly _tag: "Scalar"; readonly name: string }
+  | { readonly _tag: "Constant"; readonly value: number | boolean }
+  | { readonly _tag: "Index" }
+  | { readonly _tag: "Variable"; readonly name: string }
+  /** The first operand as it is, in a way that no compiler can look through; the second is always 0. */
+  | { readonly _tag: "Seal"; readonly operands: readonly [Expr, Expr<"u32">] }
+  | { readonly _tag: "MultiplyAdd"; readonly operands: readonly [Expr<"u32">, Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Quotient"; readonly operands: readonly [Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Apply"; readonly operation: Operation; readonly operands: ReadonlyArray<Expr> }
+
+/**
+ * Which element: the item's own, one at an index that is clamped to the last, or one at an index that is known to be
+ * inside. The first two are counted from the view's offset, if the vector has one.
+ *
+ * @internal
+ */
+export type ElementIndex =
+  | { readonly _tag: "Own"; readonly withOffset: boolean }
+  | { readonly _tag: "Clamped"; readonly withOffset: boolean; readonly index: Expr<"u32"> }
+  | { readonly _tag: "Inside"; readonly index: Expr<"u32"> }
 
 const TypeId = "~effect-gpu-pool/Expr"
 

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import type { Expr } from "../Expr.ts"
+import type { Expr } from "./Expression.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
 /**

@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import type { Expr } from "../Expr.ts"
 import { deviceSubscripts } from "./DeviceSubscripts.ts"
+import type { Expr } from "./Expression.ts"
 import { functionsCalled } from "./Functions.ts"
 import { heldBy } from "./HeldBy.ts"
 import { operationsOf } from "./Inspection.ts"

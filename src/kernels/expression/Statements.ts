@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { Expr } from "../Expr.ts"
+import type { Expr } from "./Expression.ts"
 import type { Language } from "./Language.ts"
 import type { ExprType } from "./Operation.ts"
 

@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import type { Expr, Node } from "../Expr.ts"
-import { make } from "./Expression.ts"
+import { type Expr, make, type Node } from "./Expression.ts"
 import { nodesOf, operandsOf } from "./Inspection.ts"
 
 /**
