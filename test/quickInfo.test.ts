@@ -110,7 +110,7 @@ declare const e: Expr.Expr<"f32">`
       "DeviceArray.fromHost([1, 2], { dtype: \"i32\" })",
       "Expr.add(e, 1)",
       "pipe(e, Expr.add(1))",
-      "pipe(e, Expr.clamp(0, 1))"
+      "pipe(e, Expr.clip(0, 1))"
     ]
     const codes = [...first, ...last.map((call) => `pipe(x, ${call})`), ...others]
     const shown = editor.hover(given, codes.map((code) => ({ code: `void ${code}`, at: nameIn(code) })))
@@ -121,7 +121,7 @@ declare const e: Expr.Expr<"f32">`
       "DeviceArray.matmul": "The matrix product",
       "DeviceArray.fromHost": "An array of a program's data",
       "Expr.add": "The sum. Integers wrap around.",
-      "Expr.clamp": "The number moved between two limits"
+      "Expr.clip": "The number moved between two limits"
     }
     codes.forEach((code, index) =>
       assert(shown[index]!.startsWith(beginnings[nameIn(code)]!), `${code}: ${shown[index]}`)

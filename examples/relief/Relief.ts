@@ -54,5 +54,5 @@ const paint = Effect.fn("Relief.paint")(function*(
   const lines = yield* contours(heights, yield* steepest(slope), pixelMeters)
   const shade = yield* DeviceArray.expandDims(yield* DeviceArray.multiply(light, lines), -1)
   const colors = yield* DeviceArray.multiply(yield* tints(heights), shade)
-  return yield* DeviceArray.cast(yield* DeviceArray.round(yield* DeviceArray.clip(colors, 0, 255)), "u32")
+  return yield* DeviceArray.astype(yield* DeviceArray.round(yield* DeviceArray.clip(colors, 0, 255)), "u32")
 })

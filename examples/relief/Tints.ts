@@ -17,7 +17,7 @@ export const tints = Effect.fn("Tints.tints")(function*(heights: DeviceArray.Dev
     colors.length - 1
   )
   const below = yield* DeviceArray.clip(yield* DeviceArray.floor(place), 0, colors.length - 2)
-  const index = yield* DeviceArray.cast(below, "u32")
+  const index = yield* DeviceArray.astype(below, "u32")
   const lower = yield* DeviceArray.take(palette, index, { axis: 0 })
   const upper = yield* DeviceArray.take(palette, yield* DeviceArray.add(index, 1), { axis: 0 })
   const share = yield* DeviceArray.expandDims(yield* DeviceArray.subtract(place, below), -1)

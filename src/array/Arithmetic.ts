@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { isInstance } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
@@ -11,11 +10,10 @@ import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { isFloating } from "./elementwise/Element.ts"
-import { floorDivideOf, remainderOf } from "./elementwise/FlooredDivision.ts"
-import { binary, binaryBody, type Computed, nameOf, type Operand, plain, unary } from "./elementwise/Operands.ts"
+import { binary, binaryBody, nameOf, type Operand, plain, unary } from "./elementwise/Operands.ts"
 import { powerOf } from "./elementwise/Power.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 
 /**
@@ -36,18 +34,11 @@ import type * as Promotion from "./layout/Promotion.ts"
  * @since 0.1.0
  */
 export interface Arithmetic {
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-  (that: number): <A extends DType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-  <A extends DType, B extends DType>(
-    self: DeviceArray<A>,
-    that: DeviceArray<B>
-  ): Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-  <A extends DType>(self: DeviceArray<A>, that: number): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-  <A extends DType>(self: number, that: DeviceArray<A>): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<A>
+  <A extends DType, B extends DType>(self: DeviceArray<A>, that: DeviceArray<B>): Computed<Promotion.Promote<A, B>>
+  <A extends DType>(self: DeviceArray<A>, that: number): Computed<A>
+  <A extends DType>(self: number, that: DeviceArray<A>): Computed<A>
 }
 
 /**
@@ -67,28 +58,16 @@ export interface Arithmetic {
  * @since 0.1.0
  */
 export interface Division {
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(
     self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
-  (
-    that: number
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Floating<A>>, GpuError, ArrayServices>
+  ) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
   <A extends DType, B extends DType>(
     self: DeviceArray<A>,
     that: DeviceArray<B>
-  ): Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
-  <A extends DType>(
-    self: DeviceArray<A>,
-    that: number
-  ): Effect.Effect<DeviceArray<Promotion.Floating<A>>, GpuError, ArrayServices>
-  <A extends DType>(
-    self: number,
-    that: DeviceArray<A>
-  ): Effect.Effect<DeviceArray<Promotion.Floating<A>>, GpuError, ArrayServices>
+  ): Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+  <A extends DType>(self: DeviceArray<A>, that: number): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: number, that: DeviceArray<A>): Computed<Promotion.Floating<A>>
 }
 
 /**
@@ -105,9 +84,7 @@ export interface Division {
  * @category models
  * @since 0.1.0
  */
-export type SameType = <A extends DType>(
-  self: DeviceArray<A>
-) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
 
 /**
  * The sum. Integers wrap around.
@@ -135,11 +112,7 @@ export type SameType = <A extends DType>(
  */
 export const add: {
   /** The sum. Integers wrap around. */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plain("add"), Signature.common)
 
 /**
@@ -168,11 +141,7 @@ export const add: {
  */
 export const subtract: {
   /** The difference. Integers wrap around. */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plain("subtract"), Signature.common)
 
 /**
@@ -201,11 +170,7 @@ export const subtract: {
  */
 export const multiply: {
   /** The product. Integers wrap around. */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plain("multiply"), Signature.common)
 
 /**
@@ -228,7 +193,7 @@ export const multiply: {
  * await Effect.runPromise(program) // => Float32Array.of(0.5, 1)
  * ```
  *
- * @see numpy.true_divide
+ * @see numpy.divide
  * @category arithmetic
  * @since 0.1.0
  */
@@ -236,9 +201,7 @@ export const divide: {
   /** The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0. */
   <B extends DType>(
     that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(plain("divide"), Signature.commonReal)
 
 /**
@@ -271,13 +234,9 @@ export const floorDivide: {
    * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
    * that of floats is infinite or NaN there.
    */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
-  { name: "floorDivide", build: ([a, b]) => floorDivideOf(a!, b!), weight: 3 },
+  { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!), weight: 3 },
   Signature.common
 )
 
@@ -313,13 +272,9 @@ export const remainder: {
    * that of floats is NaN there. The error of floats is that of rounding the dividend, so that beyond a quotient of 2^24
    * (f32) nothing is left that means anything.
    */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
-  { name: "remainder", build: ([a, b]) => remainderOf(a!, b!), weight: 3 },
+  { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!), weight: 3 },
   Signature.common
 )
 
@@ -355,11 +310,7 @@ export const power: {
    * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal without
    * its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
    */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
   if (that === 2 && self instanceof DeviceArray) return square(self)
   if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
@@ -385,7 +336,7 @@ const negativeExponent = (exponent: number): GpuError =>
   invalidRequest(
     nameOf(powerOperation),
     `the exponent is ${exponent}, and integers have no such power`,
-    "Cast the array first: DeviceArray.cast(x, \"f32\")."
+    "Cast the array first: DeviceArray.astype(x, \"f32\")."
   )
 
 /**
@@ -399,7 +350,7 @@ const negativeExponent = (exponent: number): GpuError =>
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
- *   Effect.flatMap(DeviceArray.negate),
+ *   Effect.flatMap(DeviceArray.negative),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -412,7 +363,7 @@ const negativeExponent = (exponent: number): GpuError =>
  * @category arithmetic
  * @since 0.1.0
  */
-export const negate: SameType = unary(plain("negate"), Signature.same)
+export const negative: SameType = unary(plain("negative"), Signature.same)
 
 /**
  * The magnitude. The least i32 has none that i32 holds, and stays as it is.
@@ -427,7 +378,7 @@ export const negate: SameType = unary(plain("negate"), Signature.same)
  *   Effect.flatMap(DeviceArray.subtract(x, y), DeviceArray.abs)
  * ```
  *
- * @see numpy.absolute
+ * @see numpy.abs
  * @category arithmetic
  * @since 0.1.0
  */
@@ -507,12 +458,8 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  */
 export const minimum: {
   /** The lesser of two; NaN where either is NaN. */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Arithmetic = binary(plain("min", "minimum"), Signature.common)
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("minimum"), Signature.common)
 
 /**
  * The greater of two; NaN where either is NaN.
@@ -540,12 +487,8 @@ export const minimum: {
  */
 export const maximum: {
   /** The greater of two; NaN where either is NaN. */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Arithmetic = binary(plain("max", "maximum"), Signature.common)
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("maximum"), Signature.common)
 
 const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
   const { build, name } = plain(operation)
@@ -650,7 +593,7 @@ export const trunc: SameType = unary(rounding("trunc"), Signature.same)
  * await Effect.runPromise(program) // => Float32Array.of(-2, 0, 3)
  * ```
  *
- * @see numpy.rint
+ * @see numpy.round
  * @category rounding
  * @since 0.1.0
  */

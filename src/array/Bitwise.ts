@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
-import type { GpuError } from "../domain/GpuError.ts"
 import type { IntegerType } from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import { binary, plain, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 
 /**
@@ -21,27 +19,23 @@ import type * as Promotion from "./layout/Promotion.ts"
  * ```ts
  * import { DeviceArray } from "effect-gpu-pool"
  *
- * const combine = (both: boolean): DeviceArray.Bitwise => both ? DeviceArray.bitAnd : DeviceArray.bitOr
+ * const combine = (both: boolean): DeviceArray.Bitwise => both ? DeviceArray.bitwiseAnd : DeviceArray.bitwiseOr
  * ```
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bitwise {
-  <B extends IntegerType>(
-    that: DeviceArray<B>
-  ): <A extends IntegerType>(
+  <B extends IntegerType>(that: DeviceArray<B>): <A extends IntegerType>(
     self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-  (
-    that: number
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+  ) => Computed<Promotion.Promote<A, B>>
+  (that: number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
   <A extends IntegerType, B extends IntegerType>(
     self: DeviceArray<A>,
     that: DeviceArray<B>
-  ): Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-  <A extends IntegerType>(self: DeviceArray<A>, that: number): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-  <A extends IntegerType>(self: number, that: DeviceArray<A>): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+  ): Computed<Promotion.Promote<A, B>>
+  <A extends IntegerType>(self: DeviceArray<A>, that: number): Computed<A>
+  <A extends IntegerType>(self: number, that: DeviceArray<A>): Computed<A>
 }
 
 /**
@@ -53,24 +47,16 @@ export interface Bitwise {
  * ```ts
  * import { DeviceArray } from "effect-gpu-pool"
  *
- * const shift = (up: boolean): DeviceArray.Shift => up ? DeviceArray.shiftLeft : DeviceArray.shiftRight
+ * const shift = (up: boolean): DeviceArray.Shift => up ? DeviceArray.leftShift : DeviceArray.rightShift
  * ```
  *
  * @category models
  * @since 0.1.0
  */
 export interface Shift {
-  (
-    places: DeviceArray<IntegerType> | number
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-  <A extends IntegerType>(
-    self: DeviceArray<A>,
-    places: DeviceArray<IntegerType> | number
-  ): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-  <A extends IntegerType>(
-    self: number,
-    places: DeviceArray<A>
-  ): Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  <A extends IntegerType>(self: DeviceArray<A>, places: DeviceArray<IntegerType> | number): Computed<A>
+  <A extends IntegerType>(self: number, places: DeviceArray<A>): Computed<A>
 }
 
 /**
@@ -81,15 +67,13 @@ export interface Shift {
  * ```ts
  * import { DeviceArray } from "effect-gpu-pool"
  *
- * const inverse: DeviceArray.BitwiseUnary = DeviceArray.bitNot
+ * const inverse: DeviceArray.BitwiseUnary = DeviceArray.bitwiseNot
  * ```
  *
  * @category models
  * @since 0.1.0
  */
-export type BitwiseUnary = <A extends IntegerType>(
-  self: DeviceArray<A>
-) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
+export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
 
 /**
  * The bits that both have.
@@ -102,7 +86,7 @@ export type BitwiseUnary = <A extends IntegerType>(
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
- *   Effect.flatMap(DeviceArray.bitAnd(3)),
+ *   Effect.flatMap(DeviceArray.bitwiseAnd(3)),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -115,14 +99,12 @@ export type BitwiseUnary = <A extends IntegerType>(
  * @category bits
  * @since 0.1.0
  */
-export const bitAnd: {
+export const bitwiseAnd: {
   /** The bits that both have. */
   <B extends IntegerType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Bitwise = binary(plain("bitAnd"), Signature.commonInteger)
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseAnd"), Signature.commonInteger)
 
 /**
  * The bits that at least one has.
@@ -135,7 +117,7 @@ export const bitAnd: {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitOr(1)),
+ *   Effect.flatMap(DeviceArray.bitwiseOr(1)),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -148,14 +130,12 @@ export const bitAnd: {
  * @category bits
  * @since 0.1.0
  */
-export const bitOr: {
+export const bitwiseOr: {
   /** The bits that at least one has. */
   <B extends IntegerType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Bitwise = binary(plain("bitOr"), Signature.commonInteger)
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseOr"), Signature.commonInteger)
 
 /**
  * The bits that exactly one has.
@@ -168,7 +148,7 @@ export const bitOr: {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitXor(1)),
+ *   Effect.flatMap(DeviceArray.bitwiseXor(1)),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -181,14 +161,12 @@ export const bitOr: {
  * @category bits
  * @since 0.1.0
  */
-export const bitXor: {
+export const bitwiseXor: {
   /** The bits that exactly one has. */
   <B extends IntegerType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Bitwise = binary(plain("bitXor"), Signature.commonInteger)
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseXor"), Signature.commonInteger)
 
 /**
  * Every bit turned around. For masks of 0 and 1 use `logicalNot`.
@@ -201,7 +179,7 @@ export const bitXor: {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitNot),
+ *   Effect.flatMap(DeviceArray.bitwiseNot),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -214,7 +192,7 @@ export const bitXor: {
  * @category bits
  * @since 0.1.0
  */
-export const bitNot: BitwiseUnary = unary(plain("bitNot"), Signature.integer)
+export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.integer)
 
 /**
  * The bits moved to higher places; those beyond the highest are lost.
@@ -227,7 +205,7 @@ export const bitNot: BitwiseUnary = unary(plain("bitNot"), Signature.integer)
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
- *   Effect.flatMap(DeviceArray.shiftLeft(4)),
+ *   Effect.flatMap(DeviceArray.leftShift(4)),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -240,12 +218,10 @@ export const bitNot: BitwiseUnary = unary(plain("bitNot"), Signature.integer)
  * @category bits
  * @since 0.1.0
  */
-export const shiftLeft: {
+export const leftShift: {
   /** The bits moved to higher places; those beyond the highest are lost. */
-  (
-    places: DeviceArray<IntegerType> | number
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-} & Shift = binary(plain("shiftLeft"), Signature.shift)
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+} & Shift = binary(plain("leftShift"), Signature.shift)
 
 /**
  * The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above.
@@ -258,7 +234,7 @@ export const shiftLeft: {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
- *   Effect.flatMap(DeviceArray.shiftRight(2)),
+ *   Effect.flatMap(DeviceArray.rightShift(2)),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -271,15 +247,13 @@ export const shiftLeft: {
  * @category bits
  * @since 0.1.0
  */
-export const shiftRight: {
+export const rightShift: {
   /** The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above. */
-  (
-    places: DeviceArray<IntegerType> | number
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Effect.Effect<DeviceArray<A>, GpuError, ArrayServices>
-} & Shift = binary(plain("shiftRight"), Signature.shift)
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+} & Shift = binary(plain("rightShift"), Signature.shift)
 
 /**
- * How many bits are 1.
+ * How many bits are 1, in i32 those of the two's complement; NumPy's counts those of the magnitude.
  *
  * **Example** (Sizes of sets)
  *

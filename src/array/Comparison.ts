@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
-import type { GpuError } from "../domain/GpuError.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import { binary } from "./elementwise/Operands.ts"
 import { compare, type Ordering } from "./elementwise/Ordering.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 
 /**
  * A truth about two operands, which broadcast: 1 where it holds, else 0. Integers are compared as they are, i32 with
@@ -28,11 +26,9 @@ import type { ArrayServices } from "./fusion/Evaluation.ts"
  * @since 0.1.0
  */
 export interface Comparison {
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
-  (self: DeviceArray, that: DeviceArray | number): Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
-  (self: number, that: DeviceArray): Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, that: DeviceArray | number): Computed<"u32">
+  (self: number, that: DeviceArray): Computed<"u32">
 }
 
 const comparison = (ordering: Ordering): Comparison =>
@@ -64,9 +60,7 @@ const comparison = (ordering: Ordering): Comparison =>
  */
 export const equal: {
   /** Whether the numbers are equal; NaN is equal to nothing. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("equal")
 
 /**
@@ -95,9 +89,7 @@ export const equal: {
  */
 export const notEqual: {
   /** Whether the numbers differ; NaN differs from everything, itself included. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("notEqual")
 
 /**
@@ -126,9 +118,7 @@ export const notEqual: {
  */
 export const less: {
   /** Whether the first is the lesser; false where either is NaN. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("less")
 
 /**
@@ -157,9 +147,7 @@ export const less: {
  */
 export const lessEqual: {
   /** Whether the first is the lesser or equal; false where either is NaN. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("lessEqual")
 
 /**
@@ -188,9 +176,7 @@ export const lessEqual: {
  */
 export const greater: {
   /** Whether the first is the greater; false where either is NaN. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("greater")
 
 /**
@@ -219,7 +205,5 @@ export const greater: {
  */
 export const greaterEqual: {
   /** Whether the first is the greater or equal; false where either is NaN. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("greaterEqual")

@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
-import type { GpuError } from "../domain/GpuError.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
@@ -16,11 +15,11 @@ import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { nameOf, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import { dtypeProblem } from "./FreshArray.ts"
-import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
+import { apply, type Computed } from "./fusion/Evaluation.ts"
 
 const castOperation: ArrayOperation = {
-  name: "cast",
-  build: ([x], dtype) => Expr.cast(x!, dtype)
+  name: "astype",
+  build: ([x], dtype) => Expr.astype(x!, dtype)
 }
 
 /**
@@ -37,7 +36,7 @@ const castOperation: ArrayOperation = {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
- *   Effect.flatMap(DeviceArray.cast("i32")),
+ *   Effect.flatMap(DeviceArray.astype("i32")),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -46,22 +45,22 @@ const castOperation: ArrayOperation = {
  * await Effect.runPromise(program) // => Int32Array.of(-1, 2, 0, 2147483647)
  * ```
  *
- * @see numpy.ndarray.astype
+ * @see numpy.astype
  * @category conversions
  * @since 0.1.0
  */
-export const cast: {
+export const astype: {
   /**
    * The numbers in another type, in memory of their own even where it is the same type. Floats go to integers without
    * their fraction, to the nearest number that the type holds, NaN to 0; integers go to floats rounded to the nearest,
    * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, told before anything is
    * allocated.
    */
-  <D extends DType>(dtype: D): (self: DeviceArray) => Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
-  <D extends DType>(self: DeviceArray, dtype: D): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+  <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
+  <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
 } = dual(
   2,
-  <D extends DType>(self: DeviceArray, dtype: D): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
+  <D extends DType>(self: DeviceArray, dtype: D): Computed<D> => {
     const name = nameOf(castOperation)
     const problem = arrayProblem(name, self) ?? dtypeProblem(name, dtype)
     if (problem !== undefined) return problem

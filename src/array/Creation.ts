@@ -18,7 +18,7 @@ import { arrayProblem, elementHint, isDataFirst } from "./ArrayProblem.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { apply, type ArrayServices, Recording } from "./fusion/Evaluation.ts"
+import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
 
 /**
@@ -39,9 +39,6 @@ export interface CreationOptions<D extends DType.DType> {
   /** The element type, f32 without it. */
   readonly dtype?: D | undefined
 }
-
-/** What every function here answers. */
-type Created<D extends DType.DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
 
 /** Of options that cannot be read `f32`: what is wrong with them is told by `problemOf`. */
 const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
@@ -87,7 +84,7 @@ const problemOf = (
 export const empty = <D extends DType.DType = "f32">(
   shape: ReadonlyArray<number>,
   options?: CreationOptions<D>
-): Created<D> => {
+): Computed<D> => {
   const operation = "DeviceArray.empty"
   return problemOf(operation, options) ?? Shape.problem(operation, shape) ??
     FreshArray.make(operation, dtypeOf(options), Shape.copy(shape), () => Effect.void)
@@ -102,7 +99,7 @@ const filled = <D extends DType.DType>(
   shape: ReadonlyArray<number>,
   value: number,
   options: CreationOptions<D> | undefined
-): Created<D> => {
+): Computed<D> => {
   const dtype = dtypeOf(options)
   const problem = problemOf(operation, options) ?? Shape.problem(operation, shape) ??
     valueProblem(operation, value, dtype)
@@ -151,7 +148,7 @@ const valueProblem = (operation: string, value: number, dtype: DType.DType): Gpu
 export const zeros = <D extends DType.DType = "f32">(
   shape: ReadonlyArray<number>,
   options?: CreationOptions<D>
-): Created<D> => filled("DeviceArray.zeros", shape, 0, options)
+): Computed<D> => filled("DeviceArray.zeros", shape, 0, options)
 
 /**
  * An array of ones.
@@ -179,7 +176,7 @@ export const zeros = <D extends DType.DType = "f32">(
 export const ones = <D extends DType.DType = "f32">(
   shape: ReadonlyArray<number>,
   options?: CreationOptions<D>
-): Created<D> => filled("DeviceArray.ones", shape, 1, options)
+): Computed<D> => filled("DeviceArray.ones", shape, 1, options)
 
 /**
  * An array of one value, rounded to a float type; one that an integer type does not hold is InvalidRequest.
@@ -209,7 +206,7 @@ export const full = <D extends DType.DType = "f32">(
   shape: ReadonlyArray<number>,
   value: number,
   options?: CreationOptions<D>
-): Created<D> => filled("DeviceArray.full", shape, value, options)
+): Computed<D> => filled("DeviceArray.full", shape, value, options)
 
 /** The options of an array like another: its type, unless one is named. */
 const like = <D extends DType.DType>(
@@ -234,12 +231,10 @@ const like = <D extends DType.DType>(
  * @since 0.1.0
  */
 export interface Like {
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
   // An array has a shape, and so is not mistaken for options, although it has a type.
-  <T extends DType.DType>(
-    options: { readonly dtype: T; readonly shape?: never }
-  ): (self: DeviceArray) => Created<T>
-  <D extends DType.DType, T extends DType.DType = D>(self: DeviceArray<D>, options?: CreationOptions<T>): Created<T>
+  <T extends DType.DType>(options: { readonly dtype: T; readonly shape?: never }): (self: DeviceArray) => Computed<T>
+  <D extends DType.DType, T extends DType.DType = D>(self: DeviceArray<D>, options?: CreationOptions<T>): Computed<T>
 }
 
 /** An array of one value with the shape of another. */
@@ -248,7 +243,7 @@ const filledLike = <D extends DType.DType>(
   self: DeviceArray,
   value: number,
   options: CreationOptions<D> | undefined
-): Created<D> =>
+): Computed<D> =>
   arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
     filled(operation, self.shape, value, like(self, options))
 
@@ -279,10 +274,10 @@ const filledLike = <D extends DType.DType>(
  */
 export const zerosLike: {
   /** An array of zeros with the shape and, unless another is named, the element type of an array. */
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
 } & Like = dual(
   isDataFirst(2),
-  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Created<T> =>
+  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Computed<T> =>
     filledLike("DeviceArray.zerosLike", self, 0, options)
 )
 
@@ -302,10 +297,10 @@ export const zerosLike: {
  */
 export const onesLike: {
   /** An array of ones with the shape and, unless another is named, the element type of an array. */
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
 } & Like = dual(
   isDataFirst(2),
-  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Created<T> =>
+  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Computed<T> =>
     filledLike("DeviceArray.onesLike", self, 1, options)
 )
 
@@ -325,16 +320,16 @@ export const onesLike: {
  */
 export const fullLike: {
   /** An array of one value with the shape and, unless another is named, the element type of an array. */
-  (value: number): <D extends DType.DType>(self: DeviceArray<D>) => Created<D>
-  <T extends DType.DType>(value: number, options: { readonly dtype: T }): (self: DeviceArray) => Created<T>
+  (value: number): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  <T extends DType.DType>(value: number, options: { readonly dtype: T }): (self: DeviceArray) => Computed<T>
   <D extends DType.DType, T extends DType.DType = D>(
     self: DeviceArray<D>,
     value: number,
     options?: CreationOptions<T>
-  ): Created<T>
+  ): Computed<T>
 } = dual(
   (args) => isInstance(args[0], DeviceArray) || args.length > 2 || typeof args[1] === "number",
-  <T extends DType.DType>(self: DeviceArray, value: number, options?: CreationOptions<T>): Created<T> =>
+  <T extends DType.DType>(self: DeviceArray, value: number, options?: CreationOptions<T>): Computed<T> =>
     filledLike("DeviceArray.fullLike", self, value, options)
 )
 
@@ -354,9 +349,9 @@ export const fullLike: {
  * @since 0.1.0
  */
 export interface Arange {
-  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Created<D>
-  <D extends DType.DType = "f32">(start: number, stop: number, options?: CreationOptions<D>): Created<D>
-  <D extends DType.DType = "f32">(start: number, stop: number, step: number, options?: CreationOptions<D>): Created<D>
+  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "f32">(start: number, stop: number, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "f32">(start: number, stop: number, step: number, options?: CreationOptions<D>): Computed<D>
 }
 
 /**
@@ -395,10 +390,8 @@ export const arange: {
    * `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that may let
    * the last one reach `stop`: {@link linspace} counts exactly.
    */
-  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Created<D>
-} & Arange = (
-  ...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>
-): Created<never> => {
+  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
+} & Arange = (...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>): Computed<never> => {
   const operation = "DeviceArray.arange"
   const hasOptions = typeof args.at(-1) !== "number"
   const options = hasOptions ? args.at(-1) as CreationOptions<never> | undefined : undefined
@@ -534,7 +527,7 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   start: number,
   stop: number,
   options?: LinspaceOptions<D>
-): Created<D> => {
+): Computed<D> => {
   const operation = "DeviceArray.linspace"
   const problem = problemOf(operation, options, knownOfLinspace)
   if (problem !== undefined) return problem
@@ -566,7 +559,7 @@ const floatProblem = (operation: string, dtype: DType.DType): GpuError | undefin
   isFloat(dtype) ? undefined : invalidRequest(
     operation,
     `the type asked for is ${dtype}`,
-    "Use a float type, and DeviceArray.cast for whole numbers; or arange, which counts them."
+    "Use a float type, and DeviceArray.astype for whole numbers; or arange, which counts them."
   )
 
 /**
@@ -626,7 +619,7 @@ const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, colum
  * @category constructors
  * @since 0.1.0
  */
-export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Created<D> => {
+export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Computed<D> => {
   const operation = "DeviceArray.eye"
   const problem = problemOf(operation, options, knownOfEye)
   if (problem !== undefined) return problem

@@ -15,7 +15,7 @@ import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import { dense, type DeviceArray } from "./ArrayValue.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
 
 /** Why a value names no element type, or `undefined`. @internal */
@@ -39,12 +39,7 @@ export type Fill = (
  *
  * @internal
  */
-export const make = <D extends DType.DType>(
-  operation: string,
-  dtype: D,
-  shape: Shape.Shape,
-  fill: Fill
-): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> =>
+export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>
   Effect.withFiber((fiber) => {
     const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const unsupported = typeProblem(operation, queue.info, dtype, "the elements")

@@ -4,16 +4,14 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import type { DType } from "../domain/DType.ts"
-import type { GpuError } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"
 import { isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 
 /**
  * A truth about each element: 1 where it holds, else 0.
@@ -23,17 +21,17 @@ import type { ArrayServices } from "./fusion/Evaluation.ts"
  * ```ts
  * import { DeviceArray } from "effect-gpu-pool"
  *
- * const wrong = (strict: boolean): DeviceArray.Test => strict ? DeviceArray.isNaN : DeviceArray.isInfinite
+ * const wrong = (strict: boolean): DeviceArray.Test => strict ? DeviceArray.isNaN : DeviceArray.isInf
  * ```
  *
  * @category models
  * @since 0.1.0
  */
-export type Test = (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+export type Test = (self: DeviceArray) => Computed<"u32">
 
-const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.cast(x, "bool")
+const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.astype(x, "bool")
 
-const asElement = (truth: Expr.Expr<"bool">): Expr.Expr<"u32"> => Expr.cast(truth, "u32")
+const asElement = (truth: Expr.Expr<"bool">): Expr.Expr<"u32"> => Expr.astype(truth, "u32")
 
 const logic = (
   name: string,
@@ -64,10 +62,8 @@ const test = (name: string, of: (x: Expr.Expr<DType>) => Expr.Expr<"bool">): Tes
  */
 export const logicalAnd: {
   /** Whether both are true, that is: not 0. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
-} & Comparison = logic("logicalAnd", Expr.and)
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = logic("logicalAnd", Expr.logicalAnd)
 
 /**
  * Whether at least one is true, that is: not 0.
@@ -86,10 +82,8 @@ export const logicalAnd: {
  */
 export const logicalOr: {
   /** Whether at least one is true, that is: not 0. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
-} & Comparison = logic("logicalOr", Expr.or)
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = logic("logicalOr", Expr.logicalOr)
 
 /**
  * Whether exactly one is true, that is: not 0.
@@ -109,16 +103,14 @@ export const logicalOr: {
  */
 export const logicalXor: {
   /** Whether exactly one is true, that is: not 0. */
-  (
-    that: DeviceArray | number
-  ): (self: DeviceArray) => Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
 } & Comparison = logic(
   "logicalXor",
-  (a, b) => Expr.or(Expr.and(a, Expr.not(b)), Expr.and(Expr.not(a), b))
+  (a, b) => Expr.logicalOr(Expr.logicalAnd(a, Expr.logicalNot(b)), Expr.logicalAnd(Expr.logicalNot(a), b))
 )
 
 /**
- * Whether the number is 0. It turns a mask around, which `bitNot` does not.
+ * Whether the number is 0. It turns a mask around, which `bitwiseNot` does not.
  *
  * **Example** (The other elements)
  *
@@ -141,7 +133,7 @@ export const logicalXor: {
  * @category logic
  * @since 0.1.0
  */
-export const logicalNot: Test = test("logicalNot", (x) => Expr.not(isTrue(x)))
+export const logicalNot: Test = test("logicalNot", (x) => Expr.logicalNot(isTrue(x)))
 
 /**
  * Whether the element is no number. Integers never are.
@@ -198,7 +190,7 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
- *   Effect.flatMap(DeviceArray.isInfinite),
+ *   Effect.flatMap(DeviceArray.isInf),
  *   Effect.flatMap(DeviceArray.toHost),
  *   Effect.scoped,
  *   Effect.provide(BufferPool.layer()),
@@ -211,5 +203,5 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  * @category logic
  * @since 0.1.0
  */
-export const isInfinite: Test = test("isInfinite", (x) =>
-  isFloating(x) ? Expr.not(Expr.or(Expr.isFinite(x), Expr.isNaN(x))) : Expr.notEqual(x, x))
+export const isInf: Test = test("isInf", (x) =>
+  isFloating(x) ? Expr.logicalNot(Expr.logicalOr(Expr.isFinite(x), Expr.isNaN(x))) : Expr.notEqual(x, x))

@@ -3,9 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import type { DType } from "../domain/DType.ts"
-import type { GpuError } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import type { Operation } from "../kernels/expression/Operation.ts"
 import type { Division } from "./Arithmetic.ts"
@@ -13,7 +11,7 @@ import type { DeviceArray } from "./ArrayValue.ts"
 import { hypotenuseOf } from "./elementwise/Hypotenuse.ts"
 import { binary, plain, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 
 /**
@@ -31,9 +29,7 @@ import type * as Promotion from "./layout/Promotion.ts"
  * @category models
  * @since 0.1.0
  */
-export type RealFunction = <A extends DType>(
-  self: DeviceArray<A>
-) => Effect.Effect<DeviceArray<Promotion.Floating<A>>, GpuError, ArrayServices>
+export type RealFunction = <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
 
 const real = (operation: Operation): RealFunction => unary(plain(operation), Signature.real)
 
@@ -62,7 +58,7 @@ const real = (operation: Operation): RealFunction => unary(plain(operation), Sig
  * @since 0.1.0
  */
 export const reciprocal: RealFunction = unary(
-  { name: "reciprocal", build: ([x]) => Expr.divide(1, x!) },
+  { name: "reciprocal", build: ([x]) => Expr.apply("divide", [1, x!]) as Expr.Expr<DType> },
   Signature.real
 )
 
@@ -121,7 +117,7 @@ export const inverseSqrt: RealFunction = real("inverseSqrt")
  *
  * const logistic = (x: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.lazy(Effect.gen(function*() {
- *     const decay = yield* DeviceArray.exp(yield* DeviceArray.negate(x))
+ *     const decay = yield* DeviceArray.exp(yield* DeviceArray.negative(x))
  *     return yield* DeviceArray.divide(1, yield* DeviceArray.add(decay, 1))
  *   }))
  * ```
@@ -278,7 +274,7 @@ export const tan: RealFunction = real("tan")
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.asin(x), DeviceArray.degrees)
  * ```
  *
- * @see numpy.arcsin
+ * @see numpy.asin
  * @category math
  * @since 0.1.0
  */
@@ -296,7 +292,7 @@ export const asin: RealFunction = real("asin")
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.acos(x), DeviceArray.degrees)
  * ```
  *
- * @see numpy.arccos
+ * @see numpy.acos
  * @category math
  * @since 0.1.0
  */
@@ -314,7 +310,7 @@ export const acos: RealFunction = real("acos")
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.atan(x), DeviceArray.degrees)
  * ```
  *
- * @see numpy.arctan
+ * @see numpy.atan
  * @category math
  * @since 0.1.0
  */
@@ -331,7 +327,7 @@ export const atan: RealFunction = real("atan")
  * const direction = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) => DeviceArray.atan2(y, x)
  * ```
  *
- * @see numpy.arctan2
+ * @see numpy.atan2
  * @category math
  * @since 0.1.0
  */
@@ -339,9 +335,7 @@ export const atan2: {
   /** The angle between the x axis and the point (x, y), in radians, between -π and π. `y` comes first. */
   <B extends DType>(
     that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(plain("atan2"), Signature.commonReal)
 
 /**
@@ -373,9 +367,7 @@ export const hypot: {
   /** The length of the vector (x, y), without overflow on the way. */
   <B extends DType>(
     that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Floating<Promotion.Promote<A, B>>>, GpuError, ArrayServices>
+  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(
   { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!), weight: 3 },
   Signature.commonReal
@@ -443,7 +435,7 @@ export const tanh: RealFunction = real("tanh")
  * const scaled = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.asinh(x)
  * ```
  *
- * @see numpy.arcsinh
+ * @see numpy.asinh
  * @category math
  * @since 0.1.0
  */
@@ -460,7 +452,7 @@ export const asinh: RealFunction = real("asinh")
  * const place = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.acosh(x)
  * ```
  *
- * @see numpy.arccosh
+ * @see numpy.acosh
  * @category math
  * @since 0.1.0
  */
@@ -477,7 +469,7 @@ export const acosh: RealFunction = real("acosh")
  * const unlimited = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.atanh(x)
  * ```
  *
- * @see numpy.arctanh
+ * @see numpy.atanh
  * @category math
  * @since 0.1.0
  */

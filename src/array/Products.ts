@@ -10,10 +10,10 @@ import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { release } from "../services/lease/Lease.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
 import { dense, type DeviceArray, Pending } from "./ArrayValue.ts"
-import { cast } from "./Conversion.ts"
+import { astype } from "./Conversion.ts"
 import { plain } from "./elementwise/Operands.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type ArrayServices, evaluateAll } from "./fusion/Evaluation.ts"
+import { type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
 import * as MatrixProduct from "./products/MatrixProduct.ts"
@@ -37,15 +37,8 @@ import { scoped } from "./Regions.ts"
  * @since 0.1.0
  */
 export interface Product {
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-  <A extends DType, B extends DType>(
-    self: DeviceArray<A>,
-    that: DeviceArray<B>
-  ): Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <A extends DType, B extends DType>(self: DeviceArray<A>, that: DeviceArray<B>): Computed<Promotion.Promote<A, B>>
 }
 
 /**
@@ -96,22 +89,16 @@ export const matmul: {
    * `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1, and for
    * arrays of no axes.
    */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = dual(
   2,
-  (self: DeviceArray, that: DeviceArray): Result => multiply("DeviceArray.matmul", self, that)
+  (self: DeviceArray, that: DeviceArray): Computed => multiply("DeviceArray.matmul", self, that)
 )
-
-type Result = Effect.Effect<DeviceArray, GpuError, ArrayServices>
 
 /** A byte, which fills buffers of any size: elements of 2 bytes may be odd in number. */
 const zero = Uint8Array.of(0)
 
-const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Result => {
+const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
   const product = arrayProblem(operation, self) ?? arrayProblem(operation, that) ??
     MatrixProduct.make(operation, self, that)
   if (product instanceof GpuError) return product
@@ -130,14 +117,14 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Resu
 const multiplication = plain("multiply")
 
 /** Of two vectors, whose products nobody needs but the kernel that adds them up; those of halves in f32. */
-const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Result => {
+const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Computed => {
   const type = dtype === "f16" ? "f32" : dtype
   const total = Effect.suspend(() => {
     const products = dense(type, self.shape, new Pending(multiplication, [self, that], [type, type]))
     const sum = Effect.map(reduce(Rules.sum, products, undefined), (lease) => dense(type, [], lease))
     return Effect.onExitPrimitive(sum, () => giveBack(products))
   })
-  return type === dtype ? total : scoped(Effect.flatMap(total, (wide) => cast(wide, dtype)))
+  return type === dtype ? total : scoped(Effect.flatMap(total, (wide) => astype(wide, dtype)))
 }
 
 /** The products have memory only where one kernel cannot compute and add them; the caller never sees it. */
@@ -175,12 +162,8 @@ export const dot: {
    * without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes are
    * InvalidRequest: `matmul` takes the leading ones as a batch.
    */
-  <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(
-    self: DeviceArray<A>
-  ) => Effect.Effect<DeviceArray<Promotion.Promote<A, B>>, GpuError, ArrayServices>
-} & Product = dual(2, (self: DeviceArray, that: DeviceArray): Result => {
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Product = dual(2, (self: DeviceArray, that: DeviceArray): Computed => {
   const operation = "DeviceArray.dot"
   const problem = arrayProblem(operation, self) ?? arrayProblem(operation, that)
   if (problem !== undefined) return problem

@@ -18,7 +18,7 @@ import * as Expr from "../kernels/Expr.ts"
 import { release } from "../services/lease/Lease.ts"
 import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, DeviceArray } from "./ArrayValue.ts"
-import { apply, type ArrayServices } from "./fusion/Evaluation.ts"
+import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
@@ -44,8 +44,6 @@ export interface ReductionOptions {
   /** Leaves axes of length 1 where axes were reduced, so that the result broadcasts against the array. */
   readonly keepDims?: boolean | undefined
 }
-
-type Computed<D extends DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
 
 /**
  * A reduction to the elements' own type.
@@ -163,7 +161,7 @@ const noElements = (operation: string, { shape }: DeviceArray): GpuError =>
     "Give it at least one element in each row."
   )
 
-type Reduced = Effect.Effect<DeviceArray, GpuError, ArrayServices>
+type Reduced = Computed
 
 /** From the reduced values to the result, `undefined` where they are it. */
 type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined) => Reduced | undefined
@@ -202,7 +200,7 @@ const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
       Exit.isSuccess(exit) && exit.value.pending !== undefined ? undefined : Effect.ignore(release(values.lease!))
   )
 
-const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.cast(wide!, dtype) }
+const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
 
 /** Back to the elements' type, where another carried the values. */
 const narrow: Finish = (values, self) =>
@@ -212,7 +210,7 @@ const narrow: Finish = (values, self) =>
 
 const meanOperation: ArrayOperation = {
   name: "mean",
-  build: ([total, count], dtype) => Expr.cast(Expr.apply("divide", [total!, count!]), dtype)
+  build: ([total, count], dtype) => Expr.astype(Expr.apply("divide", [total!, count!]), dtype)
 }
 
 const meanOf: Finish = (totals, self, axis) =>

@@ -3,15 +3,13 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
-import type { GpuError } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { combine, type Computed, nameOf, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
-import type { ArrayServices } from "./fusion/Evaluation.ts"
+import { combine, nameOf, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 
 /**
@@ -50,7 +48,7 @@ export type TypeOfBoth<X extends DeviceArray | number, Y extends DeviceArray | n
 
 const clipOperation: ArrayOperation = {
   name: "clip",
-  build: ([x, low, high]) => Expr.clamp(x!, low!, high!)
+  build: ([x, low, high]) => Expr.clip(x!, low!, high!)
 }
 
 /**
@@ -83,25 +81,14 @@ export const clip: {
    * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and meet
    * in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
    */
-  <L extends DeviceArray | number, H extends DeviceArray | number>(
-    low: L,
-    high: H
-  ): <A extends DType>(
+  <L extends DeviceArray | number, H extends DeviceArray | number>(low: L, high: H): <A extends DType>(
     self: DeviceArray<A>
-  ) => Effect.Effect<
-    DeviceArray<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>,
-    GpuError,
-    ArrayServices
-  >
+  ) => Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
   <A extends DType, L extends DeviceArray | number, H extends DeviceArray | number>(
     self: DeviceArray<A>,
     low: L,
     high: H
-  ): Effect.Effect<
-    DeviceArray<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>,
-    GpuError,
-    ArrayServices
-  >
+  ): Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
 } = dual(3, (self: DeviceArray, low: Operand, high: Operand): Computed => {
   const name = nameOf(clipOperation)
   const problem = arrayProblem(name, self)
@@ -119,7 +106,7 @@ const typeBeside = (operand: Operand, type: DType): DType | undefined =>
 
 const whereOperation: ArrayOperation = {
   name: "where",
-  build: ([condition, x, y]) => Expr.select(Expr.cast(condition!, "bool"), x!, y!)
+  build: ([condition, x, y]) => Expr.where(Expr.astype(condition!, "bool"), x!, y!)
 }
 
 /**
@@ -154,12 +141,12 @@ export const where: {
   <X extends DeviceArray | number, Y extends DeviceArray | number>(
     x: X,
     y: Y
-  ): (condition: DeviceArray) => Effect.Effect<DeviceArray<TypeOfBoth<X, Y>>, GpuError, ArrayServices>
+  ): (condition: DeviceArray) => Computed<TypeOfBoth<X, Y>>
   <X extends DeviceArray | number, Y extends DeviceArray | number>(
     condition: DeviceArray,
     x: X,
     y: Y
-  ): Effect.Effect<DeviceArray<TypeOfBoth<X, Y>>, GpuError, ArrayServices>
+  ): Computed<TypeOfBoth<X, Y>>
 } = dual(3, (condition: DeviceArray, x: Operand, y: Operand): Computed => {
   const name = nameOf(whereOperation)
   const problem = arrayProblem(name, condition)

@@ -16,7 +16,7 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type ArrayServices, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type ArrayServices, type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as HostIndices from "./indexing/HostIndices.ts"
 import * as TakeKernel from "./indexing/TakeKernel.ts"
 import * as Layout from "./layout/Layout.ts"
@@ -111,22 +111,11 @@ export const take: {
    * of a `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
    * end.
    */
-  (
-    indices: Indices,
-    options?: TakeOptions
-  ): <D extends DType>(self: DeviceArray<D>) => Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
-  <D extends DType>(
-    self: DeviceArray<D>,
-    indices: Indices,
-    options?: TakeOptions
-  ): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+  (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>
 } = dual(
   (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])),
-  <D extends DType>(
-    self: DeviceArray<D>,
-    indices: Indices,
-    options?: TakeOptions
-  ): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
+  <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D> => {
     const problem = arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
       modeProblem(options?.mode)
     if (problem !== undefined) return problem
@@ -178,7 +167,7 @@ const takeListed = <D extends DType>(
   indices: Exclude<Indices, DeviceArray>,
   axis: number | undefined,
   mode: TakeOptions["mode"]
-): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
+): Computed<D> => {
   const { length, where } = extent(self, axis)
   const positions = HostIndices.positions(operation, indices, length, length === 0 ? undefined : mode, where)
   if (positions instanceof GpuError) return positions
@@ -198,12 +187,12 @@ const takeAt = <D extends DType>(
   indices: DeviceArray<"i32" | "u32">,
   axis: number | undefined,
   mode: TakeKernel.Mode
-): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> => {
+): Computed<D> => {
   if (indices.dtype !== "i32" && indices.dtype !== "u32") {
     return invalidRequest(
       operation,
       `the indices are ${String(indices.dtype)}`,
-      `Cast them: DeviceArray.cast(indices, "i32").`
+      `Cast them: DeviceArray.astype(indices, "i32").`
     )
   }
   return extentProblem(self, axis, indices.shape) ?? Effect.andThen(
@@ -211,7 +200,7 @@ const takeAt = <D extends DType>(
     axis === undefined
       ? flattened(self, (flat) => gather({ array: flat, indices, axis: 0, mode }))
       : gather({ array: self, indices, axis, mode })
-  ) as Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+  ) as Computed<D>
 }
 
 /** The array as one row: a view where strides can express it, else a copy that lives as long as `use`. */
@@ -231,7 +220,7 @@ const flattened = <A, E, R>(
     : Effect.suspend(() => use(row(array, strides)))
 }
 
-const gather = (taking: TakeKernel.Taking): Effect.Effect<DeviceArray, GpuError, ArrayServices> => {
+const gather = (taking: TakeKernel.Taking): Computed => {
   const { array, axis, indices } = taking
   const shape = TakeKernel.resultShape(array.shape, axis, indices.shape)
   return FreshArray.make(operation, array.dtype, shape, (lease, { dispatch }) => {

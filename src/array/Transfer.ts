@@ -17,7 +17,7 @@ import { CommandQueue } from "../services/CommandQueue.ts"
 import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type ArrayServices, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -80,15 +80,12 @@ export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
  * @since 0.1.0
  */
 export interface FromHost {
-  (data: Float32Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"f32">, GpuError, ArrayServices>
-  (data: Int32Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"i32">, GpuError, ArrayServices>
-  (data: Uint32Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"u32">, GpuError, ArrayServices>
-  (data: Float64Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"f64">, GpuError, ArrayServices>
-  <D extends DType.DType = "f32">(
-    data: NestedNumbers,
-    options?: NumbersOptions<D>
-  ): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
-  (data: DType.Float16Elements, options?: ShapeOptions): Effect.Effect<DeviceArray<"f16">, GpuError, ArrayServices>
+  (data: Float32Array, options?: ShapeOptions): Computed<"f32">
+  (data: Int32Array, options?: ShapeOptions): Computed<"i32">
+  (data: Uint32Array, options?: ShapeOptions): Computed<"u32">
+  (data: Float64Array, options?: ShapeOptions): Computed<"f64">
+  <D extends DType.DType = "f32">(data: NestedNumbers, options?: NumbersOptions<D>): Computed<D>
+  (data: DType.Float16Elements, options?: ShapeOptions): Computed<"f16">
 }
 
 type FromHostOptions = NumbersOptions<DType.DType>
@@ -133,11 +130,8 @@ export const fromHost: {
    * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
    * is copied before the effect completes.
    */
-  (data: Float32Array, options?: ShapeOptions): Effect.Effect<DeviceArray<"f32">, GpuError, ArrayServices>
-} & FromHost = (
-  data: ArrayBufferView | NestedNumbers,
-  options?: FromHostOptions
-): Effect.Effect<DeviceArray<never>, GpuError, ArrayServices> =>
+  (data: Float32Array, options?: ShapeOptions): Computed<"f32">
+} & FromHost = (data: ArrayBufferView | NestedNumbers, options?: FromHostOptions): Computed<never> =>
   Effect.flatMap(CommandQueue, (queue) => {
     const operation = "DeviceArray.fromHost"
     const problem = optionsProblem(operation, options, knownOfNumbers)
@@ -153,7 +147,7 @@ export const fromHost: {
       dtype,
       shape,
       (lease, { write }) => write(lease, numbers.data)
-    ) as Effect.Effect<DeviceArray<never>, GpuError, ArrayServices>
+    ) as Computed<never>
   })
 
 /** The type of the elements: that of a typed array, else the one asked for. */
@@ -169,7 +163,7 @@ const dtypeFor = (
   return dtype instanceof GpuError || asked === undefined || asked === dtype ? dtype : invalidRequest(
     operation,
     `the data is a typed array of ${dtype}, and the type asked for is ${asked}`,
-    `Convert it first, or cast the array: DeviceArray.cast(x, "${asked}").`
+    `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
   )
 }
 

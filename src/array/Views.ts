@@ -11,7 +11,7 @@ import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import { isArray, shown } from "../domain/ShownValue.ts"
 import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
-import { type ArrayServices, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -19,11 +19,8 @@ import * as Slice from "./layout/Slice.ts"
 
 export type { Range } from "./layout/Slice.ts"
 
-/** What every function here answers. */
-type View<D extends DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
-
 /** The same memory, laid out otherwise. A recorded array gets its memory first. */
-const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): View<D> => {
+const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Computed<D> => {
   const make = (): DeviceArray<D> => new DeviceArray(array.dtype, layout, array.lease!)
   return Effect.suspend(() => array.pending === undefined ? Effect.sync(make) : Effect.map(evaluateAll([array]), make))
 }
@@ -61,9 +58,9 @@ export const reshape: {
    * view where strides can express it, which they always can for an array in one piece; else the elements are copied, as
    * NumPy does.
    */
-  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, asked: ReadonlyArray<number>): View<D> => {
+  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
+} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, asked: ReadonlyArray<number>): Computed<D> => {
   const operation = "DeviceArray.reshape"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem
@@ -105,9 +102,9 @@ export const reshape: {
  */
 export const transpose: {
   /** The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order. */
-  (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): View<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): View<D> => {
+  (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D>
+} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D> => {
   const operation = "DeviceArray.transpose"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem
@@ -162,12 +159,12 @@ export const slice: {
    * are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step goes
    * backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
    */
-  (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): View<D>
+  (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
 } = dual(isDataFirst(2), <D extends DType>(
   self: DeviceArray<D>,
   ranges: ReadonlyArray<number | Slice.Range>
-): View<D> => {
+): Computed<D> => {
   const operation = "DeviceArray.slice"
   const problem = arrayProblem(operation, self) ?? rangesProblem(operation, ranges, self.shape)
   if (problem !== undefined) return problem
@@ -250,12 +247,9 @@ const sliced = (
  */
 export const expandDims: {
   /** The same elements with axes of length 1 more, at the places that the axes of the result have. */
-  (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): View<D>
-} = dual(isDataFirst(2), <D extends DType>(
-  self: DeviceArray<D>,
-  axes: number | ReadonlyArray<number>
-): View<D> => {
+  (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D>
+} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D> => {
   const operation = "DeviceArray.expandDims"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem
@@ -300,12 +294,12 @@ export const expandDims: {
  */
 export const squeeze: {
   /** The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest. */
-  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): View<D>
+  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
 } = dual(isDataFirst(2), <D extends DType>(
   self: DeviceArray<D>,
   axes?: number | ReadonlyArray<number>
-): View<D> => {
+): Computed<D> => {
   const operation = "DeviceArray.squeeze"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem
@@ -356,9 +350,9 @@ export const broadcastTo: {
    * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape to
    * which it does not broadcast is InvalidRequest.
    */
-  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): View<D> => {
+  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
+} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D> => {
   const operation = "DeviceArray.broadcastTo"
   const problem = arrayProblem(operation, self) ?? Shape.problem(operation, shape)
   if (problem !== undefined) return problem
@@ -402,12 +396,12 @@ export const broadcastTo: {
  */
 export const flip: {
   /** The elements in reverse order along the axes named, or along all. */
-  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => View<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): View<D>
+  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
 } = dual(isDataFirst(2), <D extends DType>(
   self: DeviceArray<D>,
   axes?: number | ReadonlyArray<number>
-): View<D> => {
+): Computed<D> => {
   const operation = "DeviceArray.flip"
   const problem = arrayProblem(operation, self)
   if (problem !== undefined) return problem

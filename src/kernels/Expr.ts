@@ -13,7 +13,18 @@ import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
 import { invalidRequest } from "../domain/GpuError.ts"
 import { withArticle } from "../domain/ShownValue.ts"
-import { above, apply, constantOf, type Expr, isExpression, isExprType, make, wrong } from "./expression/Expression.ts"
+import {
+  above,
+  apply,
+  applyAs,
+  constantOf,
+  type Expr,
+  isExpression,
+  isExprType,
+  make,
+  wrong
+} from "./expression/Expression.ts"
+import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
 import type { ExprType, Operation } from "./expression/Operation.ts"
 
 export type { ElementIndex, Expr, Node } from "./expression/Expression.ts"
@@ -30,7 +41,7 @@ export { apply, holds, make } from "./expression/Expression.ts"
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const above = (x: Expr.Expr<"f32">, limit: Expr.Operand<"f32">) => Expr.select(Expr.greater(x, limit), x, 0)
+ * const above = (x: Expr.Expr<"f32">, limit: Expr.Operand<"f32">) => Expr.where(Expr.greater(x, limit), x, 0)
  * above(Expr.constant("f32", 3), 2).type // => "f32"
  * ```
  *
@@ -64,7 +75,7 @@ export type FloatType = "f32" | "f16" | "f64"
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const isOdd = <T extends Expr.IntegerType>(x: Expr.Expr<T>) => Expr.cast(Expr.bitAnd(x, 1), "bool")
+ * const isOdd = <T extends Expr.IntegerType>(x: Expr.Expr<T>) => Expr.astype(Expr.bitwiseAnd(x, 1), "bool")
  * isOdd(Expr.index).type // => "bool"
  * ```
  *
@@ -98,7 +109,7 @@ export type Unary<Allowed extends DType> = <T extends Allowed>(self: Expr<T>) =>
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const combine: Expr.Binary<"f32" | "i32"> = Expr.max
+ * const combine: Expr.Binary<"f32" | "i32"> = Expr.maximum
  * combine(Expr.constant("i32", 1), 2).type // => "i32"
  * ```
  *
@@ -120,7 +131,7 @@ export interface Binary<Allowed extends DType> {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const limited: Expr.Ternary<"f32"> = Expr.clamp
+ * const limited: Expr.Ternary<"f32"> = Expr.clip
  * limited(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
  * ```
  *
@@ -166,7 +177,7 @@ export interface Comparison {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const either: Expr.Logic = Expr.or
+ * const either: Expr.Logic = Expr.logicalOr
  * either(Expr.less(Expr.index, 10), Expr.greater(Expr.index, 20)).type // => "bool"
  * ```
  *
@@ -186,7 +197,7 @@ export interface Logic {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const shift: Expr.Shift = Expr.shiftLeft
+ * const shift: Expr.Shift = Expr.leftShift
  * shift(Expr.constant("i32", 1), Expr.index).type // => "i32"
  * ```
  *
@@ -203,6 +214,14 @@ const unary = <Allowed extends DType>(operation: Operation): Unary<Allowed> => (
 
 const binary = <Allowed extends DType>(operation: Operation): Binary<Allowed> =>
   dual(2, (self: Operand<DType>, that: Operand<DType>) => apply(operation, [self, that])) as Binary<Allowed>
+
+/** A division that takes what `fmod` takes. */
+const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType> =>
+  dual(
+    2,
+    (self: Operand<DType>, that: Operand<DType>) =>
+      applyAs(`Expr.${name}`, "fmod", [self, that], undefined, ([a, b]) => build(a!, b!))
+  ) as Binary<DType>
 
 const ternary = <Allowed extends DType>(operation: Operation): Ternary<Allowed> =>
   dual(
@@ -274,7 +293,7 @@ const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const isEven = Expr.equal(Expr.bitAnd(Expr.index, 1), 0)
+ * const isEven = Expr.equal(Expr.bitwiseAnd(Expr.index, 1), 0)
  * isEven.type // => "bool"
  * ```
  *
@@ -329,7 +348,7 @@ export const at: {
   if (position.type !== "u32") {
     return wrong(
       element.type,
-      invalidRequest("Expr.at", `the index is ${position.type}`, `Cast it: Expr.cast(index, "u32").`)
+      invalidRequest("Expr.at", `the index is ${position.type}`, `Cast it: Expr.astype(index, "u32").`)
     )
   }
   const clamped = { _tag: "Clamped", withOffset: node.at.withOffset, index: position } as const
@@ -346,13 +365,13 @@ export const at: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.cast(Expr.less(Expr.index, 10), "f32").type // => "f32"
+ * Expr.astype(Expr.less(Expr.index, 10), "f32").type // => "f32"
  * ```
  *
  * @category conversions
  * @since 0.1.0
  */
-export const cast: {
+export const astype: {
   /**
    * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
    * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1; a
@@ -363,7 +382,7 @@ export const cast: {
 } = dual(
   2,
   <T extends ExprType>(self: Expr, type: T): Expr<T> =>
-    isExprType(type) ? apply("cast", [self], type) as Expr<T> : unknownType("Expr.cast", type)
+    isExprType(type) ? apply("astype", [self], type) as Expr<T> : unknownType("Expr.astype", type)
 )
 
 /**
@@ -374,14 +393,14 @@ export const cast: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const positive = (x: Expr.Expr<"f32">) => Expr.select(Expr.greater(x, 0), x, 0)
+ * const positive = (x: Expr.Expr<"f32">) => Expr.where(Expr.greater(x, 0), x, 0)
  * positive(Expr.constant("f32", -1)).type // => "f32"
  * ```
  *
  * @category logic
  * @since 0.1.0
  */
-export const select: {
+export const where: {
   /** One of two values: `yes` where the condition is true, else `no`. Both are computed. */
   <T extends DType>(yes: Expr<T>, no: Operand<NoInfer<T>>): (condition: Expr<"bool">) => Expr<T>
   <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
@@ -390,7 +409,7 @@ export const select: {
 } = dual(
   3,
   <T extends DType>(condition: Expr<"bool">, yes: Operand<T>, no: Operand<T>) =>
-    apply("select", [condition, yes, no]) as Expr<T>
+    apply("where", [condition, yes, no]) as Expr<T>
 )
 
 /**
@@ -451,8 +470,8 @@ export const multiply: {
 } & Binary<DType> = binary("multiply")
 
 /**
- * The quotient. That of integers loses its fraction, is 0 where the divisor is 0, and wraps around for the least i32
- * by -1. That of floats follows IEEE 754: infinite or NaN where the divisor is 0.
+ * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
+ * {@link truncDivide}.
  *
  * **Example** (A half)
  *
@@ -467,22 +486,45 @@ export const multiply: {
  */
 export const divide: {
   /**
-   * The quotient. That of integers loses its fraction, is 0 where the divisor is 0, and wraps around for the least i32
-   * by -1. That of floats follows IEEE 754: infinite or NaN where the divisor is 0.
+   * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
+   * {@link truncDivide}.
    */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("divide")
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = binary("divide")
 
 /**
- * What division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0. That of
- * floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
+ * that of floats is infinite or NaN there.
  *
- * **Example** (Items in rows of ten)
+ * **Example** (The row of an item, in rows of ten)
  *
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.remainder(Expr.constant("f32", 5), 10).type // => "f32"
+ * Expr.floorDivide(Expr.index, 10).type // => "u32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const floorDivide: {
+  /**
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
+   * that of floats is infinite or NaN there.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = division("floorDivide", floorDivideOf)
+
+/**
+ * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0; that
+ * of floats is NaN there, and off by as much as rounding the dividend is.
+ *
+ * **Example** (Angles from 0 to 360)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.remainder(Expr.constant("f32", -90), 360).type // => "f32"
  * ```
  *
  * @category arithmetic
@@ -490,11 +532,53 @@ export const divide: {
  */
 export const remainder: {
   /**
-   * What division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0. That of
-   * floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0; that
+   * of floats is NaN there, and off by as much as rounding the dividend is.
    */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("remainder")
+} & Binary<DType> = division("remainder", remainderOf)
+
+/**
+ * The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around.
+ *
+ * **Example** (Towards zero)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.truncDivide(Expr.constant("i32", -7), 2).type // => "i32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const truncDivide: {
+  /** The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = binary("truncDivide")
+
+/**
+ * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
+ * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+ *
+ * **Example** (What is beyond whole tens)
+ *
+ * ```ts
+ * import { Expr } from "effect-gpu-pool"
+ *
+ * Expr.fmod(Expr.constant("f32", -25), 10).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const fmod: {
+  /**
+   * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
+   * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = binary("fmod")
 
 /**
  * The number with the other sign. Integers wrap around: the least i32 stays as it is.
@@ -504,13 +588,13 @@ export const remainder: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.negate(Expr.constant("f32", 0.5)).type // => "f32"
+ * Expr.negative(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
  *
  * @category arithmetic
  * @since 0.1.0
  */
-export const negate = unary<DType>("negate")
+export const negative = unary<DType>("negative")
 
 /**
  * The number without its sign. The least i32 has no positive counterpart and stays as it is.
@@ -552,16 +636,16 @@ export const sign = unary<DType>("sign")
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.min(Expr.constant("f32", 5), 2).type // => "f32"
+ * Expr.minimum(Expr.constant("f32", 5), 2).type // => "f32"
  * ```
  *
  * @category arithmetic
  * @since 0.1.0
  */
-export const min: {
+export const minimum: {
   /** The lesser number; NaN where either is NaN. Of zeros with different signs it may give either. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("min")
+} & Binary<DType> = binary("minimum")
 
 /**
  * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -571,16 +655,16 @@ export const min: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.max(Expr.constant("f32", 5), 2).type // => "f32"
+ * Expr.maximum(Expr.constant("f32", 5), 2).type // => "f32"
  * ```
  *
  * @category arithmetic
  * @since 0.1.0
  */
-export const max: {
+export const maximum: {
   /** The greater number; NaN where either is NaN. Of zeros with different signs it may give either. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("max")
+} & Binary<DType> = binary("maximum")
 
 /**
  * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
@@ -591,19 +675,19 @@ export const max: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.clamp(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
+ * Expr.clip(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
  * ```
  *
  * @category arithmetic
  * @since 0.1.0
  */
-export const clamp: {
+export const clip: {
   /**
    * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
    * NaN in any operand gives NaN.
    */
   (second: number, third: number): <T extends DType>(self: Expr<T>) => Expr<T>
-} & Ternary<DType> = ternary("clamp")
+} & Ternary<DType> = ternary("clip")
 
 /**
  * The bits that both have.
@@ -613,16 +697,16 @@ export const clamp: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.bitAnd(Expr.constant("i32", 5), 3).type // => "i32"
+ * Expr.bitwiseAnd(Expr.constant("i32", 5), 3).type // => "i32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const bitAnd: {
+export const bitwiseAnd: {
   /** The bits that both have. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitAnd")
+} & Binary<IntegerType> = binary("bitwiseAnd")
 
 /**
  * The bits that either has.
@@ -632,16 +716,16 @@ export const bitAnd: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.bitOr(Expr.constant("i32", 5), 8).type // => "i32"
+ * Expr.bitwiseOr(Expr.constant("i32", 5), 8).type // => "i32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const bitOr: {
+export const bitwiseOr: {
   /** The bits that either has. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitOr")
+} & Binary<IntegerType> = binary("bitwiseOr")
 
 /**
  * The bits that one of the two has.
@@ -651,16 +735,16 @@ export const bitOr: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.bitXor(Expr.constant("i32", 5), 1).type // => "i32"
+ * Expr.bitwiseXor(Expr.constant("i32", 5), 1).type // => "i32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const bitXor: {
+export const bitwiseXor: {
   /** The bits that one of the two has. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitXor")
+} & Binary<IntegerType> = binary("bitwiseXor")
 
 /**
  * The bits that it does not have.
@@ -670,13 +754,13 @@ export const bitXor: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.bitNot(Expr.constant("i32", 2)).type // => "i32"
+ * Expr.bitwiseNot(Expr.constant("i32", 2)).type // => "i32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const bitNot = unary<IntegerType>("bitNot")
+export const bitwiseNot = unary<IntegerType>("bitwiseNot")
 
 /**
  * How many bits are set.
@@ -718,16 +802,16 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.shiftLeft(Expr.constant("u32", 1), Expr.index).type // => "u32"
+ * Expr.leftShift(Expr.constant("u32", 1), Expr.index).type // => "u32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const shiftLeft: {
+export const leftShift: {
   /** The bits moved up, zeros coming in. The number of places counts modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
-} & Shift = shift("shiftLeft")
+} & Shift = shift("leftShift")
 
 /**
  * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
@@ -737,16 +821,16 @@ export const shiftLeft: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.shiftRight(Expr.constant("i32", -8), 1).type // => "i32"
+ * Expr.rightShift(Expr.constant("i32", -8), 1).type // => "i32"
  * ```
  *
  * @category bits
  * @since 0.1.0
  */
-export const shiftRight: {
+export const rightShift: {
   /** The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
-} & Shift = shift("shiftRight")
+} & Shift = shift("rightShift")
 
 /**
  * Whether the numbers are equal. NaN is equal to nothing.
@@ -902,16 +986,16 @@ export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => ap
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.and(Expr.greater(Expr.index, 2), Expr.less(Expr.index, 9)).type // => "bool"
+ * Expr.logicalAnd(Expr.greater(Expr.index, 2), Expr.less(Expr.index, 9)).type // => "bool"
  * ```
  *
  * @category logic
  * @since 0.1.0
  */
-export const and: {
+export const logicalAnd: {
   /** Whether both are true. */
   (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
-} & Logic = logic("and")
+} & Logic = logic("logicalAnd")
 
 /**
  * Whether one of them is true, or both.
@@ -921,16 +1005,16 @@ export const and: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.or(Expr.less(Expr.index, 2), Expr.greater(Expr.index, 9)).type // => "bool"
+ * Expr.logicalOr(Expr.less(Expr.index, 2), Expr.greater(Expr.index, 9)).type // => "bool"
  * ```
  *
  * @category logic
  * @since 0.1.0
  */
-export const or: {
+export const logicalOr: {
   /** Whether one of them is true, or both. */
   (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
-} & Logic = logic("or")
+} & Logic = logic("logicalOr")
 
 /**
  * Whether it is false.
@@ -940,13 +1024,13 @@ export const or: {
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.not(Expr.less(Expr.index, 2)).type // => "bool"
+ * Expr.logicalNot(Expr.less(Expr.index, 2)).type // => "bool"
  * ```
  *
  * @category logic
  * @since 0.1.0
  */
-export const not = (self: Expr<"bool">): Expr<"bool"> => apply("not", [self]) as Expr<"bool">
+export const logicalNot = (self: Expr<"bool">): Expr<"bool"> => apply("logicalNot", [self]) as Expr<"bool">
 
 /**
  * The square root; NaN for negative numbers.
@@ -1053,19 +1137,19 @@ export const log2 = unary<FloatType>("log2")
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * Expr.pow(Expr.constant("f32", 5), 3).type // => "f32"
+ * Expr.power(Expr.constant("f32", 5), 3).type // => "f32"
  * ```
  *
  * @category powers
  * @since 0.1.0
  */
-export const pow: {
+export const power: {
   /**
    * The first number to the power of the second. A negative number has one for whole exponents only, else NaN; anything
    * to the power of 0 is 1, and 1 to any power.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = binary("pow")
+} & Binary<FloatType> = binary("power")
 
 /**
  * The sine of an angle in radians. Far from 0 it loses accuracy on devices.

@@ -88,7 +88,7 @@ export interface ReductionKernel<
  *   name: "largest",
  *   args,
  *   map: ({ x }) => Expr.abs(x),
- *   combine: (a, b) => Expr.max(a, b),
+ *   combine: (a, b) => Expr.maximum(a, b),
  *   neutral: 0,
  *   commutative: true
  * }
@@ -208,7 +208,7 @@ export interface State {
  *
  * type Range = ReductionKernel.StateOf<{ readonly low: "f32"; readonly high: "f32" }>
  *
- * const enclosing = (a: Range, b: Range): Range => ({ low: Expr.min(a.low, b.low), high: Expr.max(a.high, b.high) })
+ * const enclosing = (a: Range, b: Range): Range => ({ low: Expr.minimum(a.low, b.low), high: Expr.maximum(a.high, b.high) })
  * ```
  *
  * @category models
@@ -230,7 +230,7 @@ export type StateOf<S extends State> = { readonly [K in keyof S]: Expr.Expr<S[K]
  *   args,
  *   state: { low: "f32", high: "f32" },
  *   map: ({ x }) => ({ low: x, high: x }),
- *   combine: (a, b) => ({ low: Expr.min(a.low, b.low), high: Expr.max(a.high, b.high) }),
+ *   combine: (a, b) => ({ low: Expr.minimum(a.low, b.low), high: Expr.maximum(a.high, b.high) }),
  *   neutral: { low: Infinity, high: -Infinity },
  *   commutative: true
  * }
@@ -272,7 +272,7 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
  *   map: ({ x }, index) => ({ value: x, index }),
  *   combine: (a, b) => {
  *     const takesB = Expr.less(b.value, a.value)
- *     return { value: Expr.select(takesB, b.value, a.value), index: Expr.select(takesB, b.index, a.index) }
+ *     return { value: Expr.where(takesB, b.value, a.value), index: Expr.where(takesB, b.index, a.index) }
  *   },
  *   neutral: { value: Infinity, index: 0 }
  * })

@@ -88,7 +88,7 @@ export interface ScanKernel<
  *   name: "peaks",
  *   args,
  *   map: ({ x }) => x,
- *   combine: (a, b) => Expr.max(a, b),
+ *   combine: (a, b) => Expr.maximum(a, b),
  *   neutral: -Infinity
  * }
  * ScanKernel.make(peaks).name // => "peaks"

@@ -35,12 +35,12 @@ layer(strictHost)("what is refused takes nothing from the pool", (it) => {
   it.effect("floats where integers are needed, with their types", () =>
     Effect.gen(function*() {
       const [x, i] = [yield* ones([2]), yield* DeviceArray.fromHost(Int32Array.of(1, 2))]
-      const { bitAnd, bitOr, bitXor, shiftLeft, shiftRight } = DeviceArray
-      for (const [name, operation] of Object.entries({ bitAnd, bitOr, bitXor, shiftLeft, shiftRight })) {
-        yield* refuses("InvalidRequest", untyped(operation)(i, x), `DeviceArray.${name}`, "i32 and f32")
-        yield* refuses("InvalidRequest", untyped(operation)(x, 1), "f32", "DeviceArray.cast")
+      const { bitwiseAnd, bitwiseOr, bitwiseXor, leftShift, rightShift } = DeviceArray
+      for (const [name, of] of Object.entries({ bitwiseAnd, bitwiseOr, bitwiseXor, leftShift, rightShift })) {
+        yield* refuses("InvalidRequest", untyped(of)(i, x), `DeviceArray.${name}`, "i32 and f32")
+        yield* refuses("InvalidRequest", untyped(of)(x, 1), "f32", "DeviceArray.astype")
       }
-      yield* refuses("InvalidRequest", untyped(DeviceArray.bitNot)(x), "DeviceArray.bitNot", "f32")
+      yield* refuses("InvalidRequest", untyped(DeviceArray.bitwiseNot)(x), "DeviceArray.bitwiseNot", "f32")
       yield* refuses("InvalidRequest", untyped(DeviceArray.countOneBits)(x), "f32")
     }))
 
@@ -53,8 +53,8 @@ layer(strictHost)("what is refused takes nothing from the pool", (it) => {
       yield* refuses("InvalidRequest", DeviceArray.less(u, -1), "-1", "u32")
       yield* refuses("InvalidRequest", DeviceArray.where(i, u, NaN), "NaN", "u32")
       yield* refuses("InvalidRequest", DeviceArray.clip(u, 0, Infinity), "Infinity", "u32")
-      yield* refuses("InvalidRequest", DeviceArray.shiftLeft(i, -1), "-1", "u32")
-      yield* refuses("InvalidRequest", DeviceArray.power(i, -2), "DeviceArray.power", "-2", "DeviceArray.cast")
+      yield* refuses("InvalidRequest", DeviceArray.leftShift(i, -1), "-1", "u32")
+      yield* refuses("InvalidRequest", DeviceArray.power(i, -2), "DeviceArray.power", "-2", "DeviceArray.astype")
     }))
 
   it.effect("whatever is neither an array nor a number", () =>
@@ -72,8 +72,8 @@ layer(strictHost)("what is refused takes nothing from the pool", (it) => {
         yield* refuses("InvalidRequest", untyped(DeviceArray.where)(x, 1, wrong), "DeviceArray.where")
         yield* refuses("InvalidRequest", untyped(DeviceArray.clip)(wrong, 0, 1), "DeviceArray.clip")
         yield* refuses("InvalidRequest", untyped(DeviceArray.clip)(x, 0, wrong), "DeviceArray.clip")
-        yield* refuses("InvalidRequest", untyped(DeviceArray.cast)(wrong, "f32"), "DeviceArray.cast")
-        yield* refuses("InvalidRequest", untyped(DeviceArray.cast)(x, wrong), "DeviceArray.cast", "element type")
+        yield* refuses("InvalidRequest", untyped(DeviceArray.astype)(wrong, "f32"), "DeviceArray.astype")
+        yield* refuses("InvalidRequest", untyped(DeviceArray.astype)(x, wrong), "DeviceArray.astype", "element type")
       }
       yield* refuses("InvalidRequest", untyped(DeviceArray.add)(1, 2), "1, 2", "all numbers")
       yield* refuses("InvalidRequest", untyped(DeviceArray.sqrt)(4), "DeviceArray.sqrt", "4")
@@ -87,8 +87,8 @@ layer(strictHost)("what is refused takes nothing from the pool", (it) => {
         info: { ...queue.info, dtypes: new Set(["f32", "i32", "u32"] as const) }
       }
       const x = yield* ones([2])
-      const cast = Effect.provideService(DeviceArray.cast(x, "f64"), CommandQueue.CommandQueue, single)
-      yield* refuses("Unsupported", cast, "DeviceArray.cast", "f64", "Use one of f32, i32, u32")
+      const cast = Effect.provideService(DeviceArray.astype(x, "f64"), CommandQueue.CommandQueue, single)
+      yield* refuses("Unsupported", cast, "DeviceArray.astype", "f64", "Use one of f32, i32, u32")
       yield* refuses("Unsupported", DeviceArray.lazy(cast), "f64")
     }))
 })
@@ -156,10 +156,10 @@ layer(strictHost)("the forms of a call", (it) => {
       deepStrictEqual(yield* numbers(DeviceArray.subtract(1, x)), [0, -1, -3])
       deepStrictEqual(yield* numbers(x.pipe(DeviceArray.clip(y, 3))), [3, 2, 3])
       deepStrictEqual(yield* numbers(DeviceArray.clip(x, y, 3)), [3, 2, 3])
-      deepStrictEqual(yield* numbers(x.pipe(DeviceArray.cast("u32"))), [1, 2, 4])
+      deepStrictEqual(yield* numbers(x.pipe(DeviceArray.astype("u32"))), [1, 2, 4])
       deepStrictEqual(yield* numbers(x.pipe(DeviceArray.power(2))), [1, 4, 16])
       deepStrictEqual(yield* numbers(DeviceArray.power(2, x)), [2, 4, 16])
-      deepStrictEqual(yield* numbers(DeviceArray.shiftLeft(1, yield* DeviceArray.cast(x, "u32"))), [2, 4, 16])
+      deepStrictEqual(yield* numbers(DeviceArray.leftShift(1, yield* DeviceArray.astype(x, "u32"))), [2, 4, 16])
     }))
 
   it.effect("have precise types", () =>
@@ -177,20 +177,20 @@ layer(strictHost)("the forms of a call", (it) => {
         yield* DeviceArray.where(i, 0.5, 1),
         yield* i.pipe(DeviceArray.where(f, u)),
         yield* DeviceArray.clip(i, f, 3),
-        yield* DeviceArray.cast(i, "f32")
+        yield* DeviceArray.astype(i, "f32")
       ]
       const integer: ReadonlyArray<DeviceArray.DeviceArray<"i32">> = [
         yield* u.pipe(DeviceArray.add(i), Effect.flatMap(DeviceArray.abs)),
-        yield* DeviceArray.bitAnd(i, u),
-        yield* u.pipe(DeviceArray.bitXor(i)),
-        yield* i.pipe(DeviceArray.shiftLeft(u)),
-        yield* DeviceArray.shiftRight(i, 3),
+        yield* DeviceArray.bitwiseAnd(i, u),
+        yield* u.pipe(DeviceArray.bitwiseXor(i)),
+        yield* i.pipe(DeviceArray.leftShift(u)),
+        yield* DeviceArray.rightShift(i, 3),
         yield* DeviceArray.floor(i),
         yield* DeviceArray.power(i, 3),
         yield* DeviceArray.where(f, i, 0),
         yield* f.pipe(DeviceArray.where(0, i)),
         yield* i.pipe(DeviceArray.clip(0, 3)),
-        yield* f.pipe(DeviceArray.cast("i32"))
+        yield* f.pipe(DeviceArray.astype("i32"))
       ]
       const truth: ReadonlyArray<DeviceArray.DeviceArray<"u32">> = [
         yield* DeviceArray.less(f, i),
@@ -205,15 +205,15 @@ layer(strictHost)("the forms of a call", (it) => {
       deepStrictEqual(truth.map(({ dtype }) => dtype), truth.map(() => "u32"))
       const refused = [
         // @ts-expect-error floats have no bits to combine
-        DeviceArray.bitAnd(f, 1),
+        DeviceArray.bitwiseAnd(f, 1),
         // @ts-expect-error floats have no bits to turn
-        DeviceArray.bitNot(f),
+        DeviceArray.bitwiseNot(f),
         // @ts-expect-error places are whole
-        DeviceArray.shiftLeft(i, f),
+        DeviceArray.leftShift(i, f),
         // @ts-expect-error two numbers are no arrays
         DeviceArray.add(1, 2),
         // @ts-expect-error there is no such type
-        DeviceArray.cast(f, "bf16")
+        DeviceArray.astype(f, "bf16")
       ]
       for (const effect of refused) strictEqual((yield* Effect.flip(effect)).reason._tag, "InvalidRequest")
     }))

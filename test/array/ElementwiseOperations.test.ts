@@ -156,7 +156,7 @@ const onType = (types: ReadonlyArray<Type>, test: Effect.Effect<void, GpuError.G
     if (lacking === undefined) return yield* test
     const x = yield* upload("f32", [1])
     for (const form of [DeviceArray.scoped, DeviceArray.lazy]) {
-      yield* refuses("Unsupported", form(DeviceArray.cast(x, lacking)), "DeviceArray.cast", lacking)
+      yield* refuses("Unsupported", form(DeviceArray.astype(x, lacking)), "DeviceArray.astype", lacking)
     }
   })
 
@@ -218,7 +218,7 @@ const laws = (gpu: GpuLayer): void =>
           const types = yield* supported
           const numbers = [...Reference.samples[from], ...from.startsWith("f") ? [1.9, -1.9, 65504] : []]
           const x = yield* upload(from, numbers)
-          const found = yield* together(types.map((to) => ({ name: to, array: DeviceArray.cast(x, to) })))
+          const found = yield* together(types.map((to) => ({ name: to, array: DeviceArray.astype(x, to) })))
           for (const to of types) {
             strictEqual(found.get(to)!.dtype, to)
             const expected = numbers.map((number) => Reference.cast(from, to, Reference.as(from, number)))

@@ -28,7 +28,7 @@ const expression = Effect.fnUntraced(function*(x: Floats, y: Floats) {
   const difference = yield* DeviceArray.subtract(half, x)
   const distance = yield* DeviceArray.abs(difference)
   const sum = yield* DeviceArray.add(distance, y)
-  const negative = yield* DeviceArray.negate(sum)
+  const negative = yield* DeviceArray.negative(sum)
   const least = yield* DeviceArray.minimum(negative, x)
   const floor = yield* DeviceArray.floor(least)
   return yield* DeviceArray.maximum(floor, -4)
@@ -106,7 +106,7 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
           const twice = yield* DeviceArray.multiply(row, 2)
           const table = yield* DeviceArray.add(twice, column)
           const next = yield* DeviceArray.add(twice, 1)
-          const negative = yield* DeviceArray.negate(table)
+          const negative = yield* DeviceArray.negative(table)
           return { table, rows: [twice, next, twice] as const, deep: { negative, table, row } }
         })))
         deepStrictEqual([kernels, leases], [2, 4])

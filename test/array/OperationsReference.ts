@@ -82,7 +82,7 @@ const roundHalfEven = (x: number): number => {
 const abs = (x: bigint): bigint => x < 0n ? -x : x
 
 export const unary: Readonly<Record<string, UnaryOperation>> = {
-  negate: { of: DeviceArray.negate, integer: (x) => -x, float: (x) => -x, result: "same", tolerance: exact },
+  negate: { of: DeviceArray.negative, integer: (x) => -x, float: (x) => -x, result: "same", tolerance: exact },
   abs: { of: DeviceArray.abs, integer: abs, float: Math.abs, result: "same", tolerance: exact },
   sign: {
     of: DeviceArray.sign,
@@ -122,8 +122,8 @@ export const unary: Readonly<Record<string, UnaryOperation>> = {
   logicalNot: test(DeviceArray.logicalNot, (x) => x === 0),
   isNaN: test(DeviceArray.isNaN, Number.isNaN),
   isFinite: test(DeviceArray.isFinite, Number.isFinite),
-  isInfinite: test(DeviceArray.isInfinite, (x) => Math.abs(x) === Infinity),
-  bitNot: bits(DeviceArray.bitNot, (x) => ~x),
+  isInfinite: test(DeviceArray.isInf, (x) => Math.abs(x) === Infinity),
+  bitNot: bits(DeviceArray.bitwiseNot, (x) => ~x),
   countOneBits: bits(
     DeviceArray.countOneBits,
     (x) => BigInt(BigInt.asUintN(32, x).toString(2).replaceAll("0", "").length)
@@ -233,11 +233,11 @@ export const binary: Readonly<Record<string, BinaryOperation>> = {
   logicalAnd: truth(DeviceArray.logicalAnd, (a, b) => a !== 0 && b !== 0),
   logicalOr: truth(DeviceArray.logicalOr, (a, b) => a !== 0 || b !== 0),
   logicalXor: truth(DeviceArray.logicalXor, (a, b) => (a !== 0) !== (b !== 0)),
-  bitAnd: bitwise(DeviceArray.bitAnd, (a, b) => a & b),
-  bitOr: bitwise(DeviceArray.bitOr, (a, b) => a | b),
-  bitXor: bitwise(DeviceArray.bitXor, (a, b) => a ^ b),
-  shiftLeft: bitwise(DeviceArray.shiftLeft, (a, b) => a << (b & 31n), "first"),
-  shiftRight: bitwise(DeviceArray.shiftRight, (a, b) => a >> (b & 31n), "first")
+  bitAnd: bitwise(DeviceArray.bitwiseAnd, (a, b) => a & b),
+  bitOr: bitwise(DeviceArray.bitwiseOr, (a, b) => a | b),
+  bitXor: bitwise(DeviceArray.bitwiseXor, (a, b) => a ^ b),
+  shiftLeft: bitwise(DeviceArray.leftShift, (a, b) => a << (b & 31n), "first"),
+  shiftRight: bitwise(DeviceArray.rightShift, (a, b) => a >> (b & 31n), "first")
 }
 
 export const types: ReadonlyArray<Type> = ["f32", "i32", "u32", "f16", "f64"]

@@ -199,7 +199,7 @@ describe("products of arrays", () => {
   it.effect("have types that say what they are", () =>
     Effect.gen(function*() {
       const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
-      const i = yield* DeviceArray.cast(x, "i32")
+      const i = yield* DeviceArray.astype(x, "i32")
       const mixed: DeviceArray.DeviceArray<"f32"> = yield* DeviceArray.matmul(x, i)
       const whole: DeviceArray.DeviceArray<"i32"> = yield* Effect.flatMap(
         DeviceArray.matmul(i, i),

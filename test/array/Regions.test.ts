@@ -56,7 +56,7 @@ describe("The results of lazy", () => {
       const before = yield* active
       const result = yield* DeviceArray.lazy(Effect.gen(function*() {
         const sum = yield* DeviceArray.add(x, x)
-        return { x, sum, list: [sum, x, [yield* DeviceArray.negate(sum)]], number: 7, none: undefined }
+        return { x, sum, list: [sum, x, [yield* DeviceArray.negative(sum)]], number: 7, none: undefined }
       }))
       strictEqual(result.x, x)
       strictEqual(yield* active, before + 2)
@@ -136,7 +136,7 @@ describe("A recorded array", () => {
         DeviceArray.copy(out),
         DeviceArray.lazy(DeviceArray.add(out, 1)),
         DeviceArray.lazy(chained(out, long + 1)),
-        DeviceArray.lazy(Effect.all([DeviceArray.negate(out), DeviceArray.abs(out)]))
+        DeviceArray.lazy(Effect.all([DeviceArray.negative(out), DeviceArray.abs(out)]))
       ]
       for (const use of uses) {
         strictEqual(yield* tagOf(use), "Released")
@@ -242,7 +242,7 @@ const expressions: ReadonlyArray<
   ["a mean", (x) => DeviceArray.mean(x), 1],
   ["a reduction in several passes", (x) => DeviceArray.argmax(x), 1],
   ["a chain", (x) => chained(x, 5), 1],
-  ["several results", (x) => Effect.all([DeviceArray.add(x, 1), DeviceArray.negate(x), DeviceArray.sum(x)]), 3],
+  ["several results", (x) => Effect.all([DeviceArray.add(x, 1), DeviceArray.negative(x), DeviceArray.sum(x)]), 3],
   ["a chain that is cut", (x) => chained(x, 2 * long + 3), 1]
 ]
 

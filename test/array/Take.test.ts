@@ -125,7 +125,7 @@ const laws = (gpu: GpuLayer): void => {
         const x = yield* DeviceArray.fromHost([1, 2, 3])
         const found = yield* DeviceArray.lazy(Effect.gen(function*() {
           const doubled = yield* DeviceArray.multiply(x, 2)
-          const index = yield* DeviceArray.cast(yield* DeviceArray.subtract(3, x), "u32")
+          const index = yield* DeviceArray.astype(yield* DeviceArray.subtract(3, x), "u32")
           return yield* DeviceArray.add(yield* DeviceArray.take(doubled, index), doubled)
         }))
         deepStrictEqual(yield* DeviceArray.toNested(found), [8, 8, 8])
@@ -167,7 +167,7 @@ layer(strictHost)("take on the host", (it) => {
       yield* no(DeviceArray.take(x, [0.5], { mode: "clip" }), "0.5")
       yield* no(DeviceArray.take(x, [NaN], { mode: "wrap" }), "NaN")
       yield* no(DeviceArray.take(x, [[0], [1, 2]]), "ragged")
-      yield* no(DeviceArray.take(x, untyped<DeviceArray.DeviceArray<"i32">>(x)), "f32", "cast")
+      yield* no(DeviceArray.take(x, untyped<DeviceArray.DeviceArray<"i32">>(x)), "f32", "astype")
       yield* no(DeviceArray.take(x, [0], { axis: 2 }), "axis 2", "[2, 3]")
       yield* no(DeviceArray.take(x, [0], { mode: untyped("raise") }), `"raise"`)
       yield* no(DeviceArray.take(none, [0], { axis: 1 }), "axis 1", "[2, 0]")

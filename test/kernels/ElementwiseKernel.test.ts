@@ -176,7 +176,7 @@ describe("ElementwiseKernel", () => {
         VectorArg("f32", "table", { access: "read" }),
         VectorArg("f32", "y", { access: "write" })
       ],
-      outputs: ({ table, x }) => ({ y: Expr.at(table, Expr.cast(Expr.cast(x, "f64"), "u32")) })
+      outputs: ({ table, x }) => ({ y: Expr.at(table, Expr.astype(Expr.astype(x, "f64"), "u32")) })
     })
     deepStrictEqual(kernel.itemwise, ["x", "y"])
     deepStrictEqual([...kernel.dtypes].sort(), ["f32", "f64", "u32"])

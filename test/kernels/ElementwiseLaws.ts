@@ -62,10 +62,10 @@ const many = ElementwiseKernel.make({
   outputs: ({ limit, mask, shift, x }) => {
     const square = Expr.multiply(x, x)
     return {
-      truncated: Expr.add(Expr.cast(x, "i32"), shift),
-      index: Expr.bitAnd(Expr.index, mask),
+      truncated: Expr.add(Expr.astype(x, "i32"), shift),
+      index: Expr.bitwiseAnd(Expr.index, mask),
       square,
-      isSmall: Expr.cast(Expr.less(square, limit), "i32")
+      isSmall: Expr.astype(Expr.less(square, limit), "i32")
     }
   }
 })
@@ -92,10 +92,10 @@ const awkward = ElementwiseKernel.make({
     const { args, bits, math, own, t, to, toString, undefined: none, v } = inputs
     const sum = [args, bits, math, own, t, to, toString, none, v].reduce((a, b) => Expr.add(a, b))
     return {
-      arguments: Expr.pow(Expr.add(inputs.arguments, sum), 2),
-      eval: Expr.pow(Expr.add(inputs.eval, sum), 2),
-      constructor: Expr.pow(Expr.add(inputs.constructor, sum), 2),
-      a: Expr.pow(Expr.add(inputs.a, sum), 2)
+      arguments: Expr.power(Expr.add(inputs.arguments, sum), 2),
+      eval: Expr.power(Expr.add(inputs.eval, sum), 2),
+      constructor: Expr.power(Expr.add(inputs.constructor, sum), 2),
+      a: Expr.power(Expr.add(inputs.a, sum), 2)
     }
   }
 })
@@ -205,7 +205,7 @@ export const elementwiseLaws = (gpu: Layer.Layer<Gpu, unknown>, count = 300_001)
           const kernel = ElementwiseKernel.make({
             name: `through_${dtype}`,
             args: [VectorArg("f32", "x")],
-            outputs: ({ x }) => ({ x: Expr.cast(Expr.sqrt(Expr.add(Expr.cast(x, dtype), 0.75)), "f32") })
+            outputs: ({ x }) => ({ x: Expr.astype(Expr.sqrt(Expr.add(Expr.astype(x, dtype), 0.75)), "f32") })
           })
           const dispatch = CommandQueue.dispatch(kernel, { x }, 1)
           if (missing.includes(dtype)) strictEqual((yield* reasonOf(dispatch))._tag, "Unsupported")

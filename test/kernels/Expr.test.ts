@@ -42,11 +42,11 @@ describe("Expr", () => {
     deepStrictEqual(nodes[2], nodes[0])
     deepStrictEqual(nodes[4], nodes[3])
     deepStrictEqual(nodes[5], nodes[3])
-    deepStrictEqual(Expr.clamp(f32, 0, 1).node, pipe(f32, Expr.clamp(0, 1)).node)
-    deepStrictEqual(Expr.select(bool, f32, 0).node, pipe(bool, Expr.select(f32, 0)).node)
-    deepStrictEqual(Expr.cast(f32, "i32").node, pipe(f32, Expr.cast("i32")).node)
-    deepStrictEqual(Expr.shiftLeft(i32, 1).node, pipe(i32, Expr.shiftLeft(1)).node)
-    deepStrictEqual(Expr.and(bool, bool).node, pipe(bool, Expr.and(bool)).node)
+    deepStrictEqual(Expr.clip(f32, 0, 1).node, pipe(f32, Expr.clip(0, 1)).node)
+    deepStrictEqual(Expr.where(bool, f32, 0).node, pipe(bool, Expr.where(f32, 0)).node)
+    deepStrictEqual(Expr.astype(f32, "i32").node, pipe(f32, Expr.astype("i32")).node)
+    deepStrictEqual(Expr.leftShift(i32, 1).node, pipe(i32, Expr.leftShift(1)).node)
+    deepStrictEqual(Expr.logicalAnd(bool, bool).node, pipe(bool, Expr.logicalAnd(bool)).node)
   })
 
   it("refuses mixed types when it is compiled, and keeps the mistake when it is run", () => {
@@ -58,23 +58,23 @@ describe("Expr", () => {
       // @ts-expect-error -- a function of floats
       Expr.sin(i32),
       // @ts-expect-error -- a function of integers
-      Expr.bitAnd(f32, f32),
+      Expr.bitwiseAnd(f32, f32),
       // @ts-expect-error -- no arithmetic with truth values
       Expr.add(bool, bool),
       // @ts-expect-error -- a condition is a truth value
-      Expr.select(u32, f32, f32),
+      Expr.where(u32, f32, f32),
       // @ts-expect-error -- two element types to select from
-      Expr.select(bool, f32, i32),
+      Expr.where(bool, f32, i32),
       // @ts-expect-error -- places are u32
-      Expr.shiftLeft(i32, i32),
+      Expr.leftShift(i32, i32),
       // @ts-expect-error -- no truth value
-      Expr.and(bool, f32),
+      Expr.logicalAnd(bool, f32),
       // @ts-expect-error -- two element types
       Expr.less(f32, u32),
       // @ts-expect-error -- a test of floats
       Expr.isNaN(i32),
       // @ts-expect-error -- three element types
-      Expr.clamp(f32, i32, u32),
+      Expr.clip(f32, i32, u32),
       // @ts-expect-error -- an index is u32
       Expr.at(inputs().x, i32),
       // @ts-expect-error -- no number
@@ -87,7 +87,7 @@ describe("Expr", () => {
     }
     assert.include(messageOf(wrong[0]!), "Expr.add")
     assert.include(messageOf(wrong[0]!), "f32, i32")
-    assert.include(messageOf(wrong[0]!), "Expr.cast")
+    assert.include(messageOf(wrong[0]!), "Expr.astype")
   })
 
   it("refuses numbers that a type does not hold", () => {
@@ -98,8 +98,8 @@ describe("Expr", () => {
       Expr.constant("u32", NaN),
       Expr.add(i32, 0.5),
       Expr.add(u32, -1),
-      Expr.shiftRight(i32, -1),
-      Expr.select(bool, i32, Infinity)
+      Expr.rightShift(i32, -1),
+      Expr.where(bool, i32, Infinity)
     ]
     for (const expr of wrong) assert.include(messageOf(expr), "is not a")
     const right = [
@@ -124,7 +124,7 @@ describe("Expr", () => {
     let expr: Expr.Expr<"i32"> = i32
     for (let step = 0; step < 100_000; step++) expr = Expr.add(expr, i32)
     assert.include(messageOf(expr), "deep")
-    let element = Expr.cast(inputs().x, "u32")
+    let element = Expr.astype(inputs().x, "u32")
     for (let step = 0; step < 10_000; step++) element = Expr.at(element, element)
     assert.instanceOf(element.problem, GpuError.GpuError)
   })

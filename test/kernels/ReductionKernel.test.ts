@@ -99,7 +99,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "a map that answers a number": [{ map: () => 1 }, /map answered 1, no expression/],
   "a map that answers a truth value": [
     { map: ({ x }: Inputs) => Expr.less(x, 0) },
-    /map answered a bool. Cast it: Expr.cast\(value, "u32"\)/
+    /map answered a bool. Cast it: Expr.astype\(value, "u32"\)/
   ],
   "a map that throws": [
     { map: ({ y }: { y: Inputs }) => y.x },
@@ -110,7 +110,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     /map uses the argument "other", which is not there. Use the expressions/
   ],
   "a wrong expression": [
-    { map: ({ x }: Inputs) => Expr.add(x, Expr.cast(x, "u32") as never) },
+    { map: ({ x }: Inputs) => Expr.add(x, Expr.astype(x, "u32") as never) },
     /the operands are f32, u32/
   ],
   "no neutral value": [{ neutral: undefined }, /the neutral value is undefined, which is not an f32/],
@@ -119,8 +119,8 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     /the neutral value is -1, which is not a u32/
   ],
   "a combine of another type": [
-    { combine: (a: Expr.Expr<"f32">) => Expr.cast(a, "i32") },
-    /combine answered an i32, and the state is f32. Cast it: Expr.cast\(value, "f32"\)/
+    { combine: (a: Expr.Expr<"f32">) => Expr.astype(a, "i32") },
+    /combine answered an i32, and the state is f32. Cast it: Expr.astype\(value, "f32"\)/
   ],
   "a combine that answers a truth value": [
     { combine: (a: Expr.Expr<"f32">, b: Expr.Expr<"f32">) => Expr.less(a, b) },
@@ -143,7 +143,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     /combine uses the argument "a", which is not there. It may use the two states alone/
   ],
   "a combine that uses the index": [
-    { combine: (a: Expr.Expr<"f32">) => Expr.add(a, Expr.cast(Expr.index, "f32")) },
+    { combine: (a: Expr.Expr<"f32">) => Expr.add(a, Expr.astype(Expr.index, "f32")) },
     /combine uses the element's index/
   ],
   "a combine that uses a state of another kernel": [
@@ -252,7 +252,8 @@ describe("a mistake in a definition", () => {
         combine: once("scan combine", definition.combine),
         output: once(
           "output",
-          (scanned: Expr.Expr<"f32">, inputs: Inputs) => Expr.add(scanned, Expr.at(inputs.x, Expr.cast(scanned, "u32")))
+          (scanned: Expr.Expr<"f32">, inputs: Inputs) =>
+            Expr.add(scanned, Expr.at(inputs.x, Expr.astype(scanned, "u32")))
         )
       })
       const all = ["map", "combine", "state map", "state combine", "scan map", "output", "scan combine"]
@@ -285,7 +286,7 @@ describe("a mistake in a definition", () => {
       const positive = { output: (scanned: Expr.Expr<"f32">) => Expr.greater(scanned, 0) }
       const stray = { output: () => Expr.make("f32", { _tag: "Scalar", name: "other" }) }
       const lease = yield* BufferPool.allocate(4)
-      yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output answered a bool. .*Expr.cast/)
+      yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output answered a bool. .*Expr.astype/)
       yield* refused(ScanKernel.run(scanOf(stray), { x: lease }, 1), /output uses the argument "other"/)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })

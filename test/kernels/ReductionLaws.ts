@@ -77,8 +77,8 @@ const statistics = (dtype: DType.DType, [lowest, highest]: readonly [number, num
     map: ({ x }) => ({ sum: x, least: x, greatest: x, product: x }),
     combine: (a, b) => ({
       sum: Expr.add(a.sum, b.sum),
-      least: Expr.min(a.least, b.least),
-      greatest: Expr.max(a.greatest, b.greatest),
+      least: Expr.minimum(a.least, b.least),
+      greatest: Expr.maximum(a.greatest, b.greatest),
       product: Expr.multiply(a.product, b.product)
     }),
     neutral: { sum: 0, least: highest, greatest: lowest, product: 1 },
@@ -121,7 +121,7 @@ const argmin = ReductionKernel.makeState({
   map: ({ x }, index) => ({ value: x, index }),
   combine: (a, b) => {
     const takesB = Expr.less(b.value, a.value)
-    return { value: Expr.select(takesB, b.value, a.value), index: Expr.select(takesB, b.index, a.index) }
+    return { value: Expr.where(takesB, b.value, a.value), index: Expr.where(takesB, b.index, a.index) }
   },
   neutral: { value: Infinity, index: 0 }
 })
@@ -130,11 +130,11 @@ const argmin = ReductionKernel.makeState({
 export const affine = {
   neutral: 0x10000,
   expr: (first: Expr.Expr<"u32">, second: Expr.Expr<"u32">) => {
-    const [a, b] = [Expr.shiftRight(first, 16), Expr.bitAnd(first, 0xffff)]
-    const [c, d] = [Expr.shiftRight(second, 16), Expr.bitAnd(second, 0xffff)]
-    return Expr.bitOr(
-      Expr.shiftLeft(Expr.multiply(a, c), 16),
-      Expr.bitAnd(Expr.add(Expr.multiply(b, c), d), 0xffff)
+    const [a, b] = [Expr.rightShift(first, 16), Expr.bitwiseAnd(first, 0xffff)]
+    const [c, d] = [Expr.rightShift(second, 16), Expr.bitwiseAnd(second, 0xffff)]
+    return Expr.bitwiseOr(
+      Expr.leftShift(Expr.multiply(a, c), 16),
+      Expr.bitwiseAnd(Expr.add(Expr.multiply(b, c), d), 0xffff)
     )
   },
   plain: (first: number, second: number) => {
@@ -155,7 +155,7 @@ const composed = ReductionKernel.make({
 const wideSum = ReductionKernel.make({
   name: "wide_sum",
   args: [VectorArg("f16", "x", { access: "read" })],
-  map: ({ x }) => Expr.cast(x, "f32"),
+  map: ({ x }) => Expr.astype(x, "f32"),
   combine: (a, b) => Expr.add(a, b),
   neutral: 0
 })
@@ -164,7 +164,7 @@ const greatestHalf = ReductionKernel.make({
   name: "greatest_half",
   args: [VectorArg("f16", "x", { access: "read" })],
   map: ({ x }) => x,
-  combine: (a, b) => Expr.max(a, b),
+  combine: (a, b) => Expr.maximum(a, b),
   neutral: -Infinity
 })
 

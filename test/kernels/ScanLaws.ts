@@ -33,7 +33,7 @@ const lastNonZero = ScanKernel.make({
   name: "last_non_zero",
   args: [VectorArg("f32", "x", { access: "read" })],
   map: ({ x }) => x,
-  combine: (a, b) => Expr.select(Expr.notEqual(b, 0), b, a),
+  combine: (a, b) => Expr.where(Expr.notEqual(b, 0), b, a),
   neutral: 0
 })
 
@@ -46,8 +46,8 @@ const runningMean = ScanKernel.make({
   neutral: 0,
   output: (scanned, { before, result }, index) =>
     Expr.add(
-      Expr.divide(Expr.cast(scanned, "f32"), Expr.cast(Expr.add(index, 1), "f32")),
-      Expr.add(before, Expr.cast(result, "f32"))
+      Expr.divide(Expr.astype(scanned, "f32"), Expr.astype(Expr.add(index, 1), "f32")),
+      Expr.add(before, Expr.astype(result, "f32"))
     )
 })
 

@@ -24,7 +24,7 @@ export const computedIn = (dtype: DType): DType => dtype === "f16" ? "f32" : dty
 const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
 
 const cast = (value: Expr.Expr<DType>, dtype: DType): Expr.Expr<DType> =>
-  value.type === dtype ? value : Expr.cast(value, dtype)
+  value.type === dtype ? value : Expr.astype(value, dtype)
 
 /** `start + index * step`, for integers modulo 2^32. @internal */
 export const arithmetic = memoized("arithmetic", (dtype) => {
@@ -48,7 +48,7 @@ export const between = memoized("between", (dtype) => {
   const steps = (count: Expr.Expr<"u32">) => Expr.multiply(cast(count, type), scalar(type, "step"))
   const last = scalar("u32", "last")
   const middle = scalar("u32", "middle")
-  const value = Expr.select(
+  const value = Expr.where(
     Expr.less(Expr.index, middle),
     Expr.add(scalar(type, "start"), steps(Expr.index)),
     Expr.subtract(scalar(type, "stop"), steps(Expr.subtract(last, Expr.index)))
@@ -71,11 +71,11 @@ export const between = memoized("between", (dtype) => {
 export const diagonal = memoized("diagonal", (dtype) => {
   const columns = scalar("u32", "columns")
   const shift = scalar("u32", "diagonal")
-  const row = Expr.divide(Expr.index, columns)
+  const row = Expr.floorDivide(Expr.index, columns)
   const column = Expr.subtract(Expr.index, Expr.multiply(row, columns))
   return ElementwiseKernel.generate({
     name: "array_eye",
     args: [output(dtype), ScalarArg("u32", "columns"), ScalarArg("u32", "diagonal")],
-    outputs: { y: Expr.cast(Expr.equal(column, Expr.add(row, shift)), dtype) }
+    outputs: { y: Expr.astype(Expr.equal(column, Expr.add(row, shift)), dtype) }
   })
 })

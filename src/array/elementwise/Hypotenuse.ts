@@ -16,11 +16,12 @@ export const hypotenuseOf = (x: Element, y: Element): Element => {
   if (!isFloating(x) || !isFloating(y)) return x
   const a = Expr.abs(x)
   const b = Expr.abs(y)
-  const greater = Expr.max(a, b)
-  const ratio = Expr.divide(Expr.min(a, b), greater)
+  const greater = Expr.maximum(a, b)
+  const ratio = Expr.divide(Expr.minimum(a, b), greater)
   const length = Expr.multiply(greater, Expr.sqrt(Expr.add(Expr.multiply(ratio, ratio), 1)))
-  const isInfinite = Expr.or(infinite(a), infinite(b))
-  return Expr.select(isInfinite, Infinity, Expr.select(Expr.equal(greater, 0), greater, length))
+  const isInfinite = Expr.logicalOr(infinite(a), infinite(b))
+  return Expr.where(isInfinite, Infinity, Expr.where(Expr.equal(greater, 0), greater, length))
 }
 
-const infinite = (x: Expr.Expr<Expr.FloatType>): Expr.Expr<"bool"> => Expr.not(Expr.or(Expr.isFinite(x), Expr.isNaN(x)))
+const infinite = (x: Expr.Expr<Expr.FloatType>): Expr.Expr<"bool"> =>
+  Expr.logicalNot(Expr.logicalOr(Expr.isFinite(x), Expr.isNaN(x)))

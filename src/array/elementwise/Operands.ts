@@ -4,7 +4,6 @@
  *
  * @internal
  */
-import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DType } from "../../domain/DType.ts"
@@ -14,21 +13,18 @@ import * as Expr from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { arrayProblem } from "../ArrayProblem.ts"
 import { type ArrayOperation, DeviceArray } from "../ArrayValue.ts"
-import { apply, type ArrayServices } from "../fusion/Evaluation.ts"
+import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
 
 /** @internal */
 export type Operand = DeviceArray | number
 
-/** @internal */
-export type Computed = Effect.Effect<DeviceArray, GpuError, ArrayServices>
-
 type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 
-/** An operation that expressions have, under the same name or an array's own. @internal */
-export const plain = (operation: Operation, name: string = operation): ArrayOperation => ({
-  name,
+/** An operation that expressions have. @internal */
+export const plain = (operation: Operation): ArrayOperation => ({
+  name: operation,
   build: (operands) => Expr.apply(operation, operands) as Expr.Expr<DType>
 })
 
@@ -113,12 +109,12 @@ const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
   invalidRequest(
     name,
     dtypes.length === 1 ? `the array is of ${dtypes[0]}` : `the operands are of ${dtypes.join(" and ")}`,
-    "It takes integers: cast with DeviceArray.cast(x, \"i32\")."
+    "It takes integers: cast with DeviceArray.astype(x, \"i32\")."
   )
 
 const notHeld = (name: string, number: number, dtype: DType): GpuError =>
   invalidRequest(
     name,
     `the number ${number} is not of type ${dtype}, which it takes beside the array`,
-    "Use a whole number in range, or cast the array first: DeviceArray.cast(x, \"f32\")."
+    "Use a whole number in range, or cast the array first: DeviceArray.astype(x, \"f32\")."
   )

@@ -31,7 +31,7 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
 
 /** The truth as an element. @internal */
 export const compare = (ordering: Ordering, a: Element, b: Element): Expr.Expr<"u32"> =>
-  Expr.cast(truthOf(ordering, a, b), "u32")
+  Expr.astype(truthOf(ordering, a, b), "u32")
 
 const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expr.apply(ordering, [a, b]) as Truth
 
@@ -44,6 +44,6 @@ const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
 /** An i32 and a u32 are compared without the sign, unless there is one. */
 const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
   const isNegative = Expr.less(a, 0)
-  const truth = compared(ordering, Expr.cast(a, "u32"), b)
-  return ofNegative[ordering] ? Expr.or(isNegative, truth) : Expr.and(Expr.not(isNegative), truth)
+  const truth = compared(ordering, Expr.astype(a, "u32"), b)
+  return ofNegative[ordering] ? Expr.logicalOr(isNegative, truth) : Expr.logicalAnd(Expr.logicalNot(isNegative), truth)
 }

@@ -8,12 +8,12 @@ import { type Element, isFloating } from "./Element.ts"
 
 /** @internal */
 export const powerOf = (base: Element, exponent: Element): Element => {
-  if (isFloating(base) && isFloating(exponent)) return Expr.pow(base, exponent)
-  const power = Expr.cast(powerOfBits(Expr.cast(base, "u32"), Expr.cast(exponent, "u32")), base.type)
+  if (isFloating(base) && isFloating(exponent)) return Expr.power(base, exponent)
+  const power = Expr.astype(powerOfBits(Expr.astype(base, "u32"), Expr.astype(exponent, "u32")), base.type)
   if (base.type === "u32") return power
   // Only 1 and -1 have reciprocals that are whole, themselves; the bits of the exponent tell odd from even as well.
-  const vanishes = Expr.and(Expr.less(exponent, 0), Expr.notEqual(Expr.abs(base), 1))
-  return Expr.select(vanishes, 0, power)
+  const vanishes = Expr.logicalAnd(Expr.less(exponent, 0), Expr.notEqual(Expr.abs(base), 1))
+  return Expr.where(vanishes, 0, power)
 }
 
 /** Modulo 2^32: the product of those squares of squares whose bit the exponent has. */
@@ -22,8 +22,8 @@ const powerOfBits = (base: Expr.Expr<"u32">, exponent: Expr.Expr<"u32">): Expr.E
   const factors: Array<Expr.Expr<"u32">> = []
   let square = base
   for (let bit = 0; bit < 32; bit++) {
-    const isSet = Expr.cast(Expr.bitAnd(exponent, 2 ** bit), "bool")
-    factors.push(Expr.select(isSet, square, one))
+    const isSet = Expr.astype(Expr.bitwiseAnd(exponent, 2 ** bit), "bool")
+    factors.push(Expr.where(isSet, square, one))
     square = Expr.multiply(square, square)
   }
   return productOf(factors)

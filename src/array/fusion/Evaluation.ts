@@ -40,6 +40,22 @@ import * as PlanExpressions from "./PlanExpressions.ts"
  */
 export type ArrayServices = BufferPool | CommandQueue | Scope.Scope
 
+/**
+ * The effect of an array operation: an array of elements of type `D`.
+ *
+ * **Example** (A function of arrays)
+ *
+ * ```ts
+ * import { DeviceArray } from "effect-gpu-pool"
+ *
+ * const halved = (x: DeviceArray.DeviceArray<"f32">): DeviceArray.Computed<"f32"> => DeviceArray.multiply(x, 0.5)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Computed<D extends DType = DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+
 /** Whether elementwise operations only record. @internal */
 export const Recording: Context.Reference<boolean> = Context.Reference("effect-gpu-pool/DeviceArray/Recording", {
   defaultValue: () => false
@@ -71,7 +87,7 @@ export const apply = <D extends DType>(
   operandTypes: ReadonlyArray<DType>,
   dtype: D,
   shape: Shape.Shape
-): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> =>
+): Computed<D> =>
   Effect.withFiber((fiber) => {
     const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
     const record = () => dense(dtype, shape, new Pending(operation, operands, operandTypes, scope))
@@ -97,9 +113,7 @@ export const evaluateAll = (
   Effect.withFiber((fiber) => settleAll(arrays, servicesOf(fiber.context)))
 
 /** A second array with the same elements, in memory of its own, one after the other. @internal */
-export const evaluateCopy = <D extends DType>(
-  array: DeviceArray<D>
-): Effect.Effect<DeviceArray<D>, GpuError, ArrayServices> =>
+export const evaluateCopy = <D extends DType>(array: DeviceArray<D>): Computed<D> =>
   Effect.withFiber((fiber) => {
     const services = servicesOf(fiber.context)
     const copy = dense(array.dtype, array.shape, new Pending(identity, [array], [array.dtype], services.scope))

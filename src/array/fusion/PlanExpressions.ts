@@ -176,7 +176,7 @@ const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType>
   Expr.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
 
 const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
-  operand.type === dtype ? operand : Expr.apply("cast", [operand], dtype) as Expr.Expr<DType>
+  operand.type === dtype ? operand : Expr.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
 /** A kernel is called after its operations, so that an error says what failed. @internal */
 export const nameOf = ({ steps }: Plan): string => {

@@ -122,14 +122,14 @@ const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
 /** A position on an axis of `length` elements, at least one. */
 const inside = <D extends "i32" | "u32">(index: Expr.Expr<D>, length: Expr.Expr<D>, mode: Mode): Expr.Expr<"u32"> => {
   const fromEnd = (position: Expr.Expr<D>): Expr.Expr<D> =>
-    Expr.select(Expr.less(position, 0), Expr.add(position, length), position)
+    Expr.where(Expr.less(position, 0), Expr.add(position, length), position)
   if (mode === "wrap") {
-    const rest = Expr.remainder(index, length)
-    return Expr.cast(index.type === "i32" ? fromEnd(rest) : rest, "u32")
+    const rest = Expr.fmod(index, length)
+    return Expr.astype(index.type === "i32" ? fromEnd(rest) : rest, "u32")
   }
   const last = Expr.subtract(length, 1)
-  return Expr.cast(
-    index.type === "i32" ? Expr.clamp(fromEnd(index), 0, last) : Expr.min(index, last),
+  return Expr.astype(
+    index.type === "i32" ? Expr.clip(fromEnd(index), 0, last) : Expr.minimum(index, last),
     "u32"
   )
 }

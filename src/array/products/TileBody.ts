@@ -77,7 +77,7 @@ export const scalarBody = (loops: Loops, tile: Tile, types: Types, axes: number)
   const rows = upTo(tile.rows)
   const columns = upTo(tile.columns)
   const operand = (vector: "a" | "b", index: string): string =>
-    apply("cast", [load(vector, index, types[vector])], types[vector], types.sum)
+    apply("astype", [load(vector, index, types[vector])], types[vector], types.sum)
   const added = (r: number, c: number): string =>
     apply(
       "add",
@@ -103,7 +103,7 @@ export const scalarBody = (loops: Loops, tile: Tile, types: Types, axes: number)
         declare(`y__${r}`, "u32", `(matrix__ * rows + row__ + ${r}u) * columns + column__`),
         ...columns.flatMap((c) =>
           within("column__", c, "columns", [
-            store("y", `y__${r} + ${c}u`, apply("cast", [sum(r, c)], types.sum, types.y), types.y)
+            store("y", `y__${r} + ${c}u`, apply("astype", [sum(r, c)], types.sum, types.y), types.y)
           ])
         )
       ])

@@ -31,7 +31,7 @@ const loadEight = (vector: "a" | "b", index: string, from: DType, to: DType): st
 const loadOne = (vector: "a" | "b", index: string, from: DType, to: DType): string => {
   const loaded = openClC.load(vector, index, from)
   if (!isFloat(to)) return from === "i32" ? `as_uint(${loaded})` : loaded
-  return openClC.apply("cast", [loaded], from, to)
+  return openClC.apply("astype", [loaded], from, to)
 }
 
 const storeEight = (value: string, at: string, to: DType): string => {
@@ -91,4 +91,4 @@ export const vectorBody = (rows: number, types: Types, axes: number): string => 
 }
 
 const storedOne = (value: string, { sum, y }: Types): string =>
-  y === "i32" ? `as_int(${value})` : openClC.apply("cast", [value], sum, y)
+  y === "i32" ? `as_int(${value})` : openClC.apply("astype", [value], sum, y)

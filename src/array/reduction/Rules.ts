@@ -16,7 +16,7 @@ type Value = Expr.Expr<DType>
 const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
-  (value.type === dtype ? value : Expr.apply("cast", [value], dtype)) as Value
+  (value.type === dtype ? value : Expr.apply("astype", [value], dtype)) as Value
 
 const apply = (operation: Parameters<typeof Expr.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
   Expr.apply(operation, operands) as Value
@@ -48,24 +48,24 @@ export const product = single("prod", wide, () => 1, "multiply")
 export const total = single("total", (dtype) => wide(Promotion.floating(dtype)), () => 0, "add")
 
 /** @internal */
-export const min = single("min", (dtype) => dtype, largest, "min")
+export const min = single("min", (dtype) => dtype, largest, "minimum")
 
 /** @internal */
-export const max = single("max", (dtype) => dtype, smallest, "max")
+export const max = single("max", (dtype) => dtype, smallest, "maximum")
 
 /** Truths as 0 and 1. */
-const truth = (name: string, neutral: number, operation: "bitAnd" | "bitOr"): Rule => ({
+const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
   name,
   state: () => [{ name: "value", dtype: "u32", neutral }],
-  map: (element) => [cast(Expr.apply("cast", [element], "bool"), "u32")],
+  map: (element) => [cast(Expr.apply("astype", [element], "bool"), "u32")],
   combine: ([a], [b]) => [apply(operation, a!, b!)]
 })
 
 /** @internal */
-export const any = truth("any", 0, "bitOr")
+export const any = truth("any", 0, "bitwiseOr")
 
 /** @internal */
-export const all = truth("all", 1, "bitAnd")
+export const all = truth("all", 1, "bitwiseAnd")
 
 /** No element has this position, and every element comes before it. */
 const noPosition = 0xffffffff
@@ -80,7 +80,7 @@ const argument = (name: string, before: "less" | "greater", neutral: (dtype: DTy
   map: (element, position) => [position, element],
   combine: (a, b) => {
     const takes = isBefore(b, a, before)
-    return a.map((value, component) => apply("select", takes, b[component]!, value))
+    return a.map((value, component) => apply("where", takes, b[component]!, value))
   }
 })
 
@@ -91,12 +91,15 @@ const isBefore = (
 ): Expr.Expr => {
   const earlier = Expr.apply("less", [aIndex!, bIndex!])
   const wins = Expr.apply(before, [aValue!, bValue!])
-  const ties = Expr.apply("and", [Expr.apply("equal", [aValue!, bValue!]), earlier])
-  const amongNumbers = Expr.apply("or", [wins, ties])
+  const ties = Expr.apply("logicalAnd", [Expr.apply("equal", [aValue!, bValue!]), earlier])
+  const amongNumbers = Expr.apply("logicalOr", [wins, ties])
   if (!isFloat(aValue!.type)) return amongNumbers
   const [aIsNaN, bIsNaN] = [Expr.apply("isNaN", [aValue!]), Expr.apply("isNaN", [bValue!])]
-  const nanWins = Expr.apply("and", [aIsNaN, Expr.apply("or", [Expr.apply("not", [bIsNaN]), earlier])])
-  return Expr.apply("or", [nanWins, amongNumbers])
+  const nanWins = Expr.apply("logicalAnd", [
+    aIsNaN,
+    Expr.apply("logicalOr", [Expr.apply("logicalNot", [bIsNaN]), earlier])
+  ])
+  return Expr.apply("logicalOr", [nanWins, amongNumbers])
 }
 
 /** @internal */

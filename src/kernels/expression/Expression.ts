@@ -144,27 +144,47 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: unk
     return make(type, { _tag: "Constant", value: isFloat(type) ? value : value + 0 })
   }
   const hint = type === "bool"
-    ? "Use a comparison, or Expr.cast."
+    ? "Use a comparison, or Expr.astype."
     : typeof value === "number"
-    ? `Use a number that ${type} holds, or Expr.cast.`
+    ? `Use a number that ${type} holds, or Expr.astype.`
     : "Use an expression or a number."
   return wrong(type, invalidRequest(name, `${shown(value)} is not ${withArticle(type)}`, hint))
 }
 
 /**
- * Applies an operation; `target` is the type that a cast asks for. Numbers take the type of the expressions beside them.
+ * Applies an operation; `target` is the type that `astype` asks for. Numbers take the type of the expressions beside them.
  *
  * @internal
  */
-export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>, target?: ExprType): Expr => {
-  const name = `Expr.${operation}`
+export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>, target?: ExprType): Expr =>
+  applyAs(
+    `Expr.${operation}`,
+    operation,
+    given,
+    target,
+    (operands, type, name) => above(name, type, { _tag: "Apply", operation, operands }, operands)
+  )
+
+/**
+ * Builds on operands as an operation takes them; mistakes are told under a name of its own.
+ *
+ * @internal
+ */
+export const applyAs = (
+  name: string,
+  operation: Operation,
+  given: ReadonlyArray<Expr | number>,
+  target: ExprType | undefined,
+  build: (operands: ReadonlyArray<Expr>, type: ExprType, name: string) => Expr
+): Expr => {
   const operands = operandsOf(operation, name, given)
   const wrongOperand = operands.find(({ problem }) => problem !== undefined)
   const types = operands.map(({ type }) => type)
   const type = resultType(operation, types, target)
   if (wrongOperand?.problem !== undefined) return wrong(type ?? wrongOperand.type, wrongOperand.problem)
-  if (type === undefined) return wrong(target ?? types[0] ?? "f32", typeProblem(operation, types))
-  return above(name, type, { _tag: "Apply", operation, operands }, operands)
+  return type === undefined
+    ? wrong(target ?? types[0] ?? "f32", typeProblem(name, operation, types))
+    : build(operands, type, name)
 }
 
 /**
@@ -186,20 +206,20 @@ export const above = <T extends ExprType>(
 const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<unknown>): ReadonlyArray<Expr> => {
   const { rule } = operations[operation]
   const partner =
-    given.find((operand, index): operand is Expr => isExpression(operand) && !(rule === "select" && index === 0))
+    given.find((operand, index): operand is Expr => isExpression(operand) && !(rule === "where" && index === 0))
       ?.type ?? "f32"
   return given.map((operand, index) => {
     if (isExpression(operand)) return operand
-    const type = rule === "shift" && index === 1 ? "u32" : rule === "select" && index === 0 ? "bool" : partner
+    const type = rule === "shift" && index === 1 ? "u32" : rule === "where" && index === 0 ? "bool" : partner
     return constantOf(name, type, operand)
   })
 }
 
-const typeProblem = (operation: Operation, types: ReadonlyArray<ExprType>): GpuError =>
+const typeProblem = (name: string, operation: Operation, types: ReadonlyArray<ExprType>): GpuError =>
   invalidRequest(
-    `Expr.${operation}`,
+    name,
     `the operands are ${types.join(", ")}`,
-    `It takes ${requirement(operation)}. Cast with Expr.cast.`
+    `It takes ${requirement(operation)}. Cast with Expr.astype.`
   )
 
 /**

@@ -15,6 +15,14 @@ export type Functions = ReadonlyMap<string, string>
 const call = /\b[A-Za-z]\w*__\w+(?=\()/g
 
 /**
+ * A table of functions from their texts, in each of which the first such name is the function's own.
+ *
+ * @internal
+ */
+export const functionsOf = (texts: ReadonlyArray<string>): Functions =>
+  new Map(texts.map((text) => [text.match(call)![0], text]))
+
+/**
  * The functions that some texts call, and those that they call in turn, in the order of the table.
  *
  * @internal

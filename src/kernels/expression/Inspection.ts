@@ -76,7 +76,7 @@ export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<Us
   for (const { node, type: result } of nodesOf(expressions)) {
     if (node._tag !== "Apply") continue
     const { operation } = node
-    const { type } = node.operands[operation === "select" ? 1 : 0]!
+    const { type } = node.operands[operation === "where" ? 1 : 0]!
     found.set(`${operation} ${type} ${result}`, { operation, type, result })
   }
   return [...found.values()]

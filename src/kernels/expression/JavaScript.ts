@@ -42,18 +42,18 @@ const infix: { readonly [name in Operation]?: string } = {
   lessEqual: "<=",
   greater: ">",
   greaterEqual: ">=",
-  and: "&&",
-  or: "||"
+  logicalAnd: "&&",
+  logicalOr: "||"
 }
 
 /** Operators whose result may lie outside the type. */
 const roundedInfix: { readonly [name in Operation]?: string } = {
   add: "+",
   subtract: "-",
-  bitAnd: "&",
-  bitOr: "|",
-  bitXor: "^",
-  shiftLeft: "<<"
+  bitwiseAnd: "&",
+  bitwiseOr: "|",
+  bitwiseXor: "^",
+  leftShift: "<<"
 }
 
 /** Functions of the same meaning, of `Math` or among {@link functions}. */
@@ -64,7 +64,7 @@ const calls: { readonly [name in Operation]?: string } = {
   exp2: "exp2",
   log: "log",
   log2: "log2",
-  pow: "power",
+  power: "power",
   sin: "sin",
   cos: "cos",
   tan: "tan",
@@ -85,8 +85,8 @@ const calls: { readonly [name in Operation]?: string } = {
   sign: "sign",
   abs: "abs",
   // Math's answer NaN where an operand is, as ours do.
-  min: "min",
-  max: "max",
+  minimum: "min",
+  maximum: "max",
   countOneBits: "countOneBits",
   countLeadingZeros: "clz32"
 }
@@ -103,28 +103,30 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
     case "multiply":
       return rounded(type, isFloat(type) ? `${a} * ${b}` : `imul(${a}, ${b})`)
     case "divide":
-      return isFloat(type) ? rounded(type, `${a} / ${b}`) : `${b} === 0 ? 0 : ${rounded(type, `${a} / ${b}`)}`
-    case "remainder":
+      return rounded(type, `${a} / ${b}`)
+    case "truncDivide":
+      return `${b} === 0 ? 0 : ${rounded(type, `${a} / ${b}`)}`
+    case "fmod":
       return isFloat(type)
         ? rounded(type, `${a} - ${rounded(type, `${b} * trunc(${rounded(type, `${a} / ${b}`)})`)}`)
         : `${b} === 0 ? 0 : ${rounded(type, `${a} % ${b}`)}`
-    case "negate":
+    case "negative":
       return rounded(type, `-${a}`)
-    case "clamp":
+    case "clip":
       return rounded(type, `min(max(${a}, ${b}), ${c})`)
-    case "bitNot":
+    case "bitwiseNot":
       return rounded(type, `~${a}`)
-    case "shiftRight":
+    case "rightShift":
       return type === "u32" ? `${a} >>> ${b}` : `${a} >> ${b}`
-    case "not":
+    case "logicalNot":
       return `!${a}`
     case "isNaN":
       return `${a} !== ${a}`
     case "isFinite":
       return `${a} - ${a} === 0`
-    case "select":
+    case "where":
       return `${a} ? ${b} : ${c}`
-    case "cast":
+    case "astype":
       return cast(a, type, result)
     case "fract":
       return rounded(type, `${a} - floor(${a})`)

@@ -27,17 +27,17 @@ const infix: { readonly [name in Operation]?: string } = {
   add: "+",
   subtract: "-",
   multiply: "*",
-  bitAnd: "&",
-  bitOr: "|",
-  bitXor: "^",
+  bitwiseAnd: "&",
+  bitwiseOr: "|",
+  bitwiseXor: "^",
   equal: "==",
   notEqual: "!=",
   less: "<",
   lessEqual: "<=",
   greater: ">",
   greaterEqual: ">=",
-  and: "&&",
-  or: "||"
+  logicalAnd: "&&",
+  logicalOr: "||"
 }
 
 /** Undefined for int where the result is out of range. */
@@ -51,7 +51,7 @@ const builtIn: { readonly [name in Operation]?: string } = {
   exp2: "exp2",
   log: "log",
   log2: "log2",
-  pow: "pow",
+  power: "pow",
   sin: "sin",
   cos: "cos",
   tan: "tan",
@@ -81,13 +81,13 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
       : `${a} ${sign} ${b}`
   }
   switch (operation) {
-    case "not":
+    case "logicalNot":
       return `!${a}`
-    case "bitNot":
+    case "bitwiseNot":
       return `~${a}`
-    case "select":
+    case "where":
       return `${a} ? ${b} : ${c}`
-    case "cast":
+    case "astype":
       return cast(a, type, result)
   }
   return isFloat(type) ? applyFloat(operation, operands, type) : applyInteger(operation, operands, type)
@@ -97,23 +97,24 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
   const [a = "", b = "", c = ""] = operands
   const signed = type === "i32"
   switch (operation) {
-    case "divide":
-    case "remainder":
+    case "truncDivide":
+    case "fmod":
       return `${operation}__${type}(${a}, ${b})`
-    case "negate":
+    case "negative":
       return signed ? `as_int(0u - as_uint(${a}))` : `0u - ${a}`
     case "abs":
       return signed ? `abs__i32(${a})` : a
     case "sign":
       return signed ? `(${a} > 0) - (${a} < 0)` : `min(${a}, 1u)`
-    case "min":
-    case "max":
-      return `${operation}(${a}, ${b})`
-    case "clamp":
+    case "minimum":
+      return `min(${a}, ${b})`
+    case "maximum":
+      return `max(${a}, ${b})`
+    case "clip":
       return `min(max(${a}, ${b}), ${c})`
-    case "shiftLeft":
+    case "leftShift":
       return signed ? `as_int(as_uint(${a}) << (${b} & 31u))` : `${a} << (${b} & 31u)`
-    case "shiftRight":
+    case "rightShift":
       return `${a} >> (${b} & 31u)`
     case "countOneBits":
       return `popcount(${a})`
@@ -131,14 +132,14 @@ const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type:
     case "isNaN":
     case "isFinite":
     case "sign":
-    case "min":
-    case "max":
-    case "remainder":
+    case "minimum":
+    case "maximum":
+    case "fmod":
     case "mix":
       return `${operation}__${type}(${operands.join(", ")})`
-    case "clamp":
-      return `min__${type}(max__${type}(${a}, ${b}), ${c})`
-    case "negate":
+    case "clip":
+      return `minimum__${type}(maximum__${type}(${a}, ${b}), ${c})`
+    case "negative":
       return `-${a}`
     case "abs":
       return `fabs(${a})`

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Functions } from "./Functions.ts"
+import { type Functions, functionsOf } from "./Functions.ts"
 
 interface Float {
   readonly dtype: "f32" | "f16" | "f64"
@@ -14,60 +14,33 @@ interface Float {
   readonly magnitude: string
 }
 
-const forFloat = ({ bits, dtype, infinity, magnitude, name }: Float): ReadonlyArray<readonly [string, string]> => [
-  [
-    `isNaN__${dtype}`,
-    `bool isNaN__${dtype}(const ${name} a) { return (as_${bits}(a) & ${magnitude}) > ${infinity}; }`
-  ],
-  [
-    `isFinite__${dtype}`,
-    `bool isFinite__${dtype}(const ${name} a) { return (as_${bits}(a) & ${infinity}) != ${infinity}; }`
-  ],
-  [
-    `min__${dtype}`,
-    `${name} min__${dtype}(const ${name} a, const ${name} b) {
+const forFloat = ({ bits, dtype, infinity, magnitude, name }: Float): ReadonlyArray<string> => [
+  `bool isNaN__${dtype}(const ${name} a) { return (as_${bits}(a) & ${magnitude}) > ${infinity}; }`,
+  `bool isFinite__${dtype}(const ${name} a) { return (as_${bits}(a) & ${infinity}) != ${infinity}; }`,
+  `${name} minimum__${dtype}(const ${name} a, const ${name} b) {
   return isNaN__${dtype}(a) ? a : isNaN__${dtype}(b) ? b : fmin(a, b);
-}`
-  ],
-  [
-    `max__${dtype}`,
-    `${name} max__${dtype}(const ${name} a, const ${name} b) {
+}`,
+  `${name} maximum__${dtype}(const ${name} a, const ${name} b) {
   return isNaN__${dtype}(a) ? a : isNaN__${dtype}(b) ? b : fmax(a, b);
-}`
-  ],
-  [
-    `sign__${dtype}`,
-    `${name} sign__${dtype}(const ${name} a) { return a > 0 ? (${name}) 1 : a < 0 ? (${name}) -1 : a; }`
-  ],
-  [
-    `remainder__${dtype}`,
-    `${name} remainder__${dtype}(const ${name} a, const ${name} b) {
+}`,
+  `${name} sign__${dtype}(const ${name} a) { return a > 0 ? (${name}) 1 : a < 0 ? (${name}) -1 : a; }`,
+  `${name} fmod__${dtype}(const ${name} a, const ${name} b) {
   const ${name} quotient = trunc(a / b);
   const ${name} product = b * quotient;
   return a - product;
-}`
-  ],
-  [
-    `mix__${dtype}`,
-    `${name} mix__${dtype}(const ${name} a, const ${name} b, const ${name} c) {
+}`,
+  `${name} mix__${dtype}(const ${name} a, const ${name} b, const ${name} c) {
   const ${name} rest = (${name}) 1 - c;
   const ${name} first = a * rest;
   const ${name} second = b * c;
   return first + second;
-}`
-  ],
-  [
-    `i32__${dtype}`,
-    `int i32__${dtype}(const ${name} a) {
+}`,
+  `int i32__${dtype}(const ${name} a) {
   return isNaN__${dtype}(a) ? 0 : a >= 2147483648.0f ? 2147483647 : a <= -2147483648.0f ? -2147483647 - 1 : (int) a;
-}`
-  ],
-  [
-    `u32__${dtype}`,
-    `uint u32__${dtype}(const ${name} a) {
+}`,
+  `uint u32__${dtype}(const ${name} a) {
   return isNaN__${dtype}(a) || a <= 0 ? 0u : a >= 4294967296.0f ? 4294967295u : (uint) a;
 }`
-  ]
 ]
 
 /**
@@ -77,17 +50,14 @@ const forFloat = ({ bits, dtype, infinity, magnitude, name }: Float): ReadonlyAr
 const abs = "int abs__i32(const int a) { return select(a, as_int(0u - as_uint(a)), a < 0); }"
 
 /** @internal */
-export const functions: Functions = new Map([
-  ["abs__i32", abs],
-  [
-    "divide__i32",
-    `int divide__i32(const int a, const int b) {
+export const functions: Functions = functionsOf([
+  abs,
+  `int truncDivide__i32(const int a, const int b) {
   return b == 0 ? 0 : b == -1 ? as_int(0u - as_uint(a)) : a / b;
-}`
-  ],
-  ["divide__u32", "uint divide__u32(const uint a, const uint b) { return b == 0 ? 0 : a / b; }"],
-  ["remainder__i32", "int remainder__i32(const int a, const int b) { return b == 0 || b == -1 ? 0 : a % b; }"],
-  ["remainder__u32", "uint remainder__u32(const uint a, const uint b) { return b == 0 ? 0 : a % b; }"],
+}`,
+  "uint truncDivide__u32(const uint a, const uint b) { return b == 0 ? 0 : a / b; }",
+  "int fmod__i32(const int a, const int b) { return b == 0 || b == -1 ? 0 : a % b; }",
+  "uint fmod__u32(const uint a, const uint b) { return b == 0 ? 0 : a % b; }",
   ...forFloat({ dtype: "f32", name: "float", bits: "uint", infinity: "0x7f800000u", magnitude: "0x7fffffffu" }),
   ...forFloat({ dtype: "f16", name: "half", bits: "ushort", infinity: "0x7c00", magnitude: "0x7fff" }),
   ...forFloat({

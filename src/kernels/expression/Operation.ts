@@ -12,7 +12,7 @@ import type { DType } from "../../domain/DType.ts"
  * ```ts
  * import { Expr } from "effect-gpu-pool"
  *
- * const counted = <T extends Expr.ExprType>(value: Expr.Expr<T>) => Expr.cast(value, "u32")
+ * const counted = <T extends Expr.ExprType>(value: Expr.Expr<T>) => Expr.astype(value, "u32")
  * counted(Expr.less(Expr.index, 10)).type // => "u32"
  * ```
  *
@@ -29,12 +29,12 @@ export type ExprType = DType | "bool"
  * - `logic`: bool to bool
  * - `test`: floats T to bool
  * - `shift`: an integer T and a u32 to T
- * - `select`: a bool and two numbers T to T
- * - `cast`: anything to the type asked for
+ * - `where`: a bool and two numbers T to T
+ * - `astype`: anything to the type asked for
  *
  * @internal
  */
-export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "select" | "cast"
+export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "where" | "astype"
 
 interface Signature {
   readonly arity: number
@@ -52,23 +52,24 @@ export const operations = {
   add: of(2, "numeric"),
   subtract: of(2, "numeric"),
   multiply: of(2, "numeric"),
-  divide: of(2, "numeric"),
-  remainder: of(2, "numeric"),
-  negate: of(1, "numeric"),
+  divide: of(2, "float"),
+  truncDivide: of(2, "integer"),
+  fmod: of(2, "numeric"),
+  negative: of(1, "numeric"),
   abs: of(1, "numeric"),
   sign: of(1, "numeric"),
-  min: of(2, "numeric"),
-  max: of(2, "numeric"),
-  clamp: of(3, "numeric"),
+  minimum: of(2, "numeric"),
+  maximum: of(2, "numeric"),
+  clip: of(3, "numeric"),
 
-  bitAnd: of(2, "integer"),
-  bitOr: of(2, "integer"),
-  bitXor: of(2, "integer"),
-  bitNot: of(1, "integer"),
+  bitwiseAnd: of(2, "integer"),
+  bitwiseOr: of(2, "integer"),
+  bitwiseXor: of(2, "integer"),
+  bitwiseNot: of(1, "integer"),
   countOneBits: of(1, "integer"),
   countLeadingZeros: of(1, "integer"),
-  shiftLeft: of(2, "shift"),
-  shiftRight: of(2, "shift"),
+  leftShift: of(2, "shift"),
+  rightShift: of(2, "shift"),
 
   equal: of(2, "ordering"),
   notEqual: of(2, "ordering"),
@@ -77,14 +78,14 @@ export const operations = {
   greater: of(2, "ordering"),
   greaterEqual: of(2, "ordering"),
 
-  and: of(2, "logic"),
-  or: of(2, "logic"),
-  not: of(1, "logic"),
+  logicalAnd: of(2, "logic"),
+  logicalOr: of(2, "logic"),
+  logicalNot: of(1, "logic"),
   isNaN: of(1, "test"),
   isFinite: of(1, "test"),
 
-  select: of(3, "select"),
-  cast: of(1, "cast"),
+  where: of(3, "where"),
+  astype: of(1, "astype"),
 
   sqrt: of(1, "float"),
   inverseSqrt: of(1, "float"),
@@ -92,7 +93,7 @@ export const operations = {
   exp2: of(1, "float"),
   log: of(1, "float"),
   log2: of(1, "float"),
-  pow: of(2, "float"),
+  power: of(2, "float"),
   sin: of(1, "float"),
   cos: of(1, "float"),
   tan: of(1, "float"),
@@ -128,7 +129,7 @@ export const isInteger = (type: ExprType): boolean => type === "i32" || type ===
 
 /**
  * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.
- * `target` is the type that a cast asks for.
+ * `target` is the type that `astype` asks for.
  *
  * @internal
  */
@@ -156,9 +157,9 @@ export const resultType = (
       return alike && isFloat(first) ? "bool" : undefined
     case "shift":
       return isInteger(first) && second === "u32" ? first : undefined
-    case "select":
+    case "where":
       return first === "bool" && second === third && second !== "bool" ? second : undefined
-    case "cast":
+    case "astype":
       return target
   }
 }
@@ -184,9 +185,9 @@ export const requirement = (operation: Operation): string => {
       return `${count} of type bool`
     case "shift":
       return "an integer, and a u32 for the number of bits"
-    case "select":
+    case "where":
       return "a bool and two operands of one element type"
-    case "cast":
+    case "astype":
       return count
   }
 }

@@ -64,7 +64,7 @@ const outputProblem = (
   return value.type === argument.dtype ? undefined : invalidRequest(
     operation,
     `output "${name}" has elements of type ${argument.dtype}, and its expression is ${value.type}`,
-    `Cast it: Expr.cast(value, "${argument.dtype}").`
+    `Cast it: Expr.astype(value, "${argument.dtype}").`
   )
 }
 

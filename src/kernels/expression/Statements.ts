@@ -100,7 +100,7 @@ export class Statements {
       }
       case "Apply": {
         const values = node.operands.map((operand) => this.#valueOf(operand))
-        const decisive = node.operands[node.operation === "select" ? 1 : 0]!.type
+        const decisive = node.operands[node.operation === "where" ? 1 : 0]!.type
         const text = language.apply(node.operation, values.map(({ name }) => name), decisive, expr.type)
         return this.#declare(expr.type, text, values)
       }

@@ -18,16 +18,16 @@ const infix: { readonly [name in Operation]?: string } = {
   add: "+",
   subtract: "-",
   multiply: "*",
-  bitAnd: "&",
-  bitOr: "|",
-  bitXor: "^",
+  bitwiseAnd: "&",
+  bitwiseOr: "|",
+  bitwiseXor: "^",
   equal: "==",
   less: "<",
   lessEqual: "<=",
   greater: ">",
   greaterEqual: ">=",
-  and: "&&",
-  or: "||"
+  logicalAnd: "&&",
+  logicalOr: "||"
 }
 
 /** WGSL's own functions of floats, which do what the operation says. */
@@ -58,15 +58,15 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
   switch (operation) {
     case "notEqual":
       return `!(${a} == ${b})`
-    case "negate":
+    case "negative":
       return type === "u32" ? `0u - ${a}` : `-${a}`
-    case "not":
+    case "logicalNot":
       return `!${a}`
-    case "bitNot":
+    case "bitwiseNot":
       return `~${a}`
-    case "select":
+    case "where":
       return `select(${c}, ${b}, ${a})`
-    case "cast":
+    case "astype":
       return cast(a, type, result)
   }
   return isFloat(type)
@@ -78,22 +78,23 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
   const [a = "", b = "", c = ""] = operands
   switch (operation) {
     // Division by zero gives the dividend in WGSL.
-    case "divide":
+    case "truncDivide":
       return type === "u32" ? `select(${a} / ${b}, 0u, ${b} == 0u)` : `select(${a} / ${b}, 0i, ${b} == 0i)`
-    case "remainder":
+    case "fmod":
       return type === "u32" ? `select(${a} % ${b}, 0u, ${b} == 0u)` : `select(${a} % ${b}, 0i, ${b} == 0i)`
     case "abs":
       return type === "u32" ? a : `abs(${a})`
     case "sign":
       return type === "u32" ? `min(${a}, 1u)` : `sign(${a})`
-    case "min":
-    case "max":
-      return `${operation}(${a}, ${b})`
-    case "clamp":
+    case "minimum":
+      return `min(${a}, ${b})`
+    case "maximum":
+      return `max(${a}, ${b})`
+    case "clip":
       return `min(max(${a}, ${b}), ${c})`
-    case "shiftLeft":
+    case "leftShift":
       return `${a} << (${b} & 31u)`
-    case "shiftRight":
+    case "rightShift":
       return `${a} >> (${b} & 31u)`
     case "countOneBits":
     case "countLeadingZeros":
@@ -119,12 +120,12 @@ const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type:
     case "abs":
       return `abs(${a})`
     case "sign":
-    case "min":
-    case "max":
-    case "remainder":
+    case "minimum":
+    case "maximum":
+    case "fmod":
       return `${operation}__${type}(${operands.join(", ")})`
-    case "clamp":
-      return `min__${type}(max__${type}(${a}, ${b}), ${c})`
+    case "clip":
+      return `minimum__${type}(maximum__${type}(${a}, ${b}), ${c})`
     case "fract":
       return `${a} - floor(${a})`
     case "mix":

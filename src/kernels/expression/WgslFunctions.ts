@@ -3,75 +3,52 @@
  *
  * @internal
  */
-import type { Functions } from "./Functions.ts"
+import { type Functions, functionsOf } from "./Functions.ts"
 
 /** Alike in f32 and f16. */
-const forBoth = (type: "f32" | "f16"): ReadonlyArray<readonly [string, string]> => {
+const forBoth = (type: "f32" | "f16"): ReadonlyArray<string> => {
   const isNaN = (name: string): string => `isNaN__f32(${type === "f16" ? `f32(${name})` : name})`
   return [
-    [
-      `min__${type}`,
-      `fn min__${type}(a: ${type}, b: ${type}) -> ${type} {
+    `fn minimum__${type}(a: ${type}, b: ${type}) -> ${type} {
   return select(select(min(a, b), b, ${isNaN("b")}), a, ${isNaN("a")});
-}`
-    ],
-    [
-      `max__${type}`,
-      `fn max__${type}(a: ${type}, b: ${type}) -> ${type} {
+}`,
+    `fn maximum__${type}(a: ${type}, b: ${type}) -> ${type} {
   return select(select(max(a, b), b, ${isNaN("b")}), a, ${isNaN("a")});
-}`
-    ],
-    [
-      `sign__${type}`,
-      `fn sign__${type}(a: ${type}) -> ${type} {
+}`,
+    `fn sign__${type}(a: ${type}) -> ${type} {
   return select(select(a, ${type}(-1.0), a < 0), ${type}(1.0), a > 0);
-}`
-    ],
-    [
-      `remainder__${type}`,
-      `fn remainder__${type}(a: ${type}, b: ${type}) -> ${type} {
+}`,
+    `fn fmod__${type}(a: ${type}, b: ${type}) -> ${type} {
   let product = b * trunc(a / b);
   return a - product;
 }`
-    ]
   ]
 }
 
 /** @internal */
-export const functions: Functions = new Map([
-  ["bits__f32", "fn bits__f32(bits: u32) -> f32 { return bitcast<f32>(bits); }"],
+export const functions: Functions = functionsOf([
+  "fn bits__f32(bits: u32) -> f32 { return bitcast<f32>(bits); }",
   // No bitcast to halves, which naga does not know: https://github.com/gfx-rs/wgpu/issues/8896
-  ["bits__f16", "fn bits__f16(bits: u32) -> f16 { return f16(unpack2x16float(bits).x); }"],
-  ["isNaN__f32", "fn isNaN__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7fffffffu) > 0x7f800000u; }"],
-  ["isFinite__f32", "fn isFinite__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7f800000u) != 0x7f800000u; }"],
-  [
-    "signed__f32",
-    `fn signed__f32(magnitude: f32, sign: f32) -> f32 {
+  "fn bits__f16(bits: u32) -> f16 { return f16(unpack2x16float(bits).x); }",
+  "fn isNaN__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7fffffffu) > 0x7f800000u; }",
+  "fn isFinite__f32(a: f32) -> bool { return (bitcast<u32>(a) & 0x7f800000u) != 0x7f800000u; }",
+  `fn signed__f32(magnitude: f32, sign: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(magnitude) | (bitcast<u32>(sign) & 0x80000000u));
-}`
-  ],
+}`,
   ...forBoth("f32"),
   ...forBoth("f16"),
-  [
-    "i32__f32",
-    `fn i32__f32(a: f32) -> i32 {
+  `fn i32__f32(a: f32) -> i32 {
   if (isNaN__f32(a)) { return 0i; }
   if (a >= 2147483648.0f) { return 2147483647i; }
   if (a <= -2147483648.0f) { return i32(-2147483648); }
   return i32(a);
-}`
-  ],
-  [
-    "u32__f32",
-    `fn u32__f32(a: f32) -> u32 {
+}`,
+  `fn u32__f32(a: f32) -> u32 {
   if (isNaN__f32(a) || a <= 0.0f) { return 0u; }
   if (a >= 4294967296.0f) { return 4294967295u; }
   return u32(a);
-}`
-  ],
-  [
-    "power__f32",
-    `fn power__f32(a: f32, b: f32) -> f32 {
+}`,
+  `fn powerOfMagnitude__f32(a: f32, b: f32) -> f32 {
   if (trunc(b) != b || abs(b) > 16.0f) { return pow(a, b); }
   var rest = u32(abs(b));
   var square = a;
@@ -82,75 +59,54 @@ export const functions: Functions = new Map([
     rest >>= 1u;
   }
   return select(product, 1.0f / product, b < 0.0f);
-}`
-  ],
-  [
-    "pow__f32",
-    `fn pow__f32(a: f32, b: f32) -> f32 {
+}`,
+  `fn power__f32(a: f32, b: f32) -> f32 {
   if (b == 0.0f || a == 1.0f) { return 1.0f; }
   if (isNaN__f32(a) || isNaN__f32(b)) { return bits__f32(0x7fc00000u); }
   let magnitude = abs(a);
   if (magnitude == 1.0f && !isFinite__f32(b)) { return 1.0f; }
-  var power = power__f32(magnitude, b);
+  var power = powerOfMagnitude__f32(magnitude, b);
   if (magnitude == 0.0f) { power = select(0.0f, bits__f32(0x7f800000u), b < 0.0f); }
   if ((bitcast<u32>(a) >> 31u) == 0u) { return power; }
   let whole = trunc(b) == b;
   if (!whole && a != 0.0f && isFinite__f32(a)) { return bits__f32(0x7fc00000u); }
   let odd = whole && abs(b) < 16777216.0f && (i32(b) & 1i) == 1i;
   return select(power, -power, odd);
-}`
-  ],
-  [
-    "asinOfHalf__f32",
-    `fn asinOfHalf__f32(a: f32) -> f32 {
+}`,
+  `fn asinOfHalf__f32(a: f32) -> f32 {
   let z = a * a;
   let p = ((((4.2163199048e-2f * z + 2.4181311049e-2f) * z + 4.5470025998e-2f) * z + 7.4953002686e-2f) * z
     + 1.6666752422e-1f) * z;
   return a + a * p;
-}`
-  ],
-  [
-    "asin__f32",
-    `fn asin__f32(a: f32) -> f32 {
+}`,
+  `fn asin__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   if (magnitude > 1.0f) { return bits__f32(0x7fc00000u); }
   if (magnitude <= 0.5f || isNaN__f32(a)) { return asinOfHalf__f32(a); }
   let angle = 1.5707963268f - 2.0f * asinOfHalf__f32(sqrt(0.5f * (1.0f - magnitude)));
   return select(angle, -angle, a < 0.0f);
-}`
-  ],
-  [
-    "acos__f32",
-    `fn acos__f32(a: f32) -> f32 {
+}`,
+  `fn acos__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   if (magnitude > 1.0f) { return bits__f32(0x7fc00000u); }
   if (magnitude <= 0.5f || isNaN__f32(a)) { return 1.5707963268f - asinOfHalf__f32(a); }
   let angle = 2.0f * asinOfHalf__f32(sqrt(0.5f * (1.0f - magnitude)));
   return select(angle, 3.1415926536f - angle, a < 0.0f);
-}`
-  ],
-  [
-    "atanOfOne__f32",
-    `fn atanOfOne__f32(a: f32) -> f32 {
+}`,
+  `fn atanOfOne__f32(a: f32) -> f32 {
   let large = a > 0.4142135624f;
   let x = select(a, (a - 1.0f) / (a + 1.0f), large);
   let z = x * x;
   let p = (((8.05374449538e-2f * z - 1.38776856032e-1f) * z + 1.99777106478e-1f) * z - 3.33329491539e-1f) * z;
   return select(0.0f, 0.7853981634f, large) + (x + x * p);
-}`
-  ],
-  [
-    "atan__f32",
-    `fn atan__f32(a: f32) -> f32 {
+}`,
+  `fn atan__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   let large = magnitude > 1.0f;
   let angle = atanOfOne__f32(select(magnitude, 1.0f / magnitude, large));
   return signed__f32(select(angle, 1.5707963268f - angle, large), a);
-}`
-  ],
-  [
-    "atan2__f32",
-    `fn atan2__f32(a: f32, b: f32) -> f32 {
+}`,
+  `fn atan2__f32(a: f32, b: f32) -> f32 {
   if (isNaN__f32(a) || isNaN__f32(b)) { return bits__f32(0x7fc00000u); }
   let scale = select(1.0f, 0.25f, max(abs(a), abs(b)) > 1e37f);
   let y = abs(a) * scale;
@@ -161,11 +117,8 @@ export const functions: Functions = new Map([
   let right = select(low, 1.5707963268f - low, y > x);
   let angle = select(right, 3.1415926536f - right, (bitcast<u32>(b) >> 31u) == 1u);
   return signed__f32(angle, a);
-}`
-  ],
-  [
-    "sinh__f32",
-    `fn sinh__f32(a: f32) -> f32 {
+}`,
+  `fn sinh__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   let z = a * a;
   if (magnitude < 1.0f || isNaN__f32(a)) {
@@ -173,18 +126,12 @@ export const functions: Functions = new Map([
   }
   let root = exp(0.5f * magnitude);
   return signed__f32((0.5f * root) * root - 0.5f / root / root, a);
-}`
-  ],
-  [
-    "cosh__f32",
-    `fn cosh__f32(a: f32) -> f32 {
+}`,
+  `fn cosh__f32(a: f32) -> f32 {
   let root = exp(0.5f * abs(a));
   return (0.5f * root) * root + 0.5f / root / root;
-}`
-  ],
-  [
-    "tanh__f32",
-    `fn tanh__f32(a: f32) -> f32 {
+}`,
+  `fn tanh__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   if (magnitude < 0.625f || isNaN__f32(a)) {
     let z = a * a;
@@ -192,11 +139,8 @@ export const functions: Functions = new Map([
     return a + a * ((p - 3.33332819422e-1f) * z);
   }
   return signed__f32(1.0f - 2.0f / (exp(2.0f * min(magnitude, 20.0f)) + 1.0f), a);
-}`
-  ],
-  [
-    "logOfNext__f32",
-    `fn logOfNext__f32(a: f32) -> f32 {
+}`,
+  `fn logOfNext__f32(a: f32) -> f32 {
   let next = 1.0f + a;
   let bits = bitcast<u32>(next) - 0x3f3504f3u;
   let exponent = f32(bitcast<i32>(bits) >> 23u);
@@ -208,36 +152,26 @@ export const functions: Functions = new Map([
     + 1.4249322787e-1f) * x - 1.6668057665e-1f;
   let p = ((q * x + 2.0000714765e-1f) * x - 2.4999993993e-1f) * x + 3.3333331174e-1f;
   return (x + (x * z * p - 2.12194440e-4f * exponent - 0.5f * z + lost)) + 0.693359375f * exponent;
-}`
-  ],
-  [
-    "asinh__f32",
-    `fn asinh__f32(a: f32) -> f32 {
+}`,
+  `fn asinh__f32(a: f32) -> f32 {
   if (!isFinite__f32(a)) { return a; }
   let x = abs(a);
   let large = x > 16777216.0f;
   let square = select(x * x, 0.0f, large);
   let area = logOfNext__f32(select(x + square / (1.0f + sqrt(square + 1.0f)), x, large));
   return signed__f32(area + select(0.0f, 0.6931471806f, large), a);
-}`
-  ],
-  [
-    "acosh__f32",
-    `fn acosh__f32(a: f32) -> f32 {
+}`,
+  `fn acosh__f32(a: f32) -> f32 {
   if (a < 1.0f) { return bits__f32(0x7fc00000u); }
   if (!isFinite__f32(a)) { return select(a, bits__f32(0x7fc00000u), isNaN__f32(a)); }
   if (a > 16777216.0f) { return logOfNext__f32(a) + 0.6931471806f; }
   let x = a - 1.0f;
   return logOfNext__f32(x + sqrt(x * (2.0f + x)));
-}`
-  ],
-  [
-    "atanh__f32",
-    `fn atanh__f32(a: f32) -> f32 {
+}`,
+  `fn atanh__f32(a: f32) -> f32 {
   let x = abs(a);
   if (x > 1.0f || isNaN__f32(a)) { return bits__f32(0x7fc00000u); }
   if (x == 1.0f) { return signed__f32(bits__f32(0x7f800000u), a); }
   return signed__f32(0.5f * logOfNext__f32(2.0f * x / (1.0f - x)), a);
 }`
-  ]
 ])

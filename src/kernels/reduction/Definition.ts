@@ -89,7 +89,7 @@ export const expressionOf = (
     ? invalidRequest(
       operation,
       `its function ${name} answered a bool${quoted(of)}`,
-      `Cast it: Expr.cast(value, "u32").`
+      `Cast it: Expr.astype(value, "u32").`
     )
     : value as Expr.Expr<DType>
 }
@@ -147,7 +147,7 @@ export const stateOf = (
         `its function ${name} answered ${withArticle(expression.type)}${
           quoted(component.name)
         }, and the state is ${component.dtype}`,
-        `Cast it: Expr.cast(value, "${component.dtype}").`
+        `Cast it: Expr.astype(value, "${component.dtype}").`
       )
     }
     expressions.push(expression)

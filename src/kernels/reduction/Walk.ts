@@ -75,7 +75,7 @@ export const constant = (value: number): Expr.Expr<"u32"> => Expr.make("u32", { 
 
 /** @internal */
 export const whole = (
-  operation: "add" | "subtract" | "multiply" | "min",
+  operation: "add" | "subtract" | "multiply" | "minimum",
   a: Expr.Expr<"u32">,
   b: Expr.Expr<"u32">
 ): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation, operands: [a, b] })
@@ -89,7 +89,7 @@ export const choose = (
   condition: Expr.Expr<"bool">,
   yes: Expr.Expr<"u32">,
   no: Expr.Expr<"u32">
-): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation: "select", operands: [condition, yes, no] })
+): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation: "where", operands: [condition, yes, no] })
 
 const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
   Expr.make("u32", { _tag: "Quotient", operands: [a, b] })
@@ -116,7 +116,7 @@ export const make = (names: WalkNames): Walk => {
   const lane = whole("subtract", chunk, whole("multiply", segment, lanes))
   const segmentLength = whole("multiply", lanes, scalar(names.span))
   const start = whole("multiply", segment, segmentLength)
-  const inSegment = whole("min", segmentLength, whole("subtract", scalar(names.length), start))
+  const inSegment = whole("minimum", segmentLength, whole("subtract", scalar(names.length), start))
   const aside = whole("subtract", whole("subtract", lanes, lane), constant(1))
   return {
     row,

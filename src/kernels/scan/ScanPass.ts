@@ -56,7 +56,7 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
   const flag = Walk.scalar(names.exclusive)
   const scanned = Expr.make(state.dtype, {
     _tag: "Apply",
-    operation: "select",
+    operation: "where",
     operands: [Walk.isSet(flag), own[0]!, next[0]!]
   })
   const body: Body = { walk, names, own, next, output: output(scanned) }

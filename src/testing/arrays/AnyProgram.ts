@@ -185,9 +185,9 @@ class Builder {
     const values = elements.map((value) => castValue(value, dtype, target, this.#options.rules))
     this.#add(
       { dtype: target, shape, elements: values },
-      `cast(${indexText(array)}, "${target}")`,
+      `astype(${indexText(array)}, "${target}")`,
       [array],
-      ([x]) => call("cast", [x, target])
+      ([x]) => call("astype", [x, target])
     )
   }
 

@@ -61,7 +61,7 @@ const of = (
 
 /** A value as one of another type. @internal */
 export const castValue = (value: Value, from: DType, to: ExprType, rules: FloatRules): Value =>
-  from === to ? value : applyTo("cast", [value], from, to, rules)
+  from === to ? value : applyTo("astype", [value], from, to, rules)
 
 const isTrue = (value: Value, type: DType, rules: FloatRules): Value => castValue(value, type, "bool", rules)
 
@@ -114,7 +114,7 @@ const test = (ask: (a: Interval) => Value, ofIntegers: boolean) =>
 
 const xor = (a: Value, b: Value): Value => a === undefined || b === undefined ? undefined : a !== b
 
-const both = (operation: "and" | "or") => (a: Value, b: Value): Value =>
+const both = (operation: "logicalAnd" | "logicalOr") => (a: Value, b: Value): Value =>
   applyTo(operation, [a, b], "bool", "bool", { flushes: false, reorders: false, assumesFinite: false })
 
 const isFiniteFloat = (a: Interval): Value =>
@@ -167,7 +167,7 @@ const remainderOfIntegers = (a: number, b: number, type: "i32" | "u32"): number 
 /** The integer's power modulo 2^32, by as many products; the reciprocal of what is not 1 or -1 has no whole part. */
 const power = ([a, b]: ReadonlyArray<Value>, types: ReadonlyArray<DType>, rules: FloatRules): Value => {
   const [type] = types
-  if (isFloat(type!)) return applyTo("pow", [a, b], type, type, rules)
+  if (isFloat(type!)) return applyTo("power", [a, b], type, type, rules)
   if (a === undefined || b === undefined) return undefined
   const [base, exponent] = [a as number, b as number]
   if (exponent < 0 && Math.abs(base) !== 1) return 0
@@ -222,7 +222,7 @@ const select = (
   [condition, x, y]: ReadonlyArray<Value>,
   [type, common]: ReadonlyArray<DType>,
   rules: FloatRules
-): Value => applyTo("select", [isTrue(condition, type!, rules), x, y], common!, common!, rules)
+): Value => applyTo("where", [isTrue(condition, type!, rules), x, y], common!, common!, rules)
 
 const named = (
   names: ReadonlyArray<string>,
@@ -232,29 +232,29 @@ const named = (
 /** @internal */
 export const elementOperations: ReadonlyArray<ElementOperation> = [
   ...named(["add", "subtract", "multiply"], arithmetic),
-  of(2, alike, first, () => apply("min"))("minimum"),
-  of(2, alike, first, () => apply("max"))("maximum"),
+  of(2, alike, first, () => apply("minimum"))("minimum"),
+  of(2, alike, first, () => apply("maximum"))("maximum"),
   of(2, alikeReal, first, () => apply("divide"))("divide"),
   of(2, alikeReal, first, () => apply("atan2"))("atan2"),
   of(2, alikeReal, first, () => hypot)("hypot"),
   of(2, alike, first, () => floorDivide)("floorDivide"),
   of(2, alike, first, () => remainder)("remainder"),
   of(2, alike, first, () => power)("power"),
-  ...named(["negate", "abs", "sign"], unary),
+  ...named(["negative", "abs", "sign"], unary),
   of(1, themselves, first, () => square)("square"),
   of(1, themselves, first, () => ([a]) => a)("copy"),
   ...named(["floor", "ceil", "trunc", "round"], rounding),
-  ...named(["bitAnd", "bitOr", "bitXor"], bits),
-  ...named(["bitNot", "countOneBits"], integerUnary),
-  ...named(["shiftLeft", "shiftRight"], shift),
+  ...named(["bitwiseAnd", "bitwiseOr", "bitwiseXor"], bits),
+  ...named(["bitwiseNot", "countOneBits"], integerUnary),
+  ...named(["leftShift", "rightShift"], shift),
   ...named(["equal", "notEqual", "less", "lessEqual", "greater", "greaterEqual"], comparison),
-  logic(both("and"))("logicalAnd"),
-  logic(both("or"))("logicalOr"),
+  logic(both("logicalAnd"))("logicalAnd"),
+  logic(both("logicalOr"))("logicalOr"),
   logic(xor)("logicalXor"),
   of(1, themselves, truth, () => ([a], types, rules) => asBit(xor(isTrue(a, types[0]!, rules), true)))("logicalNot"),
   test(isNaN, false)("isNaN"),
   test(isFiniteFloat, true)("isFinite"),
-  test(isInfiniteFloat, false)("isInfinite"),
+  test(isInfiniteFloat, false)("isInf"),
   of(1, alikeReal, first, () => reciprocal)("reciprocal"),
   of(1, alikeReal, first, () => log10)("log10"),
   ...named(
@@ -262,7 +262,7 @@ export const elementOperations: ReadonlyArray<ElementOperation> = [
     realFunction
   ),
   ...named(["tanh", "asinh", "acosh", "atanh", "degrees", "radians"], realFunction),
-  of(3, alike, first, () => apply("clamp"))("clip"),
+  of(3, alike, first, () => apply("clip"))("clip"),
   of(3, ([condition, x, y]) => [condition!, common(x!, y!), common(x!, y!)], (types) => types[1]!, () => select)(
     "where"
   )

@@ -24,13 +24,13 @@ const next = (x: Words): Effect.Effect<Words, GpuError, DeviceArrays.ArrayServic
   Effect.gen(function*() {
     const a = yield* DeviceArrays.multiply(x, 1664525)
     const b = yield* DeviceArrays.multiply(x, 69069)
-    const c = yield* DeviceArrays.bitXor(a, b)
+    const c = yield* DeviceArrays.bitwiseXor(a, b)
     const d = yield* DeviceArrays.multiply(c, 5)
     const e = yield* DeviceArrays.add(d, x)
-    const f = yield* DeviceArrays.bitXor(e, a)
+    const f = yield* DeviceArrays.bitwiseXor(e, a)
     const g = yield* DeviceArrays.multiply(f, 3)
     const h = yield* DeviceArrays.add(g, c)
-    const i = yield* DeviceArrays.bitXor(h, b)
+    const i = yield* DeviceArrays.bitwiseXor(h, b)
     return yield* DeviceArrays.add(i, 12345)
   })
 

@@ -20,8 +20,8 @@ export interface ArrayReduction {
   readonly value: (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules) => Value
 }
 
-const extreme = (operation: "min" | "max"): ArrayReduction => ({
-  name: operation,
+const extreme = (name: "min" | "max", operation: "minimum" | "maximum"): ArrayReduction => ({
+  name,
   result: (dtype) => dtype,
   needsElements: true,
   value: (elements, dtype, rules) => elements.reduce((a, b) => applyTo(operation, [a, b], dtype, dtype, rules))
@@ -80,8 +80,8 @@ export const reductions: ReadonlyArray<ArrayReduction> = [
   { name: "sum", result: (dtype) => dtype, needsElements: false, value: carried(sum) },
   { name: "prod", result: (dtype) => dtype, needsElements: false, value: carried(product) },
   { name: "mean", result: (dtype) => isFloat(dtype) ? dtype : "f32", needsElements: false, value: mean },
-  extreme("min"),
-  extreme("max"),
+  extreme("min", "minimum"),
+  extreme("max", "maximum"),
   argument("argmin"),
   argument("argmax"),
   truth("any"),

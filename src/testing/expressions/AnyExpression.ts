@@ -22,13 +22,13 @@ export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signatu
   const all: ReadonlyArray<ExprType> = [...types, "bool"]
   return (Object.keys(operations) as Array<Operation>).flatMap((operation) => {
     const { arity, rule } = operations[operation]
-    if (rule === "cast") {
+    if (rule === "astype") {
       return all.flatMap((from) => all.map((result): Signature => ({ operation, operands: [from], result })))
     }
     return all.flatMap((type): ReadonlyArray<Signature> => {
       const operands = Array.from(
         { length: arity },
-        (_, at): ExprType => rule === "select" && at === 0 ? "bool" : rule === "shift" && at === 1 ? "u32" : type
+        (_, at): ExprType => rule === "where" && at === 0 ? "bool" : rule === "shift" && at === 1 ? "u32" : type
       )
       const result = resultType(operation, operands, undefined)
       return result === undefined ? [] : [{ operation, operands, result }]
@@ -38,7 +38,7 @@ export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signatu
 
 /** Applies an operation by its name in the public interface. @internal */
 export const applied = ({ operation, result }: Signature, operands: ReadonlyArray<Expr.Expr>): Expr.Expr => {
-  if (operation === "cast") return Expr.cast(operands[0]!, result)
+  if (operation === "astype") return Expr.astype(operands[0]!, result)
   const functions: { readonly [name: string]: unknown } = Expr
   const apply = functions[operation] as (...operands: ReadonlyArray<Expr.Expr>) => Expr.Expr
   return apply(...operands)
@@ -142,7 +142,7 @@ export class AnyExpression {
       case 1:
         return Expr.add(Expr.index, random.integer(0, 5))
       case 2:
-        return Expr.bitXor(Expr.index, random.integer(0, 15))
+        return Expr.bitwiseXor(Expr.index, random.integer(0, 15))
       default:
         return this.#leafOfIntegers()
     }
@@ -154,7 +154,7 @@ export class AnyExpression {
   }
 }
 
-const common: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply", "divide", "select", "min", "max"])
+const common: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply", "divide", "where", "minimum", "maximum"])
 
 /** Functions that are numbers for operands up to 1, or between poles, only. */
 const narrow: ReadonlySet<Operation> = new Set(["asin", "acos", "atanh", "tan"])

@@ -34,7 +34,7 @@ const benchOf = (type: DType): Bench => ({
 /** The operations that decide by this type; those on truth values go with u32. */
 const signaturesFor = (type: DType): ReadonlyArray<Signature> =>
   signaturesOf([...new Set<DType>([type, "f32", "i32", "u32"])]).filter(({ operands, operation }) => {
-    const decisive = operands[operation === "select" ? 1 : 0]
+    const decisive = operands[operation === "where" ? 1 : 0]
     return decisive === type || (type === "u32" && decisive === "bool")
   })
 
@@ -45,17 +45,17 @@ const trialsOf = (type: DType, bench: Bench, items: number): ReadonlyArray<Trial
     Expr.Expr<DType>,
     Expr.Expr<"u32">
   ]
-  const truths = [Expr.less(k, 8), Expr.cast(Expr.bitAnd(k, 1), "bool"), Expr.less(k, 16)]
+  const truths = [Expr.less(k, 8), Expr.astype(Expr.bitwiseAnd(k, 1), "bool"), Expr.less(k, 16)]
   const operand = (wanted: ExprType, at: number): Expr.Expr =>
     wanted === "bool" ? truths[at]! : wanted === type ? [x, y, z][at]! : k
   const operations = signaturesFor(type).map((signature) => {
     const expr = applied(signature, signature.operands.map(operand))
-    const element = expr.type === "bool" ? Expr.cast(expr, "u32") : expr as Expr.Expr<DType>
+    const element = expr.type === "bool" ? Expr.astype(expr, "u32") : expr as Expr.Expr<DType>
     return { name: signature.operation, expr: element }
   })
   const constants = awkwardNumbers(type).map((number) => ({
     name: `constant ${numberText(number)}`,
-    expr: Expr.select(truths[0]!, Expr.constant(type, number), x)
+    expr: Expr.where(truths[0]!, Expr.constant(type, number), x)
   }))
   const starts = new Map<ExprType, number>()
   return [...operations, ...constants].map((trial) => {

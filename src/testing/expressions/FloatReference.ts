@@ -54,34 +54,34 @@ export const applyToFloats = (
 ): Known => {
   const { assumesFinite } = context.rules
   if (!assumesFinite || looking.has(operation)) return compute(operation, operands, context)
-  if (operation === "pow" && operands.some(isNaN)) return compute(operation, operands, context)
+  if (operation === "power" && operands.some(isNaN)) return compute(operation, operands, context)
   if (!operands.every(isFinite)) return undefined
   const result = compute(operation, operands, context)
-  return result !== undefined && (isFinite(result) || (operation === "pow" && isNaN(result))) ? result : undefined
+  return result !== undefined && (isFinite(result) || (operation === "power" && isNaN(result))) ? result : undefined
 }
 
 const isFinite = ({ hi, lo }: Interval): boolean => Number.isFinite(lo) && Number.isFinite(hi)
 
 /** Operations that hand on an operand, and look at its bits where it may be no number. */
-const looking: ReadonlySet<Operation> = new Set(["negate", "abs", "sign", "min", "max", "clamp"])
+const looking: ReadonlySet<Operation> = new Set(["negative", "abs", "sign", "minimum", "maximum", "clip"])
 
 const compute = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
   const [a, b, c] = operands as [Interval, Interval, Interval]
   // These answer numbers for operands that are none.
-  if (operation === "pow") return power(a, b, context)
+  if (operation === "power") return power(a, b, context)
   if (operands.some(isNaN)) return notANumber
   switch (operation) {
-    case "negate":
+    case "negative":
       return negate(a)
     case "abs":
       return abs(a)
     case "sign":
       return monotone(Math.sign, a)
-    case "min":
+    case "minimum":
       return choose(Math.min, a, b)
-    case "max":
+    case "maximum":
       return choose(Math.max, a, b)
-    case "clamp":
+    case "clip":
       return choose(Math.min, choose(Math.max, a, b), c)
     case "floor":
       return monotone(Math.floor, a)
@@ -99,7 +99,7 @@ const compute = (operation: Operation, operands: ReadonlyArray<Interval>, contex
       return multiply(a, b, context)
     case "divide":
       return divide(a, b, context)
-    case "remainder":
+    case "fmod":
       return remainder(a, b, context)
     case "fract":
       return fract(a, context)
@@ -292,7 +292,7 @@ const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>
       return 2 ** a
     case "atan2":
       return Math.atan2(a, b)
-    case "pow":
+    case "power":
       return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b
     case "degrees":
       return a * (180 / Math.PI)
@@ -342,8 +342,8 @@ const arcTangent = (y: Interval, x: Interval, context: FloatContext): Known => {
 
 /** NumPy's: anything to the power of 0 is 1, and so is 1 to the power of anything. */
 const power = (a: Interval, b: Interval, context: FloatContext): Known => {
-  if (isPoint(a) && isPoint(b)) return corners("pow", [a, b], context)
+  if (isPoint(a) && isPoint(b)) return corners("power", [a, b], context)
   if (isNaN(a)) return hasZero(b) ? undefined : notANumber
   if (isNaN(b)) return a.lo <= 1 && a.hi >= 1 ? undefined : notANumber
-  return a.lo > 0 && !mayBeInfinite(a) && !mayBeInfinite(b) ? corners("pow", [a, b], context) : undefined
+  return a.lo > 0 && !mayBeInfinite(a) && !mayBeInfinite(b) ? corners("power", [a, b], context) : undefined
 }

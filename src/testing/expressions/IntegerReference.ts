@@ -27,37 +27,37 @@ const meaning = (operation: Operation, [a = 0n, b = 0n, c = 0n]: ReadonlyArray<b
       return a - b
     case "multiply":
       return a * b
-    case "divide":
+    case "truncDivide":
       return b === 0n ? 0n : a / b
-    case "remainder":
+    case "fmod":
       return b === 0n ? 0n : a % b
-    case "negate":
+    case "negative":
       return -a
     case "abs":
       return a < 0n ? -a : a
     case "sign":
       return a > 0n ? 1n : a < 0n ? -1n : 0n
-    case "min":
+    case "minimum":
       return a < b ? a : b
-    case "max":
+    case "maximum":
       return a > b ? a : b
-    case "clamp":
-      return meaning("min", [meaning("max", [a, b]), c])
-    case "bitAnd":
+    case "clip":
+      return meaning("minimum", [meaning("maximum", [a, b]), c])
+    case "bitwiseAnd":
       return a & b
-    case "bitOr":
+    case "bitwiseOr":
       return a | b
-    case "bitXor":
+    case "bitwiseXor":
       return a ^ b
-    case "bitNot":
+    case "bitwiseNot":
       return ~a
     case "countOneBits":
       return BigInt(bitsOf(a).replaceAll("0", "").length)
     case "countLeadingZeros":
       return BigInt(/^0*/.exec(bitsOf(a))![0].length)
-    case "shiftLeft":
+    case "leftShift":
       return a << (b % 32n)
-    case "shiftRight":
+    case "rightShift":
       return a >> (b % 32n)
     default:
       throw new Error(`the reference has no ${operation} of integers`)

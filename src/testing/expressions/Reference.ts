@@ -66,7 +66,7 @@ export const evaluate = (expr: Expr, item: number, args: Arguments, rules: Float
         return applyTo(
           node.operation,
           node.operands.map(valueOf),
-          node.operands[node.operation === "select" ? 1 : 0]!.type,
+          node.operands[node.operation === "where" ? 1 : 0]!.type,
           type,
           rules
         )
@@ -96,14 +96,14 @@ export const applyTo = (
   result: ExprType,
   rules: FloatRules
 ): Value => {
-  if (operation === "select") return select(operands)
-  if (operation === "and" || operation === "or") return logic(operation, operands)
+  if (operation === "where") return select(operands)
+  if (operation === "logicalAnd" || operation === "logicalOr") return logic(operation, operands)
   if (operands.some((operand) => operand === undefined)) return undefined
   const [a, b] = operands
   switch (operation) {
-    case "not":
+    case "logicalNot":
       return !a
-    case "cast":
+    case "astype":
       return cast(a!, result, rules)
     case "isNaN":
       return isNaN(a as Interval)
@@ -129,8 +129,8 @@ const select = ([condition, yes, no]: ReadonlyArray<Value>): Value => {
 }
 
 /** One operand can be enough. */
-const logic = (operation: "and" | "or", [a, b]: ReadonlyArray<Value>): Value => {
-  const decisive = operation === "or"
+const logic = (operation: "logicalAnd" | "logicalOr", [a, b]: ReadonlyArray<Value>): Value => {
+  const decisive = operation === "logicalOr"
   if (a === decisive || b === decisive) return decisive
   return a === undefined || b === undefined ? undefined : !decisive
 }

@@ -25,7 +25,7 @@ const refused = (type: "f16" | "f64") =>
     const kernel = ElementwiseKernel.make({
       name: `with_${type}`,
       args: [VectorArg("f32", "x")],
-      outputs: ({ x }) => ({ x: Expr.cast(Expr.sqrt(Expr.cast(x, type)), "f32") })
+      outputs: ({ x }) => ({ x: Expr.astype(Expr.sqrt(Expr.astype(x, type)), "f32") })
     })
     const x = yield* BufferPool.allocate(16)
     yield* Expect.failsWith(`an expression of ${type}`, CommandQueue.dispatch(kernel, { x }, 4), "Unsupported")

@@ -20,7 +20,7 @@ export const textOf = (expr: Expr): string => {
       return node.at._tag === "Own" ? node.vector : `at(${node.vector}, ${textOf(node.at.index)})`
     case "Apply": {
       const operands = node.operands.map(textOf)
-      if (node.operation === "cast") operands.push(`"${type}"`)
+      if (node.operation === "astype") operands.push(`"${type}"`)
       return `${node.operation}(${operands.join(", ")})`
     }
     default:

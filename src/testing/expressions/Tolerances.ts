@@ -94,7 +94,7 @@ const double: Table = {
   asinh: within(4),
   acosh: within(4),
   atanh: within(5),
-  pow: within(16)
+  power: within(16)
 }
 
 const tables: { readonly [T in FloatType]: Table } = { f32: single, f16: half, f64: double }
@@ -134,7 +134,7 @@ export const toleranceOf = (
   switch (operation) {
     case "tan":
       return tangent(a, type, unit)
-    case "pow":
+    case "power":
       return unit === 0 ? 0 : power(a, b, type) * unit
     default:
       return undefined

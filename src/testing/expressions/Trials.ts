@@ -181,7 +181,7 @@ const kernelOf = (bench: Bench, chains: ReadonlyArray<Expr.Expr<DType.DType>>): 
 /** At the items of each trial its expression; beyond the last the last. */
 const chain = (trials: ReadonlyArray<Trial>, items: number): Expr.Expr<DType.DType> =>
   trials.slice(0, -1).reduceRight(
-    (rest, { expr, start }) => Expr.select(Expr.less(Expr.index, start + items), expr, rest),
+    (rest, { expr, start }) => Expr.where(Expr.less(Expr.index, start + items), expr, rest),
     trials.at(-1)!.expr
   )
 

@@ -162,7 +162,7 @@ const elementwise = ElementwiseKernel.make({
   args: [VectorArg("i32", "x"), VectorArg("u32", "y"), ...small],
   outputs: ({ a, b, c, d }) => ({
     x: Expr.multiply(Expr.multiply(a, c), 3),
-    y: Expr.add(Expr.multiply(d, d), Expr.shiftLeft(b, 4))
+    y: Expr.add(Expr.multiply(d, d), Expr.leftShift(b, 4))
   })
 })
 
@@ -179,7 +179,7 @@ const reduction = ReductionKernel.make({
 const scan = ScanKernel.make({
   name: "small_scan",
   args: [read, ScalarArg("u16", "d")],
-  map: ({ d, x }) => Expr.multiply(Expr.cast(x, "u32"), d),
+  map: ({ d, x }) => Expr.multiply(Expr.astype(x, "u32"), d),
   combine: (a, b) => Expr.add(a, b),
   neutral: 0
 })

@@ -21,13 +21,13 @@ interface Use {
 const operandsOf = (operation: Operation, type: ExprType): ReadonlyArray<ExprType> => {
   const { arity, rule } = operations[operation]
   if (rule === "shift") return [type, "u32"]
-  return rule === "select" ? ["bool", type, type] : Array.from({ length: arity }, () => type)
+  return rule === "where" ? ["bool", type, type] : Array.from({ length: arity }, () => type)
 }
 
 /** Every operation on every type that it takes, and every cast. */
 const uses: ReadonlyArray<Use> = (Object.keys(operations) as ReadonlyArray<Operation>).flatMap((operation) =>
   types.flatMap((type) =>
-    (operation === "cast" ? types : [undefined]).flatMap((target): ReadonlyArray<Use> => {
+    (operation === "astype" ? types : [undefined]).flatMap((target): ReadonlyArray<Use> => {
       const operands = operandsOf(operation, type)
       const result = resultType(operation, operands, target)
       return result === undefined ? [] : [{ operation, operands, target, result }]
@@ -53,7 +53,7 @@ describe("every language", () => {
   it.each(titled)("writes $title, with the functions that it calls", (use) => {
     const expression = expressionOf(use)
     strictEqual(expression.problem, undefined)
-    const decisive = use.operands[use.operation === "select" ? 1 : 0]!
+    const decisive = use.operands[use.operation === "where" ? 1 : 0]!
     for (const [name, language] of Object.entries(languages)) {
       const text = language.apply(use.operation, ["p", "q", "r"].slice(0, use.operands.length), decisive, use.result)
       const preamble = name === "wgsl"
@@ -185,22 +185,22 @@ describe("a kernel's text", () => {
         KernelArgument.VectorArg("i32", "x", { access: "read", withOffset: true }),
         KernelArgument.VectorArg("i32", "y", { access: "write" })
       ],
-      outputs: ({ x }) => ({ y: Expr.divide(Expr.at(x, 5), x) })
+      outputs: ({ x }) => ({ y: Expr.truncDivide(Expr.at(x, 5), x) })
     })
     deepStrictEqual(read.body.opencl?.split("\n").map((line) => line.trim()), [
       "const uint t__0 = 5u;",
       "const uint t__1 = min(t__0, x_length - 1u - x_offset) + x_offset;",
       "const int t__2 = x[t__1];",
       "const int t__3 = x[i + x_offset];",
-      "const int t__4 = divide__i32(t__2, t__3);",
+      "const int t__4 = truncDivide__i32(t__2, t__3);",
       "y[i] = t__4;"
     ])
-    assert.match(read.preamble.opencl, /^#pragma OPENCL FP_CONTRACT OFF\nint divide__i32\(/)
+    assert.match(read.preamble.opencl, /^#pragma OPENCL FP_CONTRACT OFF\nint truncDivide__i32\(/)
     strictEqual(preamble.opencl, "")
   })
 
   it("names nothing that a program can name", () => {
-    const everything = kernelOf((x) => Expr.pow(Expr.atan2(x, Expr.acosh(x)), Expr.max(x, Expr.tanh(x))))
+    const everything = kernelOf((x) => Expr.power(Expr.atan2(x, Expr.acosh(x)), Expr.maximum(x, Expr.tanh(x))))
     for (const name of everything.preamble.wgsl.matchAll(/^fn (\w+)/gm)) assert.include(name[1], "__")
     for (const name of everything.preamble.opencl.matchAll(/^\w+ (\w+)\(/gm)) assert.include(name[1], "__")
   })

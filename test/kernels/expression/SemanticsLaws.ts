@@ -54,10 +54,13 @@ const pairs = (values: ReadonlyArray<number>, every: number) => {
   return { a, b, c }
 }
 
-const applied = <T extends DType.DType>(name: string): Build<T> => ({ a, b, c }) => {
-  const operation = name as Operation
-  return Expr.apply(operation, [a, b, c].slice(0, operations[operation].arity))
-}
+const functions: { readonly [name: string]: unknown } = Expr
+
+/** The divisions that round down are made of operations, and take two operands. */
+const arityOf = (name: string): number => name in operations ? operations[name as Operation].arity : 2
+
+const applied = <T extends DType.DType>(name: string): Build<T> => ({ a, b, c }) =>
+  (functions[name] as (...operands: ReadonlyArray<Expr.Expr>) => Expr.Expr)(...[a, b, c].slice(0, arityOf(name)))
 
 const buildsOf = <T extends DType.DType>(names: ReadonlyArray<string>): Readonly<Record<string, Build<T>>> =>
   Object.fromEntries(names.map((name) => [name, applied<T>(name)]))
@@ -95,27 +98,27 @@ const wrongIn = (
   })
 
 const shifts: Readonly<Record<string, Build<IntegerType>>> = {
-  shiftLeft: ({ a, b }) => Expr.shiftLeft(a, Expr.cast(b, "u32")),
-  shiftRight: ({ a, b }) => Expr.shiftRight(a, Expr.cast(b, "u32"))
+  leftShift: ({ a, b }) => Expr.leftShift(a, Expr.astype(b, "u32")),
+  rightShift: ({ a, b }) => Expr.rightShift(a, Expr.astype(b, "u32"))
 }
 
-const selecting: Build<DType.DType> = ({ a, b, c }) => Expr.select(Expr.less(a, b), c, a)
+const selecting: Build<DType.DType> = ({ a, b, c }) => Expr.where(Expr.less(a, b), c, a)
 
 /** Truth values have no vectors, so they come from comparisons. */
 const logic: Readonly<Record<string, Build<DType.DType>>> = {
-  and: ({ a, b, c }) => Expr.and(Expr.less(a, b), Expr.less(b, c)),
-  or: ({ a, b, c }) => Expr.or(Expr.less(a, b), Expr.less(b, c)),
-  not: ({ a, b }) => Expr.not(Expr.less(a, b)),
-  boolToOwn: ({ a, b }) => Expr.cast(Expr.cast(Expr.less(a, b), "bool"), a.type),
-  select: selecting
+  logicalAnd: ({ a, b, c }) => Expr.logicalAnd(Expr.less(a, b), Expr.less(b, c)),
+  logicalOr: ({ a, b, c }) => Expr.logicalOr(Expr.less(a, b), Expr.less(b, c)),
+  logicalNot: ({ a, b }) => Expr.logicalNot(Expr.less(a, b)),
+  boolToOwn: ({ a, b }) => Expr.astype(Expr.astype(Expr.less(a, b), "bool"), a.type),
+  where: selecting
 }
 
 const wrongLogic = (results: Results, type: DType.DType, operands: Operands): ReadonlyArray<string> => [
-  ...wrongIn(results, "and", type, operands, (a, b, c) => a < b && b < c),
-  ...wrongIn(results, "or", type, operands, (a, b, c) => a < b || b < c),
-  ...wrongIn(results, "not", type, operands, (a, b) => !(a < b)),
+  ...wrongIn(results, "logicalAnd", type, operands, (a, b, c) => a < b && b < c),
+  ...wrongIn(results, "logicalOr", type, operands, (a, b, c) => a < b || b < c),
+  ...wrongIn(results, "logicalNot", type, operands, (a, b) => !(a < b)),
   ...wrongIn(results, "boolToOwn", type, operands, (a, b) => a < b),
-  ...wrongIn(results, "select", type, operands, (a, b, c) => a < b ? c : a)
+  ...wrongIn(results, "where", type, operands, (a, b, c) => a < b ? c : a)
 ]
 
 const integerSemantics = Effect.fnUntraced(function*(type: IntegerType, { every = 1 }: Leeway) {
@@ -132,8 +135,8 @@ const integerSemantics = Effect.fnUntraced(function*(type: IntegerType, { every 
       wrongIn(results, name, type, operands, (a, b, c) => reference.integers[name]!(type, a, b, c))
     ),
     ...Object.entries(reference.comparisons).flatMap(([name, f]) => wrongIn(results, name, type, operands, f)),
-    ...wrongIn(results, "shiftLeft", type, operands, (a, b) => reference.shiftLeft(type, a, b >>> 0)),
-    ...wrongIn(results, "shiftRight", type, operands, (a, b) => reference.shiftRight(type, a, b >>> 0)),
+    ...wrongIn(results, "leftShift", type, operands, (a, b) => reference.shiftLeft(type, a, b >>> 0)),
+    ...wrongIn(results, "rightShift", type, operands, (a, b) => reference.shiftRight(type, a, b >>> 0)),
     ...wrongLogic(results, type, operands)
   ]
 })
@@ -175,7 +178,7 @@ const castSemantics = Effect.fnUntraced(function*(type: DType.DType, targets: Re
   const results = yield* evaluate(
     type,
     operands,
-    Object.fromEntries(targets.map((target) => [target, ({ a }) => Expr.cast(a, target)]))
+    Object.fromEntries(targets.map((target) => [target, ({ a }) => Expr.astype(a, target)]))
   )
   return targets.flatMap((target) =>
     wrongIn(
@@ -202,26 +205,26 @@ const constantSemantics = Effect.fnUntraced(function*() {
   const expected = {
     sum: [Expr.add(i32(most), i32(1)), least],
     product: [Expr.multiply(u32(2 ** 31), u32(2)), 0],
-    quotient: [Expr.divide(i32(5), i32(0)), 0],
-    unsignedQuotient: [Expr.divide(u32(5), u32(0)), 0],
-    remainder: [Expr.remainder(i32(5), i32(0)), 0],
-    leastQuotient: [Expr.divide(i32(least), i32(-1)), least],
-    leastRemainder: [Expr.remainder(i32(least), i32(-1)), 0],
+    quotient: [Expr.truncDivide(i32(5), i32(0)), 0],
+    unsignedQuotient: [Expr.truncDivide(u32(5), u32(0)), 0],
+    remainder: [Expr.fmod(i32(5), i32(0)), 0],
+    leastQuotient: [Expr.truncDivide(i32(least), i32(-1)), least],
+    leastRemainder: [Expr.fmod(i32(least), i32(-1)), 0],
     leastAbs: [Expr.abs(i32(least)), least],
-    leastNegated: [Expr.negate(i32(least)), least],
-    shift: [Expr.shiftLeft(i32(1), 40), 256],
-    arithmeticShift: [Expr.shiftRight(i32(-8), 33), -4],
-    logicalShift: [Expr.shiftRight(u32(2 ** 32 - 1), 63), 1],
+    leastNegated: [Expr.negative(i32(least)), least],
+    shift: [Expr.leftShift(i32(1), 40), 256],
+    arithmeticShift: [Expr.rightShift(i32(-8), 33), -4],
+    logicalShift: [Expr.rightShift(u32(2 ** 32 - 1), 63), 1],
     overflow: [Expr.multiply(f32(1e38), f32(10)), Infinity],
     infinite: [Expr.divide(f32(1), f32(0)), Infinity],
     noNumber: [Expr.divide(f32(0), f32(0)), NaN],
     root: [Expr.sqrt(f32(-1)), NaN],
     logarithm: [Expr.log(f32(0)), -Infinity],
     sumOfInfinities: [Expr.add(f32(Infinity), f32(-Infinity)), NaN],
-    tooLarge: [Expr.cast(f32(1e30), "i32"), most],
-    tooSmall: [Expr.cast(f32(-1), "u32"), 0],
-    ofNoNumber: [Expr.cast(f32(NaN), "i32"), 0],
-    truth: [Expr.and(Expr.constant("bool", true), Expr.constant("bool", false)), 0],
+    tooLarge: [Expr.astype(f32(1e30), "i32"), most],
+    tooSmall: [Expr.astype(f32(-1), "u32"), 0],
+    ofNoNumber: [Expr.astype(f32(NaN), "i32"), 0],
+    truth: [Expr.logicalAnd(Expr.constant("bool", true), Expr.constant("bool", false)), 0],
     isNaN: [Expr.isNaN(f32(NaN)), 1],
     equalsNaN: [Expr.equal(f32(NaN), f32(NaN)), 0],
     differsFromNaN: [Expr.notEqual(f32(NaN), f32(NaN)), 1]
@@ -240,7 +243,7 @@ const zeroSigns = Effect.fnUntraced(function*(type: FloatType) {
   const a = [0, -0]
   const infinite = (value: Expr.Expr<FloatType>) => Expr.divide(Expr.constant(type, 1), value)
   const results = yield* evaluate(type, { a }, {
-    negate: ({ a }) => infinite(Expr.negate(a)),
+    negate: ({ a }) => infinite(Expr.negative(a)),
     abs: ({ a }) => infinite(Expr.abs(a)),
     sign: ({ a }) => infinite(Expr.sign(a)),
     round: ({ a }) => infinite(Expr.round(Expr.subtract(Expr.abs(a), 0.25))),

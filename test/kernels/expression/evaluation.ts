@@ -45,15 +45,15 @@ export const evaluate = <T extends AnyDType>(
     const a = KernelArgument.VectorArg(dtype, "a", { access: "read" })
     const b = KernelArgument.VectorArg(dtype, "b", { access: "read" })
     const c = KernelArgument.VectorArg(dtype, "c", { access: "read" })
-    const item = Expr.remainder(Expr.index, count)
-    const which = Expr.divide(Expr.index, count)
+    const item = Expr.fmod(Expr.index, count)
+    const which = Expr.floorDivide(Expr.index, count)
     const elementOf = (vector: string): Expr.Expr<T> =>
       Expr.make(dtype, { _tag: "Element", vector, dtype, at: { _tag: "Clamped", withOffset: false, index: item } })
     const operands = { a: elementOf("a"), b: elementOf("b"), c: elementOf("c") }
     const groups = new Map<AnyDType, Array<{ readonly name: string; readonly value: Expr.Expr<AnyDType> }>>()
     for (const [name, build] of Object.entries(expressions)) {
       const built = build(operands)
-      const value = (built.type === "bool" ? Expr.cast(built, "u32") : built) as Expr.Expr<AnyDType>
+      const value = (built.type === "bool" ? Expr.astype(built, "u32") : built) as Expr.Expr<AnyDType>
       groups.set(value.type, [...groups.get(value.type) ?? [], { name, value }])
     }
     const results = [...groups].map(([type, members]) => ({
@@ -61,7 +61,7 @@ export const evaluate = <T extends AnyDType>(
       members,
       argument: KernelArgument.VectorArg(type, `y_${type}`, { access: "write" }),
       value: members.map(({ value }) => value).reduceRight((rest, value, index) =>
-        Expr.select(Expr.equal(which, index), value, rest)
+        Expr.where(Expr.equal(which, index), value, rest)
       )
     }))
     const kernel = generate({

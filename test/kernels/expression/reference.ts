@@ -47,21 +47,25 @@ export const integers: Readonly<Record<string, (type: Type, a: number, b: number
   add: (type, a, b) => Number(wrap(type, BigInt(a) + BigInt(b))),
   subtract: (type, a, b) => Number(wrap(type, BigInt(a) - BigInt(b))),
   multiply: (type, a, b) => Number(wrap(type, BigInt(a) * BigInt(b))),
-  divide: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) / BigInt(b))),
-  remainder: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) % BigInt(b))),
-  negate: (type, a) => Number(wrap(type, -BigInt(a))),
+  truncDivide: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) / BigInt(b))),
+  floorDivide: (type, a, b) => b === 0 ? 0 : Number(wrap(type, floored(BigInt(a), BigInt(b)))),
+  remainder: (_, a, b) => b === 0 ? 0 : Number(BigInt(a) - BigInt(b) * floored(BigInt(a), BigInt(b))),
+  fmod: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) % BigInt(b))),
+  negative: (type, a) => Number(wrap(type, -BigInt(a))),
   abs: (type, a) => Number(wrap(type, a < 0 ? -BigInt(a) : BigInt(a))),
   sign: (_, a) => a === 0 ? 0 : a < 0 ? -1 : 1,
-  min: (_, a, b) => a < b ? a : b,
-  max: (_, a, b) => a > b ? a : b,
-  clamp: (_, a, b, c) => Math.min(Math.max(a, b), c),
-  bitAnd: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" && y === "1"),
-  bitOr: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" || y === "1"),
-  bitXor: (type, a, b) => eachBit(type, a, b, (x, y) => x !== y),
-  bitNot: (type, a) => eachBit(type, a, a, (x) => x === "0"),
+  minimum: (_, a, b) => a < b ? a : b,
+  maximum: (_, a, b) => a > b ? a : b,
+  clip: (_, a, b, c) => Math.min(Math.max(a, b), c),
+  bitwiseAnd: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" && y === "1"),
+  bitwiseOr: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" || y === "1"),
+  bitwiseXor: (type, a, b) => eachBit(type, a, b, (x, y) => x !== y),
+  bitwiseNot: (type, a) => eachBit(type, a, a, (x) => x === "0"),
   countOneBits: (_, a) => bits(a).replaceAll("0", "").length,
   countLeadingZeros: (_, a) => bits(a).indexOf("1") === -1 ? 32 : bits(a).indexOf("1")
 }
+
+const floored = (a: bigint, b: bigint): bigint => a / b - (a % b !== 0n && (a < 0n) !== (b < 0n) ? 1n : 0n)
 
 const wrap = (type: Type, value: bigint): bigint =>
   type === "i32" ? BigInt.asIntN(32, value) : BigInt.asUintN(32, value)
@@ -95,13 +99,13 @@ export const floats: Readonly<
   subtract: (type, a, b) => hold(type, a - b),
   multiply: (type, a, b) => hold(type, a * b),
   divide: (type, a, b) => hold(type, a / b),
-  remainder: (type, a, b) => hold(type, a - hold(type, b * Math.trunc(hold(type, a / b)))),
-  negate: (_, a) => -a,
+  fmod: (type, a, b) => hold(type, a - hold(type, b * Math.trunc(hold(type, a / b)))),
+  negative: (_, a) => -a,
   abs: (_, a) => Math.abs(a),
   sign: (_, a) => Math.sign(a),
-  min: (_, a, b) => Math.min(a, b),
-  max: (_, a, b) => Math.max(a, b),
-  clamp: (_, a, b, c) => Math.min(Math.max(a, b), c),
+  minimum: (_, a, b) => Math.min(a, b),
+  maximum: (_, a, b) => Math.max(a, b),
+  clip: (_, a, b, c) => Math.min(Math.max(a, b), c),
   floor: (_, a) => Math.floor(a),
   ceil: (_, a) => Math.ceil(a),
   trunc: (_, a) => Math.trunc(a),
@@ -176,5 +180,5 @@ export const functions: Readonly<Record<string, (a: number, b: number) => number
   degrees: (a) => a * (180 / Math.PI),
   radians: (a) => a * (Math.PI / 180),
   atan2: Math.atan2,
-  pow: power
+  power
 }

@@ -1,0 +1,42 @@
+/**
+ * Division that rounds down, and what it leaves over, with the sign of the divisor: made of that which truncates.
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.floor_divide.html
+ * @internal
+ */
+import { apply, type Expr } from "./Expression.ts"
+import { isFloat } from "./Operation.ts"
+
+/** What truncating division leaves over. Steps of floats are rounded, so it may come out as the divisor or beyond. */
+const truncated = (a: Expr, b: Expr): Expr => {
+  const rest = apply("fmod", [a, b])
+  if (!isFloat(a.type)) return rest
+  const isBeyond = apply("greaterEqual", [apply("abs", [rest]), apply("abs", [b])])
+  const isInfinite = apply("logicalNot", [apply("logicalOr", [apply("isFinite", [b]), apply("isNaN", [b])])])
+  const keepsDividend = apply("logicalAnd", [isInfinite, apply("isFinite", [a])])
+  return apply("where", [keepsDividend, a, apply("where", [isBeyond, 0, rest])])
+}
+
+/** Whether the quotient that was truncated is above the one that is rounded down. */
+const isAbove = (rest: Expr, b: Expr): Expr =>
+  apply("logicalOr", [
+    apply("logicalAnd", [apply("less", [rest, 0]), apply("greater", [b, 0])]),
+    apply("logicalAnd", [apply("greater", [rest, 0]), apply("less", [b, 0])])
+  ])
+
+/** @internal */
+export const remainderOf = (a: Expr, b: Expr): Expr => {
+  const rest = truncated(a, b)
+  return b.type === "u32" ? rest : apply("where", [isAbove(rest, b), apply("add", [rest, b]), rest])
+}
+
+/** @internal */
+export const floorDivideOf = (a: Expr, b: Expr): Expr => {
+  if (b.type === "u32") return apply("truncDivide", [a, b])
+  const rest = truncated(a, b)
+  const down = (quotient: Expr) => apply("where", [isAbove(rest, b), apply("subtract", [quotient, 1]), quotient])
+  if (!isFloat(b.type)) return down(apply("truncDivide", [a, b]))
+  // Without the rest the quotient is whole but for the rounding of the division.
+  const whole = apply("round", [down(apply("divide", [apply("subtract", [a, rest]), b]))])
+  return apply("where", [apply("equal", [b, 0]), apply("divide", [a, b]), whole])
+}
