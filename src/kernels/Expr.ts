@@ -27,11 +27,11 @@ import {
 import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
 import type { ExprType, Operation } from "./expression/Operation.ts"
 
-export type { ElementIndex, Expr, Node } from "./expression/Expression.ts"
+export type { Expr } from "./expression/Expression.ts"
 export type { ExprType } from "./expression/Operation.ts"
 
 /** @internal */
-export { apply, holds, make } from "./expression/Expression.ts"
+export { apply, type ElementIndex, holds, make, type Node } from "./expression/Expression.ts"
 
 /**
  * An expression, or a number that takes the type of the expression beside it.
