@@ -1,11 +1,14 @@
 /**
- * What programs without types can pass for an array.
+ * The array that a function takes: how it is told from the other arguments, and the check of what programs without types
+ * can pass for it.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import { isInstance, satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import type { PooledBuffer } from "../services/PooledBuffer.ts"
 import { wrongArgument } from "../services/WrongArgument.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 
@@ -23,10 +26,35 @@ export const elementHint = (value: unknown, otherwise: string): string => {
 }
 
 /**
- * Whether a call of a dual function has the array as its first argument. `arity` is how many arguments it then has, at
- * most. An effect in the place of the array is told so, and not taken for the arguments after it.
+ * Whether a call of a dual function has the array as its first argument, or a lease. `arity` is how many arguments it then
+ * has, at most. An effect in that place is told so, and not taken for the arguments after it.
  *
  * @internal
  */
-export const isDataFirst = (arity: number) => (args: IArguments): boolean =>
-  args.length >= arity || isInstance(args[0], DeviceArray) || satisfies(args[0], Effect.isEffect)
+export const isDataFirst =
+  (arity: number, type: typeof DeviceArray | typeof PooledBuffer = DeviceArray) => (args: IArguments): boolean =>
+    args.length >= arity || isInstance<object>(args[0], type) || satisfies(args[0], Effect.isEffect)
+
+/** @internal */
+export type AnyFunction = (...args: ReadonlyArray<never>) => unknown
+
+/**
+ * A function of an array and more, data-first and data-last, which answers what is wrong before its body sees anything
+ * that is no array. `F` is the type that users see, and `first` tells whether the array comes first, as `dual` has it.
+ *
+ * @internal
+ */
+export const ofArray = <F extends AnyFunction>(
+  name: string,
+  body: (
+    operation: string,
+    self: DeviceArray,
+    ...rest: ReadonlyArray<never>
+  ) => Effect.Effect<unknown, GpuError, unknown>,
+  first: number | ((args: IArguments) => boolean) = isDataFirst(2)
+): F => {
+  const operation = `DeviceArray.${name}`
+  const checked = (self: DeviceArray, ...rest: ReadonlyArray<never>) =>
+    arrayProblem(operation, self) ?? body(operation, self, ...rest)
+  return (typeof first === "number" ? dual(first, checked) : dual(first, checked)) as AnyFunction as F
+}

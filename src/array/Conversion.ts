@@ -4,15 +4,14 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
 import type { SameType } from "./Arithmetic.ts"
-import { arrayProblem } from "./ArrayProblem.ts"
+import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { nameOf, unary } from "./elementwise/Operands.ts"
+import { unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import { dtypeProblem } from "./FreshArray.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
@@ -58,19 +57,15 @@ export const astype: {
    */
   <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
   <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
-} = dual(
-  2,
-  <D extends DType>(self: DeviceArray, dtype: D): Computed<D> => {
-    const name = nameOf(castOperation)
-    const problem = arrayProblem(name, self) ?? dtypeProblem(name, dtype)
-    if (problem !== undefined) return problem
-    const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
-    return isEverywhere(dtype) ? result : Effect.flatMap(
-      CommandQueue,
-      (queue) => typeProblem(name, queue.info, dtype, "the elements") ?? result
-    )
-  }
-)
+} = ofArray("astype", (operation, self, dtype: DType) => {
+  const problem = dtypeProblem(operation, dtype)
+  if (problem !== undefined) return problem
+  const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
+  return isEverywhere(dtype) ? result : Effect.flatMap(
+    CommandQueue,
+    (queue) => typeProblem(operation, queue.info, dtype, "the elements") ?? result
+  )
+})
 
 const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f64"
 

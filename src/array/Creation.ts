@@ -4,8 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
-import { isInstance, optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
+import { optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import { typeProblem } from "../domain/KernelSupport.ts"
@@ -14,8 +13,8 @@ import { shown } from "../domain/ShownValue.ts"
 import { holds } from "../kernels/expression/Expression.ts"
 import { isFloat } from "../kernels/expression/Operation.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
-import { arrayProblem, elementHint, isDataFirst } from "./ArrayProblem.ts"
-import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import { elementHint, isDataFirst, ofArray } from "./ArrayProblem.ts"
+import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
@@ -238,14 +237,12 @@ export interface Like {
 }
 
 /** An array of one value with the shape of another. */
-const filledLike = <D extends DType.DType>(
+const filledLike = (
   operation: string,
   self: DeviceArray,
   value: number,
-  options: CreationOptions<D> | undefined
-): Computed<D> =>
-  arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
-    filled(operation, self.shape, value, like(self, options))
+  options: CreationOptions<DType.DType> | undefined
+): Computed => optionsProblem(operation, options, known) ?? filled(operation, self.shape, value, like(self, options))
 
 /**
  * An array of zeros with the shape and, unless another is named, the element type of an array.
@@ -275,10 +272,9 @@ const filledLike = <D extends DType.DType>(
 export const zerosLike: {
   /** An array of zeros with the shape and, unless another is named, the element type of an array. */
   (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
-} & Like = dual(
-  isDataFirst(2),
-  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Computed<T> =>
-    filledLike("DeviceArray.zerosLike", self, 0, options)
+} & Like = ofArray(
+  "zerosLike",
+  (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 0, options)
 )
 
 /**
@@ -298,10 +294,9 @@ export const zerosLike: {
 export const onesLike: {
   /** An array of ones with the shape and, unless another is named, the element type of an array. */
   (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
-} & Like = dual(
-  isDataFirst(2),
-  <T extends DType.DType>(self: DeviceArray, options?: CreationOptions<T>): Computed<T> =>
-    filledLike("DeviceArray.onesLike", self, 1, options)
+} & Like = ofArray(
+  "onesLike",
+  (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 1, options)
 )
 
 /**
@@ -327,10 +322,11 @@ export const fullLike: {
     value: number,
     options?: CreationOptions<T>
   ): Computed<T>
-} = dual(
-  (args) => isInstance(args[0], DeviceArray) || args.length > 2 || typeof args[1] === "number",
-  <T extends DType.DType>(self: DeviceArray, value: number, options?: CreationOptions<T>): Computed<T> =>
-    filledLike("DeviceArray.fullLike", self, value, options)
+} = ofArray(
+  "fullLike",
+  (operation, self, value: number, options?: CreationOptions<DType.DType>) =>
+    filledLike(operation, self, value, options),
+  (args) => isDataFirst(3)(args) || typeof args[1] === "number"
 )
 
 /**

@@ -4,11 +4,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { release } from "../services/lease/Lease.ts"
-import { arrayProblem } from "./ArrayProblem.ts"
+import { arrayProblem, ofArray } from "./ArrayProblem.ts"
 import { dense, type DeviceArray, Pending } from "./ArrayValue.ts"
 import { astype } from "./Conversion.ts"
 import { plain } from "./elementwise/Operands.ts"
@@ -90,17 +89,17 @@ export const matmul: {
    * arrays of no axes.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Product = dual(
-  2,
-  (self: DeviceArray, that: DeviceArray): Computed => multiply("DeviceArray.matmul", self, that)
+} & Product = ofArray(
+  "matmul",
+  (operation, self, that: DeviceArray) => arrayProblem(operation, that) ?? multiply(operation, self, that),
+  2
 )
 
 /** A byte, which fills buffers of any size: elements of 2 bytes may be odd in number. */
 const zero = Uint8Array.of(0)
 
 const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
-  const product = arrayProblem(operation, self) ?? arrayProblem(operation, that) ??
-    MatrixProduct.make(operation, self, that)
+  const product = MatrixProduct.make(operation, self, that)
   if (product instanceof GpuError) return product
   const { depth, dtype, shape } = product
   if (shape.length === 0) return innerProduct(self, that, dtype)
@@ -163,9 +162,8 @@ export const dot: {
    * InvalidRequest: `matmul` takes the leading ones as a batch.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Product = dual(2, (self: DeviceArray, that: DeviceArray): Computed => {
-  const operation = "DeviceArray.dot"
-  const problem = arrayProblem(operation, self) ?? arrayProblem(operation, that)
+} & Product = ofArray("dot", (operation, self, that: DeviceArray) => {
+  const problem = arrayProblem(operation, that)
   if (problem !== undefined) return problem
   if (self.shape.length > 2 || that.shape.length > 2) {
     return invalidRequest(
@@ -175,4 +173,4 @@ export const dot: {
     )
   }
   return multiply(operation, self, that)
-})
+}, 2)

@@ -8,7 +8,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { dual } from "effect/Function"
 import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "../domain/GpuError.ts"
@@ -16,7 +15,7 @@ import * as KnownOptions from "../domain/KnownOptions.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { release } from "../services/lease/Lease.ts"
-import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
+import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, DeviceArray } from "./ArrayValue.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
@@ -109,7 +108,7 @@ interface Request {
 }
 
 const requestOf = (operation: string, self: DeviceArray, options: ReductionOptions | undefined): Request | GpuError => {
-  const problem = arrayProblem(operation, self) ?? choicesProblem(operation, options)
+  const problem = choicesProblem(operation, options)
   if (problem !== undefined) return problem
   if (self.size > largestSize) return tooLarge(operation, self)
   const keepDims = options?.keepDims === true
@@ -166,8 +165,6 @@ type Reduced = Computed
 /** From the reduced values to the result, `undefined` where they are it. */
 type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined) => Reduced | undefined
 
-type AnyFunction = (...args: ReadonlyArray<never>) => unknown
-
 /** `F` is the type that users see. */
 const reduction = <F extends AnyFunction>(
   name: string,
@@ -175,9 +172,8 @@ const reduction = <F extends AnyFunction>(
   /** Whether the result is one of the elements, so that there must be one. */
   chooses: boolean,
   finish?: Finish
-): F => {
-  const operation = `DeviceArray.${name}`
-  const body = (self: DeviceArray, options?: ReductionOptions): Reduced => {
+): F =>
+  ofArray<F>(name, (operation, self, options?: ReductionOptions) => {
     const request = requestOf(operation, self, options)
     if (request instanceof GpuError) return request
     if (chooses && isEmpty(self, request)) return noElements(operation, self)
@@ -188,9 +184,7 @@ const reduction = <F extends AnyFunction>(
       const finished = finish?.(values, self, axis)
       return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
     })
-  }
-  return dual(isDataFirst(2), body) as AnyFunction as F
-}
+  })
 
 /** Only a recorded result still needs the values that it is made of. */
 const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>

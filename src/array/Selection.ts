@@ -3,12 +3,11 @@
  *
  * @since 0.1.0
  */
-import { dual } from "effect/Function"
 import type { DType } from "../domain/DType.ts"
 import * as Expr from "../kernels/Expr.ts"
-import { arrayProblem } from "./ArrayProblem.ts"
+import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { combine, nameOf, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
+import { combine, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 
@@ -89,17 +88,14 @@ export const clip: {
     low: L,
     high: H
   ): Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
-} = dual(3, (self: DeviceArray, low: Operand, high: Operand): Computed => {
-  const name = nameOf(clipOperation)
-  const problem = arrayProblem(name, self)
-  if (problem !== undefined) return problem
+} = ofArray("clip", (name, self, low: Operand, high: Operand) => {
   const type = self.dtype
   const lowType = typeBeside(low, type)
   const highType = typeBeside(high, type)
   if (lowType === undefined || highType === undefined) return notOperands(name, [self, low, high])
   const common = Promotion.promote(Promotion.promote(type, lowType), highType)
   return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
-})
+}, 3)
 
 const typeBeside = (operand: Operand, type: DType): DType | undefined =>
   typeof operand === "number" ? type : typeOf(operand)
@@ -147,10 +143,7 @@ export const where: {
     x: X,
     y: Y
   ): Computed<TypeOfBoth<X, Y>>
-} = dual(3, (condition: DeviceArray, x: Operand, y: Operand): Computed => {
-  const name = nameOf(whereOperation)
-  const problem = arrayProblem(name, condition)
-  if (problem !== undefined) return problem
+} = ofArray("where", (name, condition, x: Operand, y: Operand) => {
   const xType = typeBeside(x, typeOf(y) ?? "f32")
   const yType = typeBeside(y, xType ?? "f32")
   if (xType === undefined || yType === undefined) return notOperands(name, [condition, x, y])
@@ -159,4 +152,4 @@ export const where: {
     operands: [condition.dtype, common, common],
     result: common
   })
-})
+}, 3)

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
 import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
@@ -13,7 +12,7 @@ import * as KnownOptions from "../domain/KnownOptions.ts"
 import { isArray, shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
-import { arrayProblem } from "./ArrayProblem.ts"
+import { ofArray } from "./ArrayProblem.ts"
 import { dense, DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type ArrayServices, type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -113,19 +112,15 @@ export const take: {
    */
   (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>
-} = dual(
-  (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])),
-  <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D> => {
-    const problem = arrayProblem(operation, self) ?? optionsProblem(operation, options, known) ??
-      modeProblem(options?.mode)
-    if (problem !== undefined) return problem
-    const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
-    if (axis instanceof GpuError) return axis
-    return isInstance(indices, DeviceArray)
-      ? takeAt(self, indices, axis, options?.mode ?? "clip")
-      : takeListed(self, indices as Exclude<Indices, DeviceArray>, axis, options?.mode)
-  }
-)
+} = ofArray("take", (operation, self, indices: Indices, options?: TakeOptions) => {
+  const problem = optionsProblem(operation, options, known) ?? modeProblem(options?.mode)
+  if (problem !== undefined) return problem
+  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+  if (axis instanceof GpuError) return axis
+  return isInstance(indices, DeviceArray)
+    ? takeAt(self, indices, axis, options?.mode ?? "clip")
+    : takeListed(self, indices as Exclude<Indices, DeviceArray>, axis, options?.mode)
+}, (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])))
 
 const isOptions = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !isArray(value) && !ArrayBuffer.isView(value) &&

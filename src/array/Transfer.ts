@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
@@ -14,7 +15,8 @@ import { shown } from "../domain/ShownValue.ts"
 import type { BufferPool } from "../services/buffers/BufferPool.ts"
 import { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { CommandQueue } from "../services/CommandQueue.ts"
-import { arrayProblem } from "./ArrayProblem.ts"
+import { wrongArgument } from "../services/WrongArgument.ts"
+import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -231,16 +233,26 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
  * @category transfer
  * @since 0.1.0
  */
-export const fromLease = <D extends DType.DType = "f32">(
+export const fromLease: {
+  /**
+   * An array over a lease that the program has already, without a copy: the elements follow each other from `offset` on,
+   * to the end of the lease where there is no `shape`. The array holds the lease and does not own it, so it ends with it.
+   * An array's `lease` goes the other way.
+   */
+  <D extends DType.DType = "f32">(
+    options?: FromLeaseOptions<D>
+  ): (lease: PooledBuffer) => Effect.Effect<DeviceArray<D>, GpuError>
+  <D extends DType.DType = "f32">(
+    lease: PooledBuffer,
+    options?: FromLeaseOptions<D>
+  ): Effect.Effect<DeviceArray<D>, GpuError>
+} = dual(isDataFirst(2, PooledBuffer), <D extends DType.DType = "f32">(
   lease: PooledBuffer,
   options?: FromLeaseOptions<D>
 ): Effect.Effect<DeviceArray<D>, GpuError> => {
   const operation = "DeviceArray.fromLease"
-  const problem = optionsProblem(operation, options, knownOfLease)
+  const problem = optionsProblem(operation, options, knownOfLease) ?? leaseProblem(operation, lease)
   if (problem !== undefined) return problem
-  if (!isInstance(lease, PooledBuffer)) {
-    return invalidRequest(operation, "what was given is no lease", "Pass a lease of BufferPool.allocate.")
-  }
   const dtype = options?.dtype === undefined ? "f32" as D : options.dtype
   const wrong = FreshArray.dtypeProblem(operation, dtype)
   if (wrong !== undefined) return wrong
@@ -259,9 +271,14 @@ export const fromLease = <D extends DType.DType = "f32">(
   return Effect.sync(() =>
     new DeviceArray(dtype, { shape, strides: Layout.rowMajor(shape), offset: offset + 0 }, lease)
   )
-}
+})
 
 /** The shape asked for, when the lease has as many elements; without -1 it may have more. */
+const leaseProblem = (operation: string, lease: unknown): GpuError | undefined =>
+  isInstance(lease, PooledBuffer)
+    ? undefined
+    : wrongArgument(operation, lease, "a lease", "Pass a lease of BufferPool.allocate.")
+
 const leasedShape = (
   operation: string,
   asked: Shape.Shape | undefined,

@@ -4,12 +4,11 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import { readValues } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import { isArray, shown } from "../domain/ShownValue.ts"
-import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
+import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
@@ -60,10 +59,7 @@ export const reshape: {
    */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, asked: ReadonlyArray<number>): Computed<D> => {
-  const operation = "DeviceArray.reshape"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
+} = ofArray("reshape", (operation, self, asked: ReadonlyArray<number>) => {
   const shape = Reshape.shapeFor(operation, asked, self.size, `the array of shape ${Shape.format(self.shape)}`)
   if (shape instanceof GpuError) return shape
   const strides = Reshape.reshapedStrides(self, shape)
@@ -104,10 +100,7 @@ export const transpose: {
   /** The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order. */
   (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D> => {
-  const operation = "DeviceArray.transpose"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
+} = ofArray("transpose", (operation, self, axes?: ReadonlyArray<number>) => {
   const order = axes === undefined
     ? self.shape.map((_, axis) => self.shape.length - 1 - axis)
     : Shape.axesOf(operation, axes, self.shape)
@@ -161,12 +154,8 @@ export const slice: {
    */
   (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(
-  self: DeviceArray<D>,
-  ranges: ReadonlyArray<number | Slice.Range>
-): Computed<D> => {
-  const operation = "DeviceArray.slice"
-  const problem = arrayProblem(operation, self) ?? rangesProblem(operation, ranges, self.shape)
+} = ofArray("slice", (operation, self, ranges: ReadonlyArray<number | Slice.Range>) => {
+  const problem = rangesProblem(operation, ranges, self.shape)
   if (problem !== undefined) return problem
   const layout = sliced(operation, self, ranges)
   return layout instanceof GpuError ? layout : view(self, layout)
@@ -249,10 +238,7 @@ export const expandDims: {
   /** The same elements with axes of length 1 more, at the places that the axes of the result have. */
   (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D> => {
-  const operation = "DeviceArray.expandDims"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
+} = ofArray("expandDims", (operation, self, axes: number | ReadonlyArray<number>) => {
   const added = countOf(axes)
   const shape: Array<number> = [...self.shape, ...Array.from({ length: Math.min(added, Shape.maxRank + 1) }, () => 1)]
   const places = Shape.rankProblem(operation, shape) ?? Shape.axesOf(operation, axes, shape)
@@ -296,13 +282,7 @@ export const squeeze: {
   /** The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest. */
   (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(
-  self: DeviceArray<D>,
-  axes?: number | ReadonlyArray<number>
-): Computed<D> => {
-  const operation = "DeviceArray.squeeze"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
+} = ofArray("squeeze", (operation, self, axes?: number | ReadonlyArray<number>) => {
   const gone = axes === undefined
     ? self.shape.flatMap((length, axis) => length === 1 ? [axis] : [])
     : Shape.axesOf(operation, axes, self.shape)
@@ -352,9 +332,8 @@ export const broadcastTo: {
    */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D> => {
-  const operation = "DeviceArray.broadcastTo"
-  const problem = arrayProblem(operation, self) ?? Shape.problem(operation, shape)
+} = ofArray("broadcastTo", (operation, self, shape: ReadonlyArray<number>) => {
+  const problem = Shape.problem(operation, shape)
   if (problem !== undefined) return problem
   const common = Shape.broadcast(operation, self.shape, shape)
   if (common instanceof GpuError) return common
@@ -398,13 +377,7 @@ export const flip: {
   /** The elements in reverse order along the axes named, or along all. */
   (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
-} = dual(isDataFirst(2), <D extends DType>(
-  self: DeviceArray<D>,
-  axes?: number | ReadonlyArray<number>
-): Computed<D> => {
-  const operation = "DeviceArray.flip"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
+} = ofArray("flip", (operation, self, axes?: number | ReadonlyArray<number>) => {
   const flipped = axes === undefined
     ? self.shape.map((_, axis) => axis)
     : Shape.axesOf(operation, axes, self.shape)

@@ -4,6 +4,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { pipe } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
 import * as fc from "fast-check"
@@ -146,7 +147,7 @@ const laws = (gpu: GpuLayer): void => {
         const before = yield* taken
         const whole = yield* DeviceArray.fromLease(lease, { dtype: "i32" })
         deepStrictEqual(yield* DeviceArray.toHost(whole), Int32Array.of(1, 2, 3, 4, 5, 6))
-        const square = yield* DeviceArray.fromLease(lease, { dtype: "i32", offset: 1, shape: [2, 2] })
+        const square = yield* pipe(lease, DeviceArray.fromLease({ dtype: "i32", offset: 1, shape: [2, 2] }))
         deepStrictEqual(yield* DeviceArray.toNested(square), [[2, 3], [4, 5]])
         const rows = yield* DeviceArray.fromLease(lease, { dtype: "u32", offset: 2, shape: [-1, 2] })
         deepStrictEqual(yield* DeviceArray.toNested(rows), [[3, 4], [5, 6]])
@@ -301,6 +302,8 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* noLease(lease, { shape: "6" }, `"6"`)
       yield* noLease(lease, { dtype: "f8" }, `"f8"`)
       yield* noLease(lease, 5, "5")
+      const mistaken = DeviceArray.fromLease(untyped<typeof lease>(BufferPool.allocate(24)))
+      yield* refuses("InvalidRequest", mistaken, "fromLease", "an effect was given for a lease")
       yield* Lease.release(lease)
       const x = yield* DeviceArray.fromLease(lease)
       strictEqual((yield* Effect.flip(DeviceArray.toHost(x))).reason._tag, "Released")

@@ -11,7 +11,7 @@ import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
-import { arrayProblem } from "../ArrayProblem.ts"
+import { type AnyFunction, arrayProblem } from "../ArrayProblem.ts"
 import { type ArrayOperation, DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -19,8 +19,6 @@ import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.t
 
 /** @internal */
 export type Operand = DeviceArray | number
-
-type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 
 /** An operation that expressions have. @internal */
 export const plain = (operation: Operation): ArrayOperation => ({
