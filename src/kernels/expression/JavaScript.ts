@@ -9,7 +9,7 @@ import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { messageOf } from "../../domain/ShownValue.ts"
 import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import { heldBy } from "./HeldBy.ts"
-import type { Language } from "./Language.ts"
+import { comparing, computing, type Language } from "./Language.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"
 
 /** A computed number as the type holds it. */
@@ -35,59 +35,18 @@ const constant = (value: number | boolean, type: ExprType): string => {
 }
 
 /** Operators that give the type its numbers at once, or truth values. */
-const infix: { readonly [name in Operation]?: string } = {
-  equal: "===",
-  notEqual: "!==",
-  less: "<",
-  lessEqual: "<=",
-  greater: ">",
-  greaterEqual: ">=",
-  logicalAnd: "&&",
-  logicalOr: "||"
-}
+const infix: { readonly [name in Operation]?: string } = { ...comparing, equal: "===", notEqual: "!==" }
 
 /** Operators whose result may lie outside the type. */
-const roundedInfix: { readonly [name in Operation]?: string } = {
-  add: "+",
-  subtract: "-",
-  bitwiseAnd: "&",
-  bitwiseOr: "|",
-  bitwiseXor: "^",
-  leftShift: "<<"
-}
+const roundedInfix: { readonly [name in Operation]?: string } = { ...computing, leftShift: "<<" }
 
-/** Functions of the same meaning, of `Math` or among {@link functions}. */
+/** Functions of the same meaning, of `Math` or among {@link functions}, where they have other names than the operation. */
 const calls: { readonly [name in Operation]?: string } = {
-  sqrt: "sqrt",
   inverseSqrt: "1 / sqrt",
-  exp: "exp",
-  exp2: "exp2",
-  log: "log",
-  log2: "log2",
-  power: "power",
-  sin: "sin",
-  cos: "cos",
-  tan: "tan",
-  asin: "asin",
-  acos: "acos",
-  atan: "atan",
-  atan2: "atan2",
-  sinh: "sinh",
-  cosh: "cosh",
-  tanh: "tanh",
-  asinh: "asinh",
-  acosh: "acosh",
-  atanh: "atanh",
-  floor: "floor",
-  ceil: "ceil",
-  trunc: "trunc",
   round: "roundHalfEven",
-  sign: "sign",
-  abs: "abs",
   // Math's answer NaN where an operand is, as ours do.
   minimum: "min",
   maximum: "max",
-  countOneBits: "countOneBits",
   countLeadingZeros: "clz32"
 }
 
@@ -97,8 +56,6 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
   if (exact !== undefined) return `${a} ${exact} ${b}`
   const sign = roundedInfix[operation]
   if (sign !== undefined) return rounded(type, `${a} ${sign} ${b}`)
-  const call = calls[operation]
-  if (call !== undefined) return rounded(type, `${call}(${operands.join(", ")})`)
   switch (operation) {
     case "multiply":
       return rounded(type, isFloat(type) ? `${a} * ${b}` : `imul(${a}, ${b})`)
@@ -141,7 +98,7 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
     case "fma":
       return rounded(type, `${a} * ${b} + ${c}`)
     default:
-      throw new Error(`JavaScript has no ${operation}`)
+      return rounded(type, `${calls[operation] ?? operation}(${operands.join(", ")})`)
   }
 }
 
@@ -192,42 +149,17 @@ const roundHalfEven = (value: number): number => {
 const power = (base: number, exponent: number): number =>
   base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
 
-/** What bodies can call, beside `Math`. */
-const functions = { countOneBits, roundHalfEven, power, exp2: (value: number) => 2 ** value }
-
-const mathNames = [
-  "fround",
-  "f16round",
-  "imul",
-  "clz32",
-  "min",
-  "max",
-  "abs",
-  "sign",
-  "sqrt",
-  "exp",
-  "log",
-  "log2",
-  "sin",
-  "cos",
-  "tan",
-  "asin",
-  "acos",
-  "atan",
-  "atan2",
-  "sinh",
-  "cosh",
-  "tanh",
-  "asinh",
-  "acosh",
-  "atanh",
-  "floor",
-  "ceil",
-  "trunc"
-]
+/** What bodies can call. */
+const functions: { readonly [name: string]: unknown } = {
+  ...Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Reflect.get(Math, name)])),
+  countOneBits,
+  roundHalfEven,
+  power,
+  exp2: (value: number) => 2 ** value
+}
 
 /** The function of a range of items, as a function of what it calls. */
-type Program = (math: Math, own: typeof functions) => (from: number, to: number, args: unknown) => void
+type Program = (calls: typeof functions) => (from: number, to: number, args: unknown) => void
 
 /**
  * A body for the host backend. It is written and compiled when it first runs, so that programs on other backends do not
@@ -255,8 +187,7 @@ const sourceOf = (name: string, args: ReadonlyArray<NumericArgument>, lines: Rea
   if (stray !== undefined) throw new TypeError(`${JSON.stringify(stray)} is no name of a kernel or an argument`)
   return [
     `"use strict"`,
-    `const { ${mathNames.join(", ")} } = math`,
-    `const { ${Object.keys(functions).join(", ")} } = own`,
+    `const { ${Object.keys(functions).filter((name) => identifier.test(name)).join(", ")} } = calls`,
     `return (from, to, args) => {`,
     ...args.flatMap(unpack),
     ...lines,
@@ -267,8 +198,8 @@ const sourceOf = (name: string, args: ReadonlyArray<NumericArgument>, lines: Rea
 
 const compile = <Args extends ReadonlyArray<NumericArgument>>(source: string): HostBody<Args> => {
   try {
-    const program = new Function("math", "own", source) as Program
-    return program(Math, functions)
+    const program = new Function("calls", source) as Program
+    return program(functions)
   } catch (cause) {
     if (!(cause instanceof EvalError)) {
       throw new SyntaxError(`${messageOf(cause)} in this source:\n${SourceExcerpt.of(source, "")}`, { cause })

@@ -35,3 +35,22 @@ export interface Language {
   /** The whole quotient of two u32, the divisor not zero. */
   readonly quotient: (a: string, b: string) => string
 }
+
+/** Operators that every language writes alike between two operands, truth values or numbers to truth values. @internal */
+export const comparing: { readonly [name in Operation]?: string } = {
+  less: "<",
+  lessEqual: "<=",
+  greater: ">",
+  greaterEqual: ">=",
+  logicalAnd: "&&",
+  logicalOr: "||"
+}
+
+/** Operators from numbers to numbers that every language writes alike; the result may lie outside the type. @internal */
+export const computing: { readonly [name in Operation]?: string } = {
+  add: "+",
+  subtract: "-",
+  bitwiseAnd: "&",
+  bitwiseOr: "|",
+  bitwiseXor: "^"
+}

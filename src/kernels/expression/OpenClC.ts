@@ -9,7 +9,7 @@ import type { Expr } from "./Expression.ts"
 import { functionsCalled } from "./Functions.ts"
 import { heldBy } from "./HeldBy.ts"
 import { operationsOf } from "./Inspection.ts"
-import type { Language } from "./Language.ts"
+import { comparing, computing, type Language } from "./Language.ts"
 import { functions } from "./OpenClFunctions.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"
 
@@ -24,53 +24,18 @@ const names: { readonly [T in ExprType]: string } = {
 
 /** What is an operator between the operands, on every type that the operation has but i32, where `signed` decides. */
 const infix: { readonly [name in Operation]?: string } = {
-  add: "+",
-  subtract: "-",
+  ...computing,
+  ...comparing,
   multiply: "*",
-  bitwiseAnd: "&",
-  bitwiseOr: "|",
-  bitwiseXor: "^",
   equal: "==",
-  notEqual: "!=",
-  less: "<",
-  lessEqual: "<=",
-  greater: ">",
-  greaterEqual: ">=",
-  logicalAnd: "&&",
-  logicalOr: "||"
+  notEqual: "!="
 }
 
 /** Undefined for int where the result is out of range. */
 const wrapping: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply"])
 
-/** OpenCL's own functions of floats, which do what the operation says. */
-const builtIn: { readonly [name in Operation]?: string } = {
-  sqrt: "sqrt",
-  inverseSqrt: "rsqrt",
-  exp: "exp",
-  exp2: "exp2",
-  log: "log",
-  log2: "log2",
-  power: "pow",
-  sin: "sin",
-  cos: "cos",
-  tan: "tan",
-  asin: "asin",
-  acos: "acos",
-  atan: "atan",
-  atan2: "atan2",
-  sinh: "sinh",
-  cosh: "cosh",
-  tanh: "tanh",
-  asinh: "asinh",
-  acosh: "acosh",
-  atanh: "atanh",
-  floor: "floor",
-  ceil: "ceil",
-  trunc: "trunc",
-  round: "rint",
-  fma: "fma"
-}
+/** OpenCL's own functions of floats, where they have other names than the operation. */
+const builtIn: { readonly [name in Operation]?: string } = { inverseSqrt: "rsqrt", power: "pow", round: "rint" }
 
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   const [a = "", b = "", c = ""] = operands
@@ -155,9 +120,7 @@ const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type:
     case "radians":
       return `${a} * ${constant(Math.PI / 180, type)}`
   }
-  const call = builtIn[operation]
-  if (call === undefined) throw new Error(`OpenCL C has no ${operation} of ${type}`)
-  return `${call}(${operands.join(", ")})`
+  return `${builtIn[operation] ?? operation}(${operands.join(", ")})`
 }
 
 const cast = (a: string, type: ExprType, result: ExprType): string => {

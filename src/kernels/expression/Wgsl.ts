@@ -9,47 +9,20 @@ import type { Expr } from "./Expression.ts"
 import { functionsCalled } from "./Functions.ts"
 import { heldBy } from "./HeldBy.ts"
 import { nodesOf, operationsOf } from "./Inspection.ts"
-import type { Language } from "./Language.ts"
+import { comparing, computing, type Language } from "./Language.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"
 import { functions } from "./WgslFunctions.ts"
 
 /** What WGSL writes as an operator between the operands, on every type. */
-const infix: { readonly [name in Operation]?: string } = {
-  add: "+",
-  subtract: "-",
-  multiply: "*",
-  bitwiseAnd: "&",
-  bitwiseOr: "|",
-  bitwiseXor: "^",
-  equal: "==",
-  less: "<",
-  lessEqual: "<=",
-  greater: ">",
-  greaterEqual: ">=",
-  logicalAnd: "&&",
-  logicalOr: "||"
-}
+const infix: { readonly [name in Operation]?: string } = { ...computing, ...comparing, multiply: "*", equal: "==" }
 
-/** WGSL's own functions of floats, which do what the operation says. */
-const builtIn: { readonly [name in Operation]?: string } = {
-  sqrt: "sqrt",
-  inverseSqrt: "inverseSqrt",
-  exp: "exp",
-  exp2: "exp2",
-  log: "log",
-  log2: "log2",
-  sin: "sin",
-  cos: "cos",
-  tan: "tan"
-}
+/** WGSL's own functions of floats, which do what the operation says under its name. */
+const builtIn: ReadonlySet<Operation> = new Set(
+  ["sqrt", "inverseSqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan"]
+)
 
 /** Those that also f16 has exactly. */
-const exact: { readonly [name in Operation]?: string } = {
-  floor: "floor",
-  ceil: "ceil",
-  trunc: "trunc",
-  round: "round"
-}
+const exact: ReadonlySet<Operation> = new Set(["floor", "ceil", "trunc", "round"])
 
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   const [a = "", b = "", c = ""] = operands
@@ -111,8 +84,7 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
 const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type: "f32" | "f16"): string => {
   const [a = "", b = "", c = ""] = operands
   const suffix = type === "f16" ? "h" : "f"
-  const own = exact[operation]
-  if (own !== undefined) return `${own}(${a})`
+  if (exact.has(operation)) return `${operation}(${a})`
   switch (operation) {
     case "isNaN":
     case "isFinite":
@@ -137,7 +109,7 @@ const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type:
   if (operation === "divide") return `${a} / ${b}`
   if (operation === "degrees") return `${a} * ${Math.fround(180 / Math.PI)}f`
   if (operation === "radians") return `${a} * ${Math.fround(Math.PI / 180)}f`
-  return `${builtIn[operation] ?? `${operation}__f32`}(${operands.join(", ")})`
+  return `${operation}${builtIn.has(operation) ? "" : "__f32"}(${operands.join(", ")})`
 }
 
 const cast = (a: string, type: ExprType, result: ExprType): string => {
