@@ -25,7 +25,7 @@ import {
   wrong
 } from "./expression/Expression.ts"
 import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
-import type { ExprType, Operation } from "./expression/Operation.ts"
+import { type ExprType, type Operation, operations } from "./expression/Operation.ts"
 
 export type { Expr } from "./expression/Expression.ts"
 export type { ExprType } from "./expression/Operation.ts"
@@ -212,8 +212,12 @@ export interface Shift {
 const unary = <Allowed extends DType>(operation: Operation): Unary<Allowed> => (self) =>
   apply(operation, [self]) as typeof self
 
-const binary = <Allowed extends DType>(operation: Operation): Binary<Allowed> =>
-  dual(2, (self: Operand<DType>, that: Operand<DType>) => apply(operation, [self, that])) as Binary<Allowed>
+/** An operation of several operands, data-first and data-last. `F` is the type that users see. */
+const operator = <F extends (...operands: ReadonlyArray<never>) => unknown>(operation: Operation): F => {
+  const body = (self: Expr | number, ...others: ReadonlyArray<Expr | number>): Expr =>
+    apply(operation, [self, ...others])
+  return dual(operations[operation].arity, body) as (...operands: ReadonlyArray<never>) => unknown as F
+}
 
 /** A division that takes what `fmod` takes. */
 const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType> =>
@@ -222,21 +226,6 @@ const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType
     (self: Operand<DType>, that: Operand<DType>) =>
       applyAs(`Expr.${name}`, "fmod", [self, that], undefined, ([a, b]) => build(a!, b!))
   ) as Binary<DType>
-
-const ternary = <Allowed extends DType>(operation: Operation): Ternary<Allowed> =>
-  dual(
-    3,
-    (self: Operand<DType>, second: Operand<DType>, third: Operand<DType>) => apply(operation, [self, second, third])
-  ) as Ternary<Allowed>
-
-const comparison = (operation: Operation): Comparison =>
-  dual(2, (self: Operand<DType>, that: Operand<DType>) => apply(operation, [self, that])) as Comparison
-
-const logic = (operation: Operation): Logic =>
-  dual(2, (self: Expr<"bool">, that: Expr<"bool">) => apply(operation, [self, that]) as Expr<"bool">)
-
-const shift = (operation: Operation): Shift =>
-  dual(2, <T extends IntegerType>(self: Expr<T>, places: Operand<"u32">) => apply(operation, [self, places]) as Expr<T>)
 
 /**
  * Whether a value is an expression.
@@ -406,11 +395,7 @@ export const where: {
   <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
   <T extends DType>(condition: Expr<"bool">, yes: Expr<T>, no: Operand<NoInfer<T>>): Expr<T>
   <T extends DType>(condition: Expr<"bool">, yes: number, no: Expr<T>): Expr<T>
-} = dual(
-  3,
-  <T extends DType>(condition: Expr<"bool">, yes: Operand<T>, no: Operand<T>) =>
-    apply("where", [condition, yes, no]) as Expr<T>
-)
+} = operator("where")
 
 /**
  * The sum. Integers wrap around.
@@ -429,7 +414,7 @@ export const where: {
 export const add: {
   /** The sum. Integers wrap around. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("add")
+} & Binary<DType> = operator("add")
 
 /**
  * The difference. Integers wrap around.
@@ -448,7 +433,7 @@ export const add: {
 export const subtract: {
   /** The difference. Integers wrap around. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("subtract")
+} & Binary<DType> = operator("subtract")
 
 /**
  * The product. Integers wrap around.
@@ -467,7 +452,7 @@ export const subtract: {
 export const multiply: {
   /** The product. Integers wrap around. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("multiply")
+} & Binary<DType> = operator("multiply")
 
 /**
  * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
@@ -490,7 +475,7 @@ export const divide: {
    * {@link truncDivide}.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = binary("divide")
+} & Binary<FloatType> = operator("divide")
 
 /**
  * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
@@ -555,7 +540,7 @@ export const remainder: {
 export const truncDivide: {
   /** The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("truncDivide")
+} & Binary<IntegerType> = operator("truncDivide")
 
 /**
  * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
@@ -578,7 +563,7 @@ export const fmod: {
    * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
    */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("fmod")
+} & Binary<DType> = operator("fmod")
 
 /**
  * The number with the other sign. Integers wrap around: the least i32 stays as it is.
@@ -645,7 +630,7 @@ export const sign = unary<DType>("sign")
 export const minimum: {
   /** The lesser number; NaN where either is NaN. Of zeros with different signs it may give either. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("minimum")
+} & Binary<DType> = operator("minimum")
 
 /**
  * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -664,7 +649,7 @@ export const minimum: {
 export const maximum: {
   /** The greater number; NaN where either is NaN. Of zeros with different signs it may give either. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = binary("maximum")
+} & Binary<DType> = operator("maximum")
 
 /**
  * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
@@ -687,7 +672,7 @@ export const clip: {
    * NaN in any operand gives NaN.
    */
   (second: number, third: number): <T extends DType>(self: Expr<T>) => Expr<T>
-} & Ternary<DType> = ternary("clip")
+} & Ternary<DType> = operator("clip")
 
 /**
  * The bits that both have.
@@ -706,7 +691,7 @@ export const clip: {
 export const bitwiseAnd: {
   /** The bits that both have. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitwiseAnd")
+} & Binary<IntegerType> = operator("bitwiseAnd")
 
 /**
  * The bits that either has.
@@ -725,7 +710,7 @@ export const bitwiseAnd: {
 export const bitwiseOr: {
   /** The bits that either has. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitwiseOr")
+} & Binary<IntegerType> = operator("bitwiseOr")
 
 /**
  * The bits that one of the two has.
@@ -744,7 +729,7 @@ export const bitwiseOr: {
 export const bitwiseXor: {
   /** The bits that one of the two has. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<IntegerType> = binary("bitwiseXor")
+} & Binary<IntegerType> = operator("bitwiseXor")
 
 /**
  * The bits that it does not have.
@@ -811,7 +796,7 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
 export const leftShift: {
   /** The bits moved up, zeros coming in. The number of places counts modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
-} & Shift = shift("leftShift")
+} & Shift = operator("leftShift")
 
 /**
  * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
@@ -830,7 +815,7 @@ export const leftShift: {
 export const rightShift: {
   /** The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
-} & Shift = shift("rightShift")
+} & Shift = operator("rightShift")
 
 /**
  * Whether the numbers are equal. NaN is equal to nothing.
@@ -849,7 +834,7 @@ export const rightShift: {
 export const equal: {
   /** Whether the numbers are equal. NaN is equal to nothing. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("equal")
+} & Comparison = operator("equal")
 
 /**
  * Whether the numbers differ. NaN differs from everything, itself included.
@@ -868,7 +853,7 @@ export const equal: {
 export const notEqual: {
   /** Whether the numbers differ. NaN differs from everything, itself included. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("notEqual")
+} & Comparison = operator("notEqual")
 
 /**
  * Whether the first number is the lesser; false where either is NaN.
@@ -887,7 +872,7 @@ export const notEqual: {
 export const less: {
   /** Whether the first number is the lesser; false where either is NaN. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("less")
+} & Comparison = operator("less")
 
 /**
  * Whether the first number is the lesser or equal; false where either is NaN.
@@ -906,7 +891,7 @@ export const less: {
 export const lessEqual: {
   /** Whether the first number is the lesser or equal; false where either is NaN. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("lessEqual")
+} & Comparison = operator("lessEqual")
 
 /**
  * Whether the first number is the greater; false where either is NaN.
@@ -925,7 +910,7 @@ export const lessEqual: {
 export const greater: {
   /** Whether the first number is the greater; false where either is NaN. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("greater")
+} & Comparison = operator("greater")
 
 /**
  * Whether the first number is the greater or equal; false where either is NaN.
@@ -944,7 +929,7 @@ export const greater: {
 export const greaterEqual: {
   /** Whether the first number is the greater or equal; false where either is NaN. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = comparison("greaterEqual")
+} & Comparison = operator("greaterEqual")
 
 /**
  * Whether a float is no number. It looks at the bits, so compilers that assume that there is no NaN do not spoil it.
@@ -995,7 +980,7 @@ export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => ap
 export const logicalAnd: {
   /** Whether both are true. */
   (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
-} & Logic = logic("logicalAnd")
+} & Logic = operator("logicalAnd")
 
 /**
  * Whether one of them is true, or both.
@@ -1014,7 +999,7 @@ export const logicalAnd: {
 export const logicalOr: {
   /** Whether one of them is true, or both. */
   (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
-} & Logic = logic("logicalOr")
+} & Logic = operator("logicalOr")
 
 /**
  * Whether it is false.
@@ -1149,7 +1134,7 @@ export const power: {
    * to the power of 0 is 1, and 1 to any power.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = binary("power")
+} & Binary<FloatType> = operator("power")
 
 /**
  * The sine of an angle in radians. Far from 0 it loses accuracy on devices.
@@ -1268,7 +1253,7 @@ export const atan2: {
    * zeros included.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = binary("atan2")
+} & Binary<FloatType> = operator("atan2")
 
 /**
  * Radians as degrees.
@@ -1495,7 +1480,7 @@ export const fract = unary<FloatType>("fract")
 export const mix: {
   /** A number between two, at a ratio from 0 to 1: `a * (1 - ratio) + b * ratio`, every step rounded. */
   (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
-} & Ternary<FloatType> = ternary("mix")
+} & Ternary<FloatType> = operator("mix")
 
 /**
  * A product and a sum: `a * b + c`, rounded once or twice as the device likes.
@@ -1514,4 +1499,4 @@ export const mix: {
 export const fma: {
   /** A product and a sum: `a * b + c`, rounded once or twice as the device likes. */
   (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
-} & Ternary<FloatType> = ternary("fma")
+} & Ternary<FloatType> = operator("fma")

@@ -36,18 +36,12 @@ export const coordinates = (
   for (let axis = lengths.length - 1; axis > 0; axis--) {
     const length = lengths[axis]!
     const above = Expr.make("u32", { _tag: "Quotient", operands: [rest, length] })
-    result[axis] = subtract(rest, multiply(above, length))
+    result[axis] = Expr.subtract(rest, Expr.multiply(above, length))
     rest = above
   }
   if (lengths.length > 0) result[0] = rest
   return result
 }
-
-const subtract = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
-  Expr.make("u32", { _tag: "Apply", operation: "subtract", operands: [a, b] })
-
-const multiply = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
-  Expr.make("u32", { _tag: "Apply", operation: "multiply", operands: [a, b] })
 
 /** `offset` plus each coordinate times its stride, modulo 2^32: negative strides are given as 2^32 less. @internal */
 export const stridedIndex = (

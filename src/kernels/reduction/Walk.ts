@@ -71,25 +71,7 @@ export const walkArgs = (names: WalkNames): ReadonlyArray<ScalarArg<string, "u32
 export const scalar = (name: string): Expr.Expr<"u32"> => scalarOf("u32", name)
 
 /** @internal */
-export const constant = (value: number): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Constant", value })
-
-/** @internal */
-export const whole = (
-  operation: "add" | "subtract" | "multiply" | "minimum",
-  a: Expr.Expr<"u32">,
-  b: Expr.Expr<"u32">
-): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation, operands: [a, b] })
-
-/** @internal */
-export const isSet = (flag: Expr.Expr<"u32">): Expr.Expr<"bool"> =>
-  Expr.make("bool", { _tag: "Apply", operation: "notEqual", operands: [flag, constant(0)] })
-
-/** @internal */
-export const choose = (
-  condition: Expr.Expr<"bool">,
-  yes: Expr.Expr<"u32">,
-  no: Expr.Expr<"u32">
-): Expr.Expr<"u32"> => Expr.make("u32", { _tag: "Apply", operation: "where", operands: [condition, yes, no] })
+export const isSet = (flag: Expr.Expr<"u32">): Expr.Expr<"bool"> => Expr.notEqual(flag, 0)
 
 const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
   Expr.make("u32", { _tag: "Quotient", operands: [a, b] })
@@ -98,10 +80,10 @@ const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
 const placeOf = (names: WalkNames): { readonly row: Expr.Expr<"u32">; readonly chunk: Expr.Expr<"u32"> } => {
   const item = Expr.make("u32", { _tag: "Index" })
   const across = isSet(scalar(names.across))
-  const width = choose(across, scalar(names.rows), scalar(names.chunks))
+  const width = Expr.where(across, scalar(names.rows), scalar(names.chunks))
   const above = quotient(item, width)
-  const beside = whole("subtract", item, whole("multiply", above, width))
-  return { row: choose(across, beside, above), chunk: choose(across, above, beside) }
+  const beside = Expr.subtract(item, Expr.multiply(above, width))
+  return { row: Expr.where(across, beside, above), chunk: Expr.where(across, above, beside) }
 }
 
 /**
@@ -113,16 +95,16 @@ export const make = (names: WalkNames): Walk => {
   const { chunk, row } = placeOf(names)
   const lanes = scalar(names.lanes)
   const segment = quotient(chunk, lanes)
-  const lane = whole("subtract", chunk, whole("multiply", segment, lanes))
-  const segmentLength = whole("multiply", lanes, scalar(names.span))
-  const start = whole("multiply", segment, segmentLength)
-  const inSegment = whole("minimum", segmentLength, whole("subtract", scalar(names.length), start))
-  const aside = whole("subtract", whole("subtract", lanes, lane), constant(1))
+  const lane = Expr.subtract(chunk, Expr.multiply(segment, lanes))
+  const segmentLength = Expr.multiply(lanes, scalar(names.span))
+  const start = Expr.multiply(segment, segmentLength)
+  const inSegment = Expr.minimum(segmentLength, Expr.subtract(scalar(names.length), start))
+  const aside = Expr.subtract(Expr.subtract(lanes, lane), 1)
   return {
     row,
-    begin: whole("add", start, lane),
+    begin: Expr.add(start, lane),
     step: lanes,
-    times: quotient(whole("add", inSegment, aside), lanes)
+    times: quotient(Expr.add(inSegment, aside), lanes)
   }
 }
 
@@ -133,8 +115,8 @@ export const make = (names: WalkNames): Walk => {
  */
 export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   const across = isSet(scalar(names.across))
-  const start = whole("multiply", row, choose(across, constant(1), scalar(names.length)))
-  const step = choose(across, scalar(names.rows), constant(1))
+  const start = Expr.multiply(row, Expr.where(across, 1, scalar(names.length)))
+  const step = Expr.where(across, scalar(names.rows), 1)
   return Expr.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
 }
 

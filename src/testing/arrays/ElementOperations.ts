@@ -47,9 +47,9 @@ const themselves = (types: ReadonlyArray<DType>): ReadonlyArray<DType> => types
 const first = ([type]: ReadonlyArray<DType>): DType => type!
 const truth = (): DType => "u32"
 
-/** An operation that expressions have. */
-const apply = (operation: Operation): ElementOperation["value"] => (operands, types, rules) =>
-  applyTo(operation, operands, types[0]!, types[0]!, rules)
+/** An operation that expressions have under the same name. */
+const plain = (name: string): ElementOperation["value"] => (operands, types, rules) =>
+  applyTo(name as Operation, operands, types[0]!, types[0]!, rules)
 
 const of = (
   arity: number,
@@ -67,7 +67,7 @@ const isTrue = (value: Value, type: DType, rules: FloatRules): Value => castValu
 
 const asBit = (value: Value): Value => value === undefined ? undefined : Number(value)
 
-const arithmetic = of(2, alike, first, (name) => apply(name as Operation))
+const arithmetic = of(2, alike, first, plain)
 const rounding = of(
   1,
   themselves,
@@ -75,21 +75,11 @@ const rounding = of(
   (name) => (operands, types, rules) =>
     isFloat(types[0]!) ? applyTo(name as Operation, operands, types[0]!, types[0]!, rules) : operands[0]
 )
-const unary = of(1, themselves, first, (name) => apply(name as Operation))
-const realFunction = of(1, alikeReal, first, (name) => apply(name as Operation))
-const bits = of(2, alikeInteger, first, (name) => apply(name as Operation))
-const integerUnary = of(
-  1,
-  (types) => types.every(isInteger) ? types : undefined,
-  first,
-  (name) => apply(name as Operation)
-)
-const shift = of(
-  2,
-  (types) => types.every(isInteger) ? [types[0]!, "u32"] : undefined,
-  first,
-  (name) => apply(name as Operation)
-)
+const unary = of(1, themselves, first, plain)
+const realFunction = of(1, alikeReal, first, plain)
+const bits = of(2, alikeInteger, first, plain)
+const integerUnary = of(1, (types) => types.every(isInteger) ? types : undefined, first, plain)
+const shift = of(2, (types) => types.every(isInteger) ? [types[0]!, "u32"] : undefined, first, plain)
 /** Integers are compared as they are. */
 const comparison = of(
   2,
@@ -231,11 +221,8 @@ const named = (
 
 /** @internal */
 export const elementOperations: ReadonlyArray<ElementOperation> = [
-  ...named(["add", "subtract", "multiply"], arithmetic),
-  of(2, alike, first, () => apply("minimum"))("minimum"),
-  of(2, alike, first, () => apply("maximum"))("maximum"),
-  of(2, alikeReal, first, () => apply("divide"))("divide"),
-  of(2, alikeReal, first, () => apply("atan2"))("atan2"),
+  ...named(["add", "subtract", "multiply", "minimum", "maximum"], arithmetic),
+  ...named(["divide", "atan2"], of(2, alikeReal, first, plain)),
   of(2, alikeReal, first, () => hypot)("hypot"),
   of(2, alike, first, () => floorDivide)("floorDivide"),
   of(2, alike, first, () => remainder)("remainder"),
@@ -262,7 +249,7 @@ export const elementOperations: ReadonlyArray<ElementOperation> = [
     realFunction
   ),
   ...named(["tanh", "asinh", "acosh", "atanh", "degrees", "radians"], realFunction),
-  of(3, alike, first, () => apply("clip"))("clip"),
+  of(3, alike, first, plain)("clip"),
   of(3, ([condition, x, y]) => [condition!, common(x!, y!), common(x!, y!)], (types) => types[1]!, () => select)(
     "where"
   )
