@@ -31,7 +31,7 @@ export type { Expr } from "./expression/Expression.ts"
 export type { ExprType } from "./expression/Operation.ts"
 
 /** @internal */
-export { apply, type ElementIndex, holds, make, type Node } from "./expression/Expression.ts"
+export { apply, type ElementIndex, holds, make } from "./expression/Expression.ts"
 
 /**
  * An expression, or a number that takes the type of the expression beside it.

@@ -69,6 +69,21 @@ export const inputOf = (argument: NumericArgument): Expr<DType> => {
 }
 
 /**
+ * Whether an expression is one of the arguments as {@link inputOf} has it, or another element of such a vector.
+ *
+ * @internal
+ */
+export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
+  args.some((argument) => {
+    if (node._tag === "Scalar") {
+      return argument._tag === "ScalarArg" && argument.name === node.name && ValueType.widened(argument.dtype) === type
+    }
+    return node._tag === "Element" && argument._tag === "VectorArg" && argument.access !== "write" &&
+      argument.name === node.vector && argument.dtype === node.dtype &&
+      (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset)
+  })
+
+/**
  * What a program's function answers, or what is wrong with it.
  *
  * @internal

@@ -6,8 +6,7 @@
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import { widened } from "../../domain/ValueType.ts"
-import { expressionHint } from "./Declaration.ts"
+import { expressionHint, isInput } from "./Declaration.ts"
 import { type Expr, isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
 import { takenNameProblem } from "./TakenNames.ts"
@@ -102,16 +101,12 @@ const nodesProblem = (
       "Split it over several kernels."
     )
   }
-  for (const { node, type } of nodes) {
+  for (const expression of nodes) {
+    const { node, type } = expression
     if (node._tag === "Variable") return strayProblem(operation, node.name, type)
     if (node._tag !== "Element" && node._tag !== "Scalar") continue
     const name = node._tag === "Scalar" ? node.name : node.vector
-    const argument = args.find((candidate) => candidate.name === name)
-    const isOwn = argument !== undefined && widened(argument.dtype) === type && (node._tag === "Scalar"
-      ? argument._tag === "ScalarArg"
-      : argument._tag === "VectorArg" && argument.access !== "write" &&
-        (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset))
-    if (!isOwn) return strayProblem(operation, name, type)
+    if (!isInput(expression, args)) return strayProblem(operation, name, type)
     if (node._tag === "Element" && node.at._tag === "Clamped" && isWritten(outputs, name)) {
       return invalidRequest(
         operation,

@@ -6,10 +6,10 @@ import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import { shown, withArticle } from "../../domain/ShownValue.ts"
-import { type SmallInteger, widened } from "../../domain/ValueType.ts"
+import type { SmallInteger } from "../../domain/ValueType.ts"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import * as Expr from "../Expr.ts"
-import { answerOf, declarationProblem, expressionHint, inputOf } from "../expression/Declaration.ts"
+import { answerOf, declarationProblem, expressionHint, inputOf, isInput } from "../expression/Declaration.ts"
 import { depthProblem, isExpression } from "../expression/Expression.ts"
 import { nodesOf } from "../expression/Inspection.ts"
 import { maxExpressions } from "../expression/OutputsProblem.ts"
@@ -241,29 +241,21 @@ export const usesProblem = (
 
 const strayOf = (
   name: "map" | "combine" | "output",
-  { node, type }: Expr.Expr,
+  expression: Expr.Expr,
   args: ReadonlyArray<NumericArgument>
 ): string | undefined => {
+  const { node } = expression
   switch (node._tag) {
     case "Index":
       return name === "combine" ? "the element's index" : undefined
     case "Variable":
       return name === "map" ? "a state" : "a state of another kernel"
     case "Scalar":
-      return args.some((argument) =>
-          argument._tag === "ScalarArg" && argument.name === node.name && widened(argument.dtype) === type
-        )
-        ? undefined
-        : `the argument "${node.name}"`
     case "Element":
-      return args.some((argument) => argument._tag === "VectorArg" && reads(argument, node))
+      return isInput(expression, args)
         ? undefined
-        : `the argument "${node.vector}"`
+        : `the argument "${node._tag === "Scalar" ? node.name : node.vector}"`
     default:
       return undefined
   }
 }
-
-const reads = (argument: VectorArg, node: Extract<Expr.Node, { readonly _tag: "Element" }>): boolean =>
-  argument.name === node.vector && argument.dtype === node.dtype &&
-  (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset)
