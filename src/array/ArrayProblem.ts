@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { isInstance, satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
-import type { PooledBuffer } from "../services/PooledBuffer.ts"
+import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { wrongArgument } from "../services/WrongArgument.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 

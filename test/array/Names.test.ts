@@ -11,7 +11,7 @@ import { Host } from "../../src/host.ts"
 import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import { operations } from "../../src/kernels/expression/Operation.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 
 const expressions: Readonly<Record<string, unknown>> = Expr
