@@ -28,7 +28,7 @@ export interface Holder {
   readonly capacity: number
   /** How many leases the pool has granted since this one. */
   readonly age: number
-  /** Where in the program it was asked for, where a `TrackingAllocator` keeps call sites. */
+  /** Where in the program it was asked for, in `CallSite.track`. */
   readonly callSite?: string | undefined
 }
 

@@ -37,13 +37,13 @@ const limiting = LimitingAllocator.layer({ maxBytes: 4096 })
 
 const faultyOutside: Stack = FaultyAllocator.layer().pipe(
   Layer.provideMerge(StatisticsAllocator.layer()),
-  Layer.provideMerge(TrackingAllocator.layer()),
+  Layer.provideMerge(TrackingAllocator.layer),
   Layer.provideMerge(limiting),
   Layer.provide(Allocator.layerImmediate)
 )
 
 const limitingOutside: Stack = limiting.pipe(
-  Layer.provideMerge(TrackingAllocator.layer()),
+  Layer.provideMerge(TrackingAllocator.layer),
   Layer.provideMerge(StatisticsAllocator.layer()),
   Layer.provideMerge(FaultyAllocator.layer()),
   Layer.provide(Allocator.layerImmediate)

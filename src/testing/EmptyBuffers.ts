@@ -176,7 +176,7 @@ const decorated = Effect.gen(function*() {
   Layer.fresh(
     FaultyAllocator.layer().pipe(
       Layer.provideMerge(StatisticsAllocator.layer()),
-      Layer.provideMerge(TrackingAllocator.layer()),
+      Layer.provideMerge(TrackingAllocator.layer),
       Layer.provideMerge(LimitingAllocator.layer({ maxBytes: 64 })),
       Layer.provide(Allocator.layerImmediate)
     )

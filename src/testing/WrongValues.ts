@@ -11,7 +11,6 @@ import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as FaultyAllocator from "../services/allocators/FaultyAllocator.ts"
 import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
-import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
@@ -71,10 +70,6 @@ const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
   [
     "LimitingAllocator.layer(null)",
     build(Layer.provide(LimitingAllocator.layer(wrong(null)), Allocator.layerImmediate))
-  ],
-  [
-    "TrackingAllocator.layer(null)",
-    build(Layer.provide(TrackingAllocator.layer(wrong(null)), Allocator.layerImmediate))
   ],
   ["a revoked proxy for a lease to write", CommandQueue.write(revoked(), new Uint8Array(4))],
   ["a revoked proxy for data", withLease((lease) => CommandQueue.write(lease, revoked()))],

@@ -47,7 +47,7 @@ const devices: { readonly [B in Backend]: () => Layer.Layer<Services, GpuError> 
 /** A device with everything that stands on one: what a program under test asks for. */
 export const layerOf = (backend: Backend) => {
   const allocators = FaultyAllocator.layer().pipe(
-    Layer.provideMerge(TrackingAllocator.layer()),
+    Layer.provideMerge(TrackingAllocator.layer),
     Layer.provideMerge(StatisticsAllocator.layer()),
     Layer.provideMerge(Allocator.layerImmediate)
   )

@@ -33,7 +33,6 @@ import {
   ScanKernel,
   SizePolicy,
   SubRegion,
-  TrackingAllocator,
   TransferSpeed
 } from "../../src/index.ts"
 import { Arbitraries, PoolAgreement } from "../../src/properties.ts"
@@ -93,7 +92,6 @@ const calls: ReadonlyArray<readonly [string, string, string, Effect.Effect<unkno
   ["ImagePool.layer", "maxHeldByte", "maxHeldBytes", Layer.build(ImagePool.layer(named("maxHeldByte")))],
   ["LimitingAllocator.layer", "limit", "", Layer.build(LimitingAllocator.layer(named("limit")))],
   ["FaultyAllocator.layer", "fault", "faults", Layer.build(FaultyAllocator.layer(named("fault")))],
-  ["TrackingAllocator.layer", "callsites", "callSites", Layer.build(TrackingAllocator.layer(named("callsites")))],
   ["Host.layer", "capacity", "capacityBytes", Layer.build(Host.layer(named("capacity")))],
   ["Devices.layer", "cacheCapacity", "kernelCacheCapacity", Layer.build(Devices.layer("host", named("cacheCapacity")))],
   ["Devices.layerDefault", "select", "selector", Layer.build(Devices.layerDefault(named("select", "host")))],

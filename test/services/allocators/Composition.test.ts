@@ -51,7 +51,7 @@ const decorate = Effect.fnUntraced(function*(order: Order) {
       (context) => Effect.sync(() => statistics.push(Context.get(context, StatisticsAllocator.AllocatorStatistics)))
     ),
     tracking: Layer.tap(
-      TrackingAllocator.layer(),
+      TrackingAllocator.layer,
       (context) => Effect.sync(() => trackers.push(Context.get(context, TrackingAllocator.AllocationTracker)))
     ),
     faulty: FaultyAllocator.layer({ faults })
