@@ -275,9 +275,9 @@ describe("who chooses", () => {
         const texts = new Map<string, string>([[at, text]])
         const watch = new Watch()
         yield* onMachine(machine, watch)(withTexts(texts)(open(Devices.layerDefault(optionsOf(texts)))))
-        const parsed = DeviceSelector.parse(means)
-        assert(!GpuError.isGpuError(parsed))
-        const [wanted] = yield* onMachine(machine)(Devices.select(parsed))
+        const [wanted] = yield* onMachine(machine)(
+          Devices.select(yield* Effect.fromResult(DeviceSelector.parse(means)))
+        )
         deepStrictEqual(watch.tried, [DeviceSelector.format(DeviceSelector.of(wanted!))])
         const nothing = { opencl: { "NVIDIA CUDA": [] } }
         const error = yield* Effect.flip(
