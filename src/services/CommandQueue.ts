@@ -25,6 +25,7 @@ import type * as DispatchArguments from "./DispatchArguments.ts"
 import type { KernelCache } from "./KernelCache.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 import * as QueueEvent from "./QueueEvent.ts"
+import { bufferFirst, sourceFirst, startsWithSubject } from "./SubjectFirst.ts"
 
 /**
  * A typed array class, such as `Float32Array`, that says how bytes are read.
@@ -219,6 +220,8 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly driver: QueueDriver
 }>()("effect-gpu-pool/CommandQueue") {}
 
+type Methods = CommandQueue["Service"]
+
 /**
  * Builds the queue that programs use from a backend's driver.
  *
@@ -268,11 +271,24 @@ export const fromDriver = (options: {
  * @category accessors
  * @since 0.1.0
  */
-export const write = (
-  target: BufferLike.BufferLike,
-  data: HostData.HostData,
-  options?: OffsetOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.write(target, data, options))
+export const write: {
+  /**
+   * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
+   * are still under way, the write waits in line until the device has come far enough.
+   */
+  (
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["write"]>) => CommandQueue.use((queue) => queue.write(...args))
+)
 
 /**
  * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
@@ -296,11 +312,27 @@ export const write = (
  * @category accessors
  * @since 0.1.0
  */
-export const read = <A extends ArrayBufferView>(
-  source: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options?: ReadOptions
-): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
+export const read: {
+  /**
+   * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  startsWithSubject,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
+)
 
 /**
  * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
@@ -320,11 +352,24 @@ export const read = <A extends ArrayBufferView>(
  * @category accessors
  * @since 0.1.0
  */
-export const readInto = (
-  source: BufferLike.BufferLike,
-  target: HostData.HostData,
-  options?: OffsetOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readInto(source, target, options))
+export const readInto: {
+  /**
+   * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
+   * step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["readInto"]>) => CommandQueue.use((queue) => queue.readInto(...args))
+)
 
 /**
  * Copies bytes between two different buffers of one device.
@@ -342,11 +387,23 @@ export const readInto = (
  * @category accessors
  * @since 0.1.0
  */
-export const copy = (
-  source: BufferLike.BufferLike,
-  target: BufferLike.BufferLike,
-  options?: CopyOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copy(source, target, options))
+export const copy: {
+  /**
+   * Copies bytes between two different buffers of one device.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  sourceFirst,
+  (...args: Parameters<Methods["copy"]>) => CommandQueue.use((queue) => queue.copy(...args))
+)
 
 /**
  * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
@@ -384,11 +441,25 @@ export const copy = (
  * @category accessors
  * @since 0.1.0
  */
-export const fill = (
-  target: BufferLike.BufferLike,
-  pattern: number | HostData.HostData,
-  options?: FillOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.fill(target, pattern, options))
+export const fill: {
+  /**
+   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
+   * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
+   * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+   */
+  (
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["fill"]>) => CommandQueue.use((queue) => queue.fill(...args))
+)
 
 /**
  * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
@@ -478,11 +549,24 @@ export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.
  * @category accessors
  * @since 0.1.0
  */
-export const copyRect = (
-  source: BufferLike.BufferLike,
-  target: BufferLike.BufferLike,
-  options: CopyRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copyRect(source, target, options))
+export const copyRect: {
+  /**
+   * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
+   * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["copyRect"]>) => CommandQueue.use((queue) => queue.copyRect(...args))
+)
 
 /**
  * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
@@ -512,11 +596,24 @@ export const copyRect = (
  * @category accessors
  * @since 0.1.0
  */
-export const writeRect = (
-  target: BufferLike.BufferLike,
-  data: HostData.HostData,
-  options: HostRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.writeRect(target, data, options))
+export const writeRect: {
+  /**
+   * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
+   * at any byte, the buffer's side as {@link copyRect} says.
+   */
+  (
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["writeRect"]>) => CommandQueue.use((queue) => queue.writeRect(...args))
+)
 
 /**
  * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
@@ -544,11 +641,27 @@ export const writeRect = (
  * @category accessors
  * @since 0.1.0
  */
-export const readRect = <A extends ArrayBufferView>(
-  source: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options: ReadRectOptions
-): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+export const readRect: {
+  /**
+   * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  3,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+)
 
 /**
  * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
@@ -571,12 +684,24 @@ export const readRect = <A extends ArrayBufferView>(
  * @category accessors
  * @since 0.1.0
  */
-export const readRectInto = (
-  source: BufferLike.BufferLike,
-  target: HostData.HostData,
-  options: HostRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> =>
-  CommandQueue.use((queue) => queue.readRectInto(source, target, options))
+export const readRectInto: {
+  /**
+   * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
+   * in one step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["readRectInto"]>) => CommandQueue.use((queue) => queue.readRectInto(...args))
+)
 
 /**
  * Everything that was recorded until now, as a value to wait for with {@link QueueEvent}. It costs nothing: there is no
@@ -604,7 +729,7 @@ export const readRectInto = (
 export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
 
 /**
- * The result of an effect together with the event of all that was recorded by its end.
+ * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.
  *
  * **Example** (Handing work on with its event)
  *
@@ -620,8 +745,8 @@ export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = 
  */
 export const withEvent = <A, E, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<[result: A, event: QueueEvent.QueueEvent], E, R | CommandQueue> =>
-  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [result, event]))
+): Effect.Effect<[event: QueueEvent.QueueEvent, result: A], E, R | CommandQueue> =>
+  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
 
 /**
  * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only

@@ -36,7 +36,8 @@ const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> 
   ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
   ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
   ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
-  ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer))],
+  // With options: a plain object in the last place would be taken for them.
+  ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer, {}))],
   ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
   [
     "copy a rectangle from",

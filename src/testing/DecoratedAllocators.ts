@@ -36,7 +36,7 @@ type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | CommandQueue>
 const limiting = LimitingAllocator.layer({ maxBytes: 4096 })
 
 const faultyOutside: Stack = FaultyAllocator.layer().pipe(
-  Layer.provideMerge(StatisticsAllocator.layer()),
+  Layer.provideMerge(StatisticsAllocator.layer),
   Layer.provideMerge(TrackingAllocator.layer),
   Layer.provideMerge(limiting),
   Layer.provide(Allocator.layerImmediate)
@@ -44,7 +44,7 @@ const faultyOutside: Stack = FaultyAllocator.layer().pipe(
 
 const limitingOutside: Stack = limiting.pipe(
   Layer.provideMerge(TrackingAllocator.layer),
-  Layer.provideMerge(StatisticsAllocator.layer()),
+  Layer.provideMerge(StatisticsAllocator.layer),
   Layer.provideMerge(FaultyAllocator.layer()),
   Layer.provide(Allocator.layerImmediate)
 )

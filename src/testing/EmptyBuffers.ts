@@ -175,7 +175,7 @@ const decorated = Effect.gen(function*() {
 }).pipe(Effect.provide(
   Layer.fresh(
     FaultyAllocator.layer().pipe(
-      Layer.provideMerge(StatisticsAllocator.layer()),
+      Layer.provideMerge(StatisticsAllocator.layer),
       Layer.provideMerge(TrackingAllocator.layer),
       Layer.provideMerge(LimitingAllocator.layer({ maxBytes: 64 })),
       Layer.provide(Allocator.layerImmediate)

@@ -32,7 +32,7 @@ const waits = Effect.gen(function*() {
   yield* QueueEvent.wait(yield* CommandQueue.event)
   yield* CommandQueue.fill(x, 0)
   yield* CommandQueue.dispatch(Kernels.busy, { y: x }, items)
-  const [, first] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 7))
+  const [first] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 7))
   yield* CommandQueue.dispatch(Kernels.busy, { y: x }, items)
   const last = yield* CommandQueue.event
   Expect.isTrue("an event of later work is later", last.position >= first.position)
@@ -83,7 +83,7 @@ const everyKind = Effect.gen(function*() {
     CommandQueue.dispatch(Kernels.iota, { y, start: 5 }, 16)
   ]
   for (const command of commands) {
-    const [, event] = yield* CommandQueue.withEvent(command)
+    const [event] = yield* CommandQueue.withEvent(command)
     yield* QueueEvent.wait(event)
     Expect.isTrue("an awaited event has happened", yield* QueueEvent.isDone(event))
   }
@@ -100,8 +100,8 @@ const acrossQueues = Effect.gen(function*() {
   const there = yield* other
   const x = yield* BufferPool.allocate(64)
   const y = yield* there.pool.allocate(64)
-  const [, filled] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(y, 3)), there.context)
-  const [, written] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
+  const [filled] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(y, 3)), there.context)
+  const [written] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
   yield* CommandQueue.fill(x, 4).pipe(CommandQueue.after([filled, written]))
   Expect.isTrue("the other queue's event has happened", yield* QueueEvent.isDone(filled))
   yield* Effect.provide(CommandQueue.after(CommandQueue.fill(y, 5), [written]), there.context)

@@ -102,7 +102,7 @@ const operations: ReadonlyArray<
   ["a rectangular read", (x) => CommandQueue.readRect(x, Uint8Array, { region: [8, 4], buffer: { rowPitch: 16 } })],
   [
     "a wait for an event",
-    (x) => Effect.flatMap(CommandQueue.withEvent(CommandQueue.fill(x, 5)), ([, event]) => QueueEvent.wait(event))
+    (x) => Effect.flatMap(CommandQueue.withEvent(CommandQueue.fill(x, 5)), ([event]) => QueueEvent.wait(event))
   ],
   [
     "a mapping",

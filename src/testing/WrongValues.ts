@@ -14,6 +14,7 @@ import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import type * as ImageLike from "../services/images/ImageLike.ts"
 import * as Images from "../services/images/Images.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
@@ -71,16 +72,16 @@ const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
     "LimitingAllocator.layer(null)",
     build(Layer.provide(LimitingAllocator.layer(wrong(null)), Allocator.layerImmediate))
   ],
-  ["a revoked proxy for a lease to write", CommandQueue.write(revoked(), new Uint8Array(4))],
+  ["a revoked proxy for a lease to write", CommandQueue.write(revoked<PooledBuffer.PooledBuffer>(), new Uint8Array(4))],
   ["a revoked proxy for data", withLease((lease) => CommandQueue.write(lease, revoked()))],
   ["options that throw", withLease((lease) => CommandQueue.fill(lease, 0, throwing("offset")))],
   ["a kernel that throws", withLease((x) => CommandQueue.dispatch(revoked<Kernel.Kernel>(), { x }, 1))],
   ["arguments that throw", CommandQueue.dispatch(Kernels.constant(1), throwing("y"), 1)],
   ["a revoked proxy to release", Lease.release(revoked())],
   ["a revoked proxy for a scope", withLease((lease) => Lease.transfer(lease, revoked()))],
-  ["a revoked proxy to map", Mapping.map(revoked(), Uint8Array)],
+  ["a revoked proxy to map", Mapping.map(revoked<PooledBuffer.PooledBuffer>(), Uint8Array)],
   ["options of a mapping that throw", withLease((lease) => Mapping.map(lease, Uint8Array, throwing("access")))],
-  ["a revoked proxy for an image", Images.read(revoked())],
+  ["a revoked proxy for an image", Images.read(revoked<ImageLike.ImageLike>())],
   ["a revoked proxy for a format", Images.make({ kind: "1d", width: 1, height: 1, depth: 1, layers: 1 }, revoked())],
   ["a limit that throws", BufferPool.setLimit(throwing("maxBytes"))],
   ["options of a pool that throw", build(BufferPool.layer(throwing("sizePolicy")))]

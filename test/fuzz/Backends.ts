@@ -48,7 +48,7 @@ const devices: { readonly [B in Backend]: () => Layer.Layer<Services, GpuError> 
 export const layerOf = (backend: Backend) => {
   const allocators = FaultyAllocator.layer().pipe(
     Layer.provideMerge(TrackingAllocator.layer),
-    Layer.provideMerge(StatisticsAllocator.layer()),
+    Layer.provideMerge(StatisticsAllocator.layer),
     Layer.provideMerge(Allocator.layerImmediate)
   )
   const pools = Layer.mergeAll(

@@ -14,6 +14,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
@@ -32,11 +33,12 @@ import type { DeviceContext, HostMode } from "../DeviceContext.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
 import type { ViewType } from "../memory/MemoryObjects.ts"
 import type { MapAccess } from "../QueueDriver.ts"
+import { bufferFirst, sourceFirst, startsWithSubject, subjectFirst } from "../SubjectFirst.ts"
 import { CheckedImages } from "./CheckedImages.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
-import type * as ImageLike from "./ImageLike.ts"
+import * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
@@ -294,6 +296,10 @@ export class Images extends Context.Service<Images, {
   readonly driver: ImageDriver
 }>()("effect-gpu-pool/Images") {}
 
+type Methods = Images["Service"]
+
+const imageFirst = subjectFirst(2, ImageLike.isImageLike)
+
 /**
  * Builds the service that programs use from a backend's driver.
  *
@@ -428,10 +434,18 @@ export const fromHost = (
  * @category accessors
  * @since 0.1.0
  */
-export const hostArray = <A extends ArrayBufferView>(
-  image: ImageLike.ImageLike,
-  type: ViewType<A>
-): Effect.Effect<A, GpuError, Images> => Images.use((images) => images.hostArray(image, type))
+export const hostArray: {
+  /**
+   * The program's own data as an image made by {@link fromHost} with mode "use" sees it now: waits for recorded work, then makes
+   * what the device has written visible. A view of all the data, gaps included, not a copy.
+   */
+  <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
+  <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
+} = dual(
+  2,
+  <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images> =>
+    Images.use((images) => images.hostArray(image, type))
+)
 
 /**
  * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
@@ -472,12 +486,25 @@ export const hostArray = <A extends ArrayBufferView>(
  * @category constructors
  * @since 0.1.0
  */
-export const overBuffer = (
-  buffer: BufferLike.BufferLike,
-  format: ImageFormat,
-  options?: OverBufferOptions
-): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
-  Images.use((images) => images.overBuffer(buffer, format, options))
+export const overBuffer: {
+  /**
+   * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
+   * that of a `1d` image. What is written by the one is seen in the other, in queue order. Kernels declare the kind, and read
+   * elements without a sampler.
+   */
+  (
+    format: ImageFormat,
+    options?: OverBufferOptions
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
+  (
+    buffer: BufferLike.BufferLike,
+    format: ImageFormat,
+    options?: OverBufferOptions
+  ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  (...args: Parameters<Methods["overBuffer"]>) => Images.use((images) => images.overBuffer(...args))
+)
 
 /**
  * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
@@ -528,11 +555,23 @@ export const fromArray = (
  * @category accessors
  * @since 0.1.0
  */
-export const write = (
-  target: ImageLike.ImageLike,
-  data: HostData.HostData,
-  options?: RegionOptions & HostLayout
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.write(target, data, options))
+export const write: {
+  /**
+   * Puts host data into an image or a part of it. The data is copied before the effect completes.
+   */
+  (
+    data: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): (target: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    target: ImageLike.ImageLike,
+    data: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["write"]>) => Images.use((images) => images.write(...args))
+)
 
 /**
  * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
@@ -562,20 +601,25 @@ export const read: {
    * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
    * format, or of the one that is named.
    */
+  (options?: RegionOptions): (source: ImageLike.ImageLike) => Effect.Effect<ImageArray, GpuError, Images>
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options?: RegionOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   (source: ImageLike.ImageLike, options?: RegionOptions): Effect.Effect<ImageArray, GpuError, Images>
   <A extends ArrayBufferView>(
     source: ImageLike.ImageLike,
     type: ElementType<A>,
     options?: RegionOptions
   ): Effect.Effect<A, GpuError, Images>
-} = <A extends ArrayBufferView>(
+} = dual(startsWithSubject, <A extends ArrayBufferView>(
   source: ImageLike.ImageLike,
   typeOrOptions?: ElementType<A> | RegionOptions,
   options?: RegionOptions
 ): Effect.Effect<never, GpuError, Images> =>
   Images.use((images): Effect.Effect<never, GpuError> =>
     images.read(source, typeOrOptions as ElementType<never>, options)
-  )
+  ))
 
 /**
  * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
@@ -595,11 +639,24 @@ export const read: {
  * @category accessors
  * @since 0.1.0
  */
-export const readInto = (
-  source: ImageLike.ImageLike,
-  target: HostData.HostData,
-  options?: RegionOptions & HostLayout
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.readInto(source, target, options))
+export const readInto: {
+  /**
+   * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
+   * The target is only touched at the end, in one step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["readInto"]>) => Images.use((images) => images.readInto(...args))
+)
 
 /**
  * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
@@ -620,11 +677,25 @@ export const readInto = (
  * @category accessors
  * @since 0.1.0
  */
-export const fill = (
-  target: ImageLike.ImageLike,
-  values: number | ChannelValues,
-  options?: RegionOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fill(target, values, options))
+export const fill: {
+  /**
+   * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
+   * all. Normalised channels take 0 or -1 to 1, `srgb` ones linear values; what a channel cannot hold becomes the nearest
+   * that it can.
+   */
+  (
+    values: number | ChannelValues,
+    options?: RegionOptions
+  ): (target: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    target: ImageLike.ImageLike,
+    values: number | ChannelValues,
+    options?: RegionOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["fill"]>) => Images.use((images) => images.fill(...args))
+)
 
 /**
  * Copies elements between two images of one format, or between two parts of one image that share no element. The images
@@ -647,11 +718,24 @@ export const fill = (
  * @category accessors
  * @since 0.1.0
  */
-export const copy = (
-  source: ImageLike.ImageLike,
-  target: ImageLike.ImageLike,
-  options?: CopyOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.copy(source, target, options))
+export const copy: {
+  /**
+   * Copies elements between two images of one format, or between two parts of one image that share no element. The images
+   * may be of different kinds: a slice of a volume can be copied to a picture.
+   */
+  (
+    target: ImageLike.ImageLike,
+    options?: CopyOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: ImageLike.ImageLike,
+    options?: CopyOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  sourceFirst,
+  (...args: Parameters<Methods["copy"]>) => Images.use((images) => images.copy(...args))
+)
 
 /**
  * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
@@ -674,11 +758,23 @@ export const copy = (
  * @category accessors
  * @since 0.1.0
  */
-export const toBuffer = (
-  source: ImageLike.ImageLike,
-  target: BufferLike.BufferLike,
-  options?: BufferOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.toBuffer(source, target, options))
+export const toBuffer: {
+  /**
+   * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options?: BufferOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: BufferLike.BufferLike,
+    options?: BufferOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["toBuffer"]>) => Images.use((images) => images.toBuffer(...args))
+)
 
 /**
  * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
@@ -701,11 +797,23 @@ export const toBuffer = (
  * @category accessors
  * @since 0.1.0
  */
-export const fromBuffer = (
-  source: BufferLike.BufferLike,
-  target: ImageLike.ImageLike,
-  options?: BufferOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fromBuffer(source, target, options))
+export const fromBuffer: {
+  /**
+   * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
+   */
+  (
+    target: ImageLike.ImageLike,
+    options?: BufferOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: BufferLike.BufferLike,
+    target: ImageLike.ImageLike,
+    options?: BufferOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["fromBuffer"]>) => Images.use((images) => images.fromBuffer(...args))
+)
 
 /**
  * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
@@ -767,6 +875,11 @@ export const map: {
    * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
    * after, and the array has length 0 from then on. A release of the image ends it first.
    */
+  (options?: MapOptions): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage, GpuError, Images | Scope.Scope>
+  <A extends Elements>(
+    type: ElementType<A>,
+    options?: MapOptions
+  ): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
   (
     image: ImageLike.ImageLike,
     options?: MapOptions
@@ -776,12 +889,12 @@ export const map: {
     type: ElementType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
-} = <A extends Elements>(
+} = dual(startsWithSubject, <A extends Elements>(
   image: ImageLike.ImageLike,
   typeOrOptions?: ElementType<A> | MapOptions,
   options?: MapOptions
 ): Effect.Effect<MappedImage<never>, GpuError, Images | Scope.Scope> =>
-  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options))
+  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options)))
 
 /**
  * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.

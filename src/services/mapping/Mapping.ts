@@ -11,6 +11,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
@@ -29,6 +30,7 @@ import { DeviceContext } from "../DeviceContext.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
 import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
+import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { ensureRanges } from "./MappedMemory.ts"
@@ -95,12 +97,32 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const map = <A extends Elements>(
-  buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options?: MapOptions
-): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
-  mapFor("Mapping.map", buffer, type, options)
+export const map: {
+  /**
+   * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
+   * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
+   * length is 0.
+   */
+  <A extends Elements>(
+    type: ElementType<A>,
+    options?: MapOptions
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope>
+  <A extends Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: MapOptions
+  ): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  <A extends Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: MapOptions
+  ): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+    mapFor("Mapping.map", buffer, type, options)
+)
 
 /**
  * The same for an operation that maps, which errors name.

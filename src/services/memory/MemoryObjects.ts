@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
@@ -144,18 +145,33 @@ export const fromHost = (
  * @category accessors
  * @since 0.1.0
  */
-export const hostArray = <A extends Mapping.Elements>(
-  buffer: BufferLike.BufferLike,
-  type: ViewType<A>
-): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
-  Effect.flatMap(DeviceContext, (device) =>
-    checkedStep("MemoryObjects.hostArray", (operation) => {
-      const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
-      if (problem !== undefined) return problem
-      const view = viewOf(operation, buffer, type)
-      // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
-      return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
-    }))
+export const hostArray: {
+  /**
+   * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
+   * has written visible. A view of the data, not a copy.
+   */
+  <A extends Mapping.Elements>(
+    type: ViewType<A>
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<A, GpuError, DeviceContext | CommandQueue>
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | CommandQueue>
+} = dual(
+  2,
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
+    Effect.flatMap(DeviceContext, (device) =>
+      checkedStep("MemoryObjects.hostArray", (operation) => {
+        const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+        if (problem !== undefined) return problem
+        const view = viewOf(operation, buffer, type)
+        // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+        return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
+      }))
+)
 
 /**
  * A typed array class, as {@link hostArray} takes it: one that can begin anywhere in an ArrayBuffer.

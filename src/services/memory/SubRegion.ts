@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
@@ -21,6 +22,7 @@ import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
+import { startsWithSubject } from "../SubjectFirst.ts"
 import { giveBackUnsafe } from "./GivingBack.ts"
 import { ScopedAttachment } from "./ScopedAttachment.ts"
 
@@ -94,12 +96,30 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (
-  buffer: BufferLike.BufferLike,
-  bounds: Bounds,
-  options?: Options
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
-  acquire("SubRegion.make", buffer, () => bounds, options)
+export const make: {
+  /**
+   * A part of a buffer as a buffer of its own, over the same memory, until the scope closes.
+   */
+  (
+    bounds: Bounds,
+    options?: Options
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  (
+    buffer: BufferLike.BufferLike,
+    bounds: Bounds,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  (
+    buffer: BufferLike.BufferLike,
+    bounds: Bounds,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+    acquire("SubRegion.make", buffer, () => bounds, options)
+)
 
 /**
  * The elements `from` to `to` (not included; the end of the buffer without it) of a buffer as a buffer of their own.
@@ -125,14 +145,37 @@ export const make = (
  * @category constructors
  * @since 0.1.0
  */
-export const slice = <A extends ArrayBufferView>(
-  buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
-  from: number,
-  to?: number | undefined,
-  options?: Options
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
-  acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
+export const slice: {
+  /**
+   * The elements `from` to `to` (not included; the end of the buffer without it) of a buffer as a buffer of their own.
+   * Details and errors as {@link make}; a range without an element is InvalidRequest.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  <A extends ArrayBufferView>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  <A extends ArrayBufferView>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+    acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
+)
 
 /** The lease that a region is a part of, for the regions of that region. */
 const leases = new WeakMap<DeviceBuffer, PooledBuffer>()

@@ -47,7 +47,7 @@ const decorate = Effect.fnUntraced(function*(order: Order) {
   const layers = {
     limiting: LimitingAllocator.layer({ maxBytes: limit }),
     statistics: Layer.tap(
-      StatisticsAllocator.layer(),
+      StatisticsAllocator.layer,
       (context) => Effect.sync(() => statistics.push(Context.get(context, StatisticsAllocator.AllocatorStatistics)))
     ),
     tracking: Layer.tap(
