@@ -106,7 +106,7 @@ const operations: ReadonlyArray<
   ],
   [
     "a mapping",
-    (x) => Effect.scoped(Effect.map(Mapping.map(x, Uint32Array), (mapped) => mapped.set(1, 3)))
+    (x) => Effect.scoped(Effect.map(Mapping.map(x, Uint32Array), (mapped) => mapped.setUnsafe(1, 3)))
   ],
   [
     "a mapping that ends early",

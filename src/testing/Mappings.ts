@@ -87,7 +87,7 @@ const trial = Effect.fnUntraced(function*(random: Random) {
     const mapped = yield* Mapping.map<InstanceType<typeof type>>(lease, type, { ...layout, offset, access: "read" })
     Expect.equal(`elements of ${what}`, mapped.data.length, span)
     for (const index of indices(layout.shape)) {
-      Expect.equal(`${what} [${index.join()}]`, mapped.get(...index), numbers[place(layout, index)])
+      Expect.equal(`${what} [${index.join()}]`, mapped.getUnsafe(...index), numbers[place(layout, index)])
     }
   }))
   yield* Effect.scoped(Effect.gen(function*() {
@@ -95,7 +95,7 @@ const trial = Effect.fnUntraced(function*(random: Random) {
     const mapped = yield* Mapping.map<InstanceType<typeof type>>(lease, type, { ...layout, offset, access })
     for (const index of indices(layout.shape)) {
       const value = random.integer(0, 255)
-      mapped.set(value, ...index)
+      mapped.setUnsafe(value, ...index)
       numbers[place(layout, index)] = value
     }
   }))
@@ -111,15 +111,15 @@ const orders = Effect.gen(function*() {
   const lease = yield* written(Uint8Array.from({ length: 24 }, (_, at) => at))
   const rows = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4] })
   Expect.same("strides by rows", rows.strides, [12, 4, 1])
-  Expect.equal("an element by rows", rows.get(1, 2, 3), 23)
+  Expect.equal("an element by rows", rows.getUnsafe(1, 2, 3), 23)
   const columns = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4], order: "F" })
   Expect.same("strides by columns", columns.strides, [1, 2, 6])
-  Expect.equal("an element by columns", columns.get(1, 2, 2), 17)
+  Expect.equal("an element by columns", columns.getUnsafe(1, 2, 2), 17)
   const flat = yield* Mapping.map(lease, Uint32Array, { access: "read", offset: 8 })
   Expect.same("the shape of what is left", flat.shape, [4])
   Expect.equal("its type", flat.dtype, "u32")
   const one = yield* Mapping.map(lease, Uint32Array, { access: "read", shape: [] })
-  Expect.equal("an array without axes", one.get(), 0x03020100)
+  Expect.equal("an array without axes", one.getUnsafe(), 0x03020100)
 })
 
 /** Mapped after what was recorded before, and seen by what is recorded after. */
@@ -152,8 +152,8 @@ const expectEnded = (what: string, mapped: Mapping.MappedArray<Uint32Array<Array
     Expect.equal(`elements of ${what}`, mapped.data.length, 0)
     mapped.data[0] = 1
     Expect.equal(`a stray store to ${what}`, mapped.data[0], undefined)
-    yield* Expect.failsWith(`get of ${what}`, thrownBy(() => mapped.get(0)), "Released")
-    yield* Expect.failsWith(`set of ${what}`, thrownBy(() => mapped.set(1, 0)), "Released")
+    yield* Expect.failsWith(`get of ${what}`, thrownBy(() => mapped.getUnsafe(0)), "Released")
+    yield* Expect.failsWith(`set of ${what}`, thrownBy(() => mapped.setUnsafe(1, 0)), "Released")
     yield* Expect.failsWith(`unmap of ${what}`, Mapping.unmap(mapped), "Released")
   })
 
@@ -331,7 +331,7 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.get(0, 2))
+      (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
     )
   ],
   [
@@ -339,7 +339,7 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.set(1, 0))
+      (mapped) => thrownBy(() => mapped.setUnsafe(1, 0))
     )
   ]
 ]

@@ -23,7 +23,7 @@ describe("entry points", () => {
         "Allocator.layerImmediate",
         "DeviceArray.add",
         "Expr.add",
-        "Mapping.MappedArray#set",
+        "Mapping.MappedArray#setUnsafe",
         "Svm.migrate",
         "Host.Host#bytes",
         "Devices.choice"

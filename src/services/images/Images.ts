@@ -502,7 +502,7 @@ export const overBuffer: {
     options?: OverBufferOptions
   ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
 } = dual(
-  startsWithSubject,
+  (args) => args.length > 2 || startsWithSubject(args),
   (...args: Parameters<Methods["overBuffer"]>) => Images.use((images) => images.overBuffer(...args))
 )
 
@@ -842,7 +842,7 @@ export const fromBuffer: {
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
- *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.set(-1, 1, 0)))
+ *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.setUnsafe(-1, 1, 0)))
  *   return Array.from(yield* Images.read(image))
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  *
@@ -859,7 +859,7 @@ export const fromBuffer: {
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
  *   const mapped = yield* Images.map(image, Float32Array, { access: "read", layout: "driver", order: "F" })
- *   return [mapped.shape, mapped.get(2, 1)]
+ *   return [mapped.shape, mapped.getUnsafe(2, 1)]
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  *
  * await Effect.runPromise(program) // => [[3, 2], 6]

@@ -85,7 +85,7 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
  *   yield* Effect.scoped(Effect.gen(function*() {
  *     const square = yield* Mapping.map(x, Float32Array, { shape: [2, 2] })
- *     square.set(10 * square.get(1, 0), 1, 0)
+ *     square.setUnsafe(10 * square.getUnsafe(1, 0), 1, 0)
  *   }))
  *   return Array.from(yield* CommandQueue.read(x, Float32Array))
  * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))

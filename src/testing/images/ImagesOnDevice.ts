@@ -345,7 +345,7 @@ const mapped = Effect.gen(function*() {
   const scope = yield* Scope.make()
   const all = yield* Scope.provide(Images.map(image, { extent: [3, 2] }), scope)
   Expect.same("shape and strides", [all.shape, all.strides], [[2, 3, 4], [12, 4, 1]])
-  all.set(7, 1, 2, 3)
+  all.setUnsafe(7, 1, 2, 3)
   all.data[0] = 9
   yield* Scope.close(scope, Exit.void)
   Expect.equal("the length of an array that has ended", all.data.length, 0)

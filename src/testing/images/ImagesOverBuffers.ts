@@ -71,7 +71,7 @@ const endsWithLease = withPair(16, (lease, image) =>
     const images = driverObjects.liveByKind.image ?? 0
     yield* CommandQueue.fill(lease, 7)
     const mapped = yield* Images.map(image, Uint32Array)
-    mapped.set(8, 3)
+    mapped.setUnsafe(8, 3)
     yield* Images.overBuffer(lease, uint32)
     yield* Lease.release(lease)
     Expect.equal("images", driverObjects.liveByKind.image ?? 0, images - 1)
@@ -241,7 +241,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   [
     "an image for a buffer",
     "InvalidRequest",
-    Effect.suspend(() => Images.overBuffer({ size: 16, usage: whole } as never, uint32))
+    Effect.suspend(() => Images.overBuffer({ size: 16, usage: whole } as never, uint32, {}))
   ],
   ["no format", "InvalidRequest", over(16, whole, {}, null as never)],
   ["an impossible format", "InvalidRequest", over(16, whole, {}, ImageFormat.make("rgb", "uint8"))],

@@ -42,7 +42,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
 
 /**
  * The memory of a buffer of fine grain as a typed array with a shape, in place and without a copy: `data` has all the
- * elements, `get` and `set` find one by its indices. Commands go on using the buffer meanwhile.
+ * elements, `getUnsafe` and `setUnsafe` find one by its indices. Commands go on using the buffer meanwhile.
  *
  * **Details**
  *
@@ -51,7 +51,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  * device must keep off each other's elements, or meet there with atomics.
  *
  * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
- * length is 0, methods throw, and what is stored into it goes nowhere; `get` and `set` throw Released.
+ * length is 0, methods throw, and what is stored into it goes nowhere; `getUnsafe` and `setUnsafe` throw Released.
  *
  * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
  * memory; with InvalidRequest for a buffer that is not in it, a part outside the buffer, or a usage without `copySrc` and
