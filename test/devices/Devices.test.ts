@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, DeviceContext, DeviceSelector, GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DeviceContext, DeviceSelector, type GpuError } from "effect-gpu-pool"
 import { Devices } from "effect-gpu-pool/devices"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"

@@ -111,7 +111,7 @@ describe("functions on an image take it first or last", () => {
       ]
       yield* same(parts, Uint32Array.of(3, 9))
       yield* pipe(image, Images.copy(other))
-      yield* pipe(other, Images.fill([0], { origin: [1] }))
+      yield* pipe(other, Images.fill(0, { origin: [1] }))
       yield* pipe(image, Images.copy(other, { sourceOrigin: [3], targetOrigin: [3] }))
       const into = new Uint32Array(4)
       yield* pipe(other, Images.readInto(into))
