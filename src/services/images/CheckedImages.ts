@@ -231,7 +231,7 @@ export class CheckedImages implements Service {
     })
     return Effect.map(
       memory,
-      (memory) => (type === undefined ? ImageArray.over(source.format, memory) : new type(memory)) as never
+      (memory) => (type === undefined ? ImageArray.overUnsafe(source.format, memory) : new type(memory)) as never
     )
   }
 

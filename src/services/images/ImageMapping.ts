@@ -123,7 +123,7 @@ const mappedImage = (
   pitches: ImageAxes.Pitches,
   memory: ArrayBuffer
 ): MappedImage => {
-  const data = type === undefined ? ImageArray.over(image.format, memory) : new type(memory)
+  const data = type === undefined ? ImageArray.overUnsafe(image.format, memory) : new type(memory)
   return new MappedImage(data, axes.over(pitches), mapping, region, pitches)
 }
 

@@ -48,7 +48,10 @@ const elements = (format: ImageFormat.ImageFormat, count: number, seed: number):
   const bytes = ImageFormat.elementBytes(format)
   const data = new Uint8Array(count * bytes)
   for (let at = 0; at < count; at++) {
-    data.set(ImageElement.encode(format, ImageFormat.channels(format).map(() => valueFor(format, random))), at * bytes)
+    data.set(
+      ImageElement.encodeUnsafe(format, ImageFormat.channels(format).map(() => valueFor(format, random))),
+      at * bytes
+    )
   }
   return data
 }
@@ -224,11 +227,11 @@ const texelsOf = (
 ): ImageSampling.Texel => {
   const [width, height, slices] = ImageShape.extent(shape)
   const bytes = ImageFormat.elementBytes(format)
-  const border = ImageElement.toRgba(format, ImageFormat.channels(format).map(() => 0))
+  const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
   return (x, y, z) => {
     if (x < 0 || x >= width || y < 0 || y >= height || z < 0 || z >= slices) return border
     const at = ((z * height + y) * width + x) * bytes
-    return ImageElement.toRgba(format, ImageElement.decode(format, data.subarray(at, at + bytes)))
+    return ImageElement.toRgbaUnsafe(format, ImageElement.decodeUnsafe(format, data.subarray(at, at + bytes)))
   }
 }
 
@@ -482,7 +485,7 @@ const mixedArguments = Effect.gen(function*() {
   const half = { order: "rgba", type: "float16" } as const
   const bytes = new Uint8Array(data.length * 2)
   for (let at = 0; at < width * height; at++) {
-    bytes.set(ImageElement.encode(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
+    bytes.set(ImageElement.encodeUnsafe(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
   }
   yield* Images.write(image, bytes)
   const y = yield* BufferPool.allocate(width * height * 4 + 8)
