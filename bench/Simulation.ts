@@ -83,7 +83,7 @@ class SimulatedPool {
 
   #makeRoom(bytes: number): boolean {
     while (!this.core.reserve(bytes)) {
-      const block = this.core.evictCovering(this.core.deficit(bytes))
+      const block = this.core.evictNext(this.core.deficit(bytes))
       if (block === undefined) return false
       this.core.freed(block)
     }

@@ -1,12 +1,12 @@
 /**
- * Held blocks in the order in which they were released, as a doubly linked list through the blocks themselves: adding
- * one, and taking one out wherever it is, cost a few steps and allocate nothing.
+ * Held blocks in the order in which they were released, or bins in that of their last use, as a doubly linked list
+ * through the members themselves: adding one, and taking one out wherever it is, cost a few steps and allocate nothing.
  *
  * @internal
  */
 
 /**
- * A block's place in at most one order. The fields are the order's own.
+ * A member's place in at most one order. The fields are the order's own.
  *
  * @internal
  */
@@ -20,22 +20,29 @@ export class HeldOrder<B extends HeldLinks<B>> {
   oldest: B | undefined = undefined
   private newest: B | undefined = undefined
 
-  /** Puts in a block that is in no order; it comes last. */
-  add(block: B): void {
-    block.older = this.newest
-    if (this.newest === undefined) this.oldest = block
-    else this.newest.newer = block
-    this.newest = block
+  /** Puts in a member that is in no order; it comes last. */
+  add(member: B): void {
+    member.older = this.newest
+    if (this.newest === undefined) this.oldest = member
+    else this.newest.newer = member
+    this.newest = member
   }
 
-  /** Takes out a block. */
-  remove(block: B): void {
-    const { newer, older } = block
+  /** Takes out a member. */
+  remove(member: B): void {
+    const { newer, older } = member
     if (older === undefined) this.oldest = newer
     else older.newer = newer
     if (newer === undefined) this.newest = older
     else newer.older = older
-    block.older = undefined
-    block.newer = undefined
+    member.older = undefined
+    member.newer = undefined
+  }
+
+  /** A member comes last. */
+  renew(member: B): void {
+    if (member === this.newest) return
+    this.remove(member)
+    this.add(member)
   }
 }

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import type { HeldLinks } from "./HeldOrder.ts"
 import { SizeIndex, SizeLeaf } from "./SizeIndex.ts"
 
 /** The bins of one size, of whatever family; those that hold blocks are chained, the one that was filled last first. */
@@ -17,7 +18,7 @@ class Row<B, F> extends SizeLeaf {
  *
  * @internal
  */
-export class Bin<B, F> extends SizeLeaf {
+export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   readonly family: F
   readonly index: SizeIndex<Bin<B, F>>
   readonly row: Row<B, F>
@@ -31,6 +32,9 @@ export class Bin<B, F> extends SizeLeaf {
   marked = false
   previous: Bin<B, F> | undefined = undefined
   next: Bin<B, F> | undefined = undefined
+  // Its place in the order of use, which the owner keeps if somebody asks for it.
+  older: Bin<B, F> | undefined = undefined
+  newer: Bin<B, F> | undefined = undefined
 
   constructor(family: F, size: number, index: SizeIndex<Bin<B, F>>, row: Row<B, F>) {
     super(size)

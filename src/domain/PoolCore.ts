@@ -6,10 +6,11 @@
  * The owner asks the driver, frees what the core hands back, and tells the core about both.
  *
  * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest
- * evicted first), with borrowing, a limit, reservations and eviction by need added.
+ * evicted first), with borrowing, a limit, reservations and other orders of eviction added.
  *
  * @since 0.1.0
  */
+import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
 import * as KnownOptions from "./KnownOptions.ts"
@@ -77,9 +78,20 @@ export interface PoolCoreOptions {
   readonly recency?: boolean | undefined
   /** How held blocks go when nobody asks for them. Default: they stay. It turns `recency` on. */
   readonly idle?: IdleDecayOptions | undefined
+  /**
+   * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
+   * ages turns `recency` on.
+   */
+  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
 }
 
-const knownOfCore = KnownOptions.of<PoolCoreOptions>({ maxBytes: true, maxHeldBytes: true, recency: true, idle: true })
+const knownOfCore = KnownOptions.of<PoolCoreOptions>({
+  maxBytes: true,
+  maxHeldBytes: true,
+  recency: true,
+  idle: true,
+  eviction: true
+})
 
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
@@ -118,7 +130,7 @@ class Block<A, F> implements PoolBlock<A, F> {
  * - A bin lasts as long as it has blocks, active or held.
  * - How much stays held is bounded by {@link PoolCore.setMaxBytes} and {@link PoolCore.setMaxHeldBytes} and, by the
  *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
- *   {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.trim}.
+ *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.trim}.
  *
  * **Gotchas**
  *
@@ -215,7 +227,10 @@ export class PoolCore<A, F = number> {
   private keepsUpTo = Infinity
   /** Whether every block that has a bin is simply pushed on it: the only question that most releases ask. */
   private keepsAll = true
+  private readonly eviction: EvictionPolicy.EvictionPolicy
   private order: HeldOrder<Block<A, F>> | undefined = undefined
+  /** The bins that hold blocks, by their last use; only in a pool that keeps the order of its blocks too. */
+  private uses: HeldOrder<Bin<Block<A, F>, F>> | undefined = undefined
   private decay: IdleDecay<Block<A, F>> | undefined = undefined
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
@@ -224,8 +239,13 @@ export class PoolCore<A, F = number> {
     KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
     this.limit = options?.maxBytes ?? Infinity
     this.heldLimit = options?.maxHeldBytes ?? Infinity
+    this.eviction = checkedPolicy(options?.eviction)
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
-    if (options?.recency === true || this.decay !== undefined || this.heldLimit < Infinity) this.order = new HeldOrder()
+    if (EvictionPolicy.asksFor(this.eviction, "leastRecentlyUsed")) this.uses = new HeldOrder()
+    const recency = options?.recency === true || EvictionPolicy.asksFor(this.eviction, "oldestFirst")
+    if (recency || this.uses !== undefined || this.decay !== undefined || this.heldLimit < Infinity) {
+      this.order = new HeldOrder()
+    }
     this.updateKeeping()
   }
 
@@ -390,18 +410,22 @@ export class PoolCore<A, F = number> {
     this.deactivate(block)
   }
 
-  /** Detaches the largest held block of all families; the caller must free it now. */
-  evictLargest(): PoolBlock<A, F> | undefined {
-    return this.evict(this.bins.largest())
-  }
-
   /**
-   * Detaches the smallest held block of all families that covers a deficit, or else the largest one; the caller must
-   * free it now.
+   * Detaches the held block, of all families, that goes next by the option `eviction` while so many bytes are missing, or
+   * an unknown number of them; the caller must free it now.
    */
-  evictCovering(deficit: number): PoolBlock<A, F> | undefined {
-    const covering = deficit > largestByteCount ? undefined : this.bins.smallest(Math.max(deficit, 1))
-    return this.evict(covering ?? this.bins.largest())
+  evictNext(missing?: number): PoolBlock<A, F> | undefined {
+    const { whenKnown, whenUnknown } = this.eviction
+    switch (missing === undefined ? whenUnknown : whenKnown) {
+      case "byNeed":
+        return this.evict(this.covering(missing) ?? this.bins.largest())
+      case "largestFirst":
+        return this.evict(this.bins.largest())
+      case "oldestFirst":
+        return this.evictBlock(this.order?.oldest)
+      case "leastRecentlyUsed":
+        return this.evict(this.uses?.oldest)
+    }
   }
 
   /**
@@ -438,24 +462,20 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Detaches held blocks one after the other until no more than `target` bytes are managed, or nothing is held; the
-   * caller must free each before it asks for the next. The least is freed that does: less than one block too much.
+   * Detaches held blocks one after the other, as {@link PoolCore.evictNext} says, until no more than `target` bytes are
+   * managed, or nothing is held; the caller must free each before it asks for the next. Less than one block goes too much.
    */
   *trim(target: number): Generator<PoolBlock<A, F>, void> {
     while (this.managedBytes > target) {
-      const block = this.evictCovering(this.managedBytes - target)
+      const block = this.evictNext(this.managedBytes - target)
       if (block === undefined) return
       yield block
     }
   }
 
-  /** Detaches the held blocks one after the other, largest first; the caller must free each. */
+  /** Detaches the held blocks one after the other, as {@link PoolCore.evictNext} says; the caller must free each. */
   *evictAll(): Generator<PoolBlock<A, F>, void> {
-    let block = this.evictLargest()
-    while (block !== undefined) {
-      yield block
-      block = this.evictLargest()
-    }
+    for (let block = this.evictNext(); block !== undefined; block = this.evictNext()) yield block
   }
 
   /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. @internal */
@@ -581,7 +601,7 @@ export class PoolCore<A, F = number> {
   private keep(block: Block<A, F>, bin: Bin<Block<A, F>, F> | undefined): boolean {
     if (bin === undefined || block.capacity > this.keepsUpTo) return false
     this.push(block, bin)
-    if (this.order !== undefined) this.enter(block)
+    if (this.order !== undefined) this.enter(block, bin)
     return true
   }
 
@@ -595,9 +615,9 @@ export class PoolCore<A, F = number> {
     return true
   }
 
-  private pop(bin: Bin<Block<A, F>, F>): Block<A, F> {
+  private pop(bin: Bin<Block<A, F>, F>, isUse: boolean): Block<A, F> {
     const block = bin.top!
-    if (this.order !== undefined) this.leave(block)
+    if (this.order !== undefined) this.leave(block, bin, isUse)
     bin.top = block.below
     block.below = undefined
     this.heldBlocks--
@@ -606,32 +626,47 @@ export class PoolCore<A, F = number> {
   }
 
   /** A block enters the order, which is on top of its bin's stack. */
-  private enter(block: Block<A, F>): void {
-    if (block.below !== undefined) block.below.above = block
+  private enter(block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
+    if (block.below === undefined) {
+      this.uses?.add(bin)
+    } else {
+      block.below.above = block
+      this.uses?.renew(bin)
+    }
     this.order?.add(block)
     this.decay?.add(block)
   }
 
-  /** A block leaves the order, which is on top of its bin's stack. */
-  private leave(block: Block<A, F>): void {
-    if (block.below !== undefined) block.below.above = undefined
+  /** A block leaves the order, which is on top of its bin's stack. To be evicted is no use of its bin. */
+  private leave(block: Block<A, F>, bin: Bin<Block<A, F>, F>, isUse: boolean): void {
+    if (block.below === undefined) {
+      this.uses?.remove(bin)
+    } else {
+      block.below.above = undefined
+      if (isUse) this.uses?.renew(bin)
+    }
     this.decay?.remove(block)
     this.order?.remove(block)
   }
 
-  /** Takes everything out and puts it back, which leaves the bins as they were. */
+  /** Takes everything out and puts it back, which leaves the bins as they were: they go largest first. */
   private startOrder(): void {
     const blocks = [...this.evictAll()] as Array<Block<A, F>>
     this.order = new HeldOrder()
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
       this.push(block, block.bin!)
-      this.enter(block)
+      this.enter(block, block.bin!)
     }
+  }
+
+  /** The smallest bin that holds blocks no smaller than what is missing. */
+  private covering(missing: number | undefined): Bin<Block<A, F>, F> | undefined {
+    return missing === undefined || missing > largestByteCount ? undefined : this.bins.smallest(Math.max(missing, 1))
   }
 
   private evict(bin: Bin<Block<A, F>, F> | undefined): Block<A, F> | undefined {
     if (bin === undefined) return undefined
-    const block = this.pop(bin)
+    const block = this.pop(bin, false)
     block.state = "detached"
     return block
   }
@@ -657,7 +692,7 @@ export class PoolCore<A, F = number> {
 
   private hit(bin: Bin<Block<A, F>, F>, request: number): Block<A, F> {
     this.hits++
-    const block = this.pop(bin)
+    const block = this.pop(bin, true)
     this.activate(block, request)
     return block
   }
@@ -666,3 +701,11 @@ export class PoolCore<A, F = number> {
 // Apart from the rest of a release: as few bytecodes as that has, the engine inlines.
 const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
   new Error(`PoolCore: only an active block can be released, this one is ${state}`)
+
+const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
+  const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
+  if (problem !== undefined) throw new TypeError(problem.message)
+  const { name, whenKnown, whenUnknown } = policy
+  // What is read of a program's object from now on is what was checked.
+  return { name, whenKnown, whenUnknown }
+}

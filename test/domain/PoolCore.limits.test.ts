@@ -191,8 +191,8 @@ describe("PoolCore.evictOldest", () => {
     for (const [size, value] of [[8, "a"], [16, "b"], [8, "c"], [32, "d"], [8, "e"], [16, "f"]] as const) {
       held(core, size, value)
     }
-    assert.strictEqual(free(core, core.evictLargest()), "d")
-    assert.strictEqual(free(core, core.evictCovering(9)), "f")
+    assert.strictEqual(free(core, core.evictNext()), "d")
+    assert.strictEqual(free(core, core.evictNext(9)), "f")
     assert.strictEqual(free(core, core.evictOldest()), "a")
     const hit = core.acquire(0, 8, 8, 8)
     assert.strictEqual(hit?.value, "e")

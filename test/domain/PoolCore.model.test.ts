@@ -1,5 +1,6 @@
 import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
 import { PoolCore, type PoolCoreOptions } from "../../src/domain/PoolCore.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { anyCommand, anyHeldCommand, type Real } from "../support/poolCoreCommands.ts"
@@ -15,16 +16,41 @@ const anyPolicy = fc.constantFrom(
 
 const anyIdle = fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 50, 5000) })
 
+const anyOrder: fc.Arbitrary<EvictionPolicy.EvictionOrder> = fc.constantFrom(
+  "byNeed",
+  "largestFirst",
+  "oldestFirst",
+  "leastRecentlyUsed"
+)
+
+const anyEviction = fc.oneof(
+  fc.constantFrom(
+    undefined,
+    EvictionPolicy.byNeed,
+    EvictionPolicy.largestFirst,
+    EvictionPolicy.oldestFirst,
+    EvictionPolicy.leastRecentlyUsed
+  ),
+  fc.record({ name: fc.constant("own"), whenKnown: anyOrder, whenUnknown: anyOrder })
+)
+
 const anyOptions: fc.Arbitrary<PoolCoreOptions> = fc.record({
   maxBytes: fc.constantFrom(undefined, 5000),
   maxHeldBytes: fc.constantFrom(undefined, Infinity, 0, 150, 3000),
   recency: fc.constantFrom(undefined, false, true),
-  idle: fc.option(anyIdle, { nil: undefined })
+  idle: fc.option(anyIdle, { nil: undefined }),
+  eviction: anyEviction
 })
 
 const anyAgeing: fc.Arbitrary<PoolCoreOptions> = fc.record({
   maxHeldBytes: fc.constantFrom(undefined, undefined, 400),
-  idle: fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 0, 50, 200) })
+  idle: fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 0, 50, 200) }),
+  eviction: anyEviction
+})
+
+const anyByAge: fc.Arbitrary<PoolCoreOptions> = fc.record({
+  maxHeldBytes: fc.constantFrom(undefined, undefined, 400),
+  eviction: anyEviction
 })
 
 /** A core and its model, made with the same options, agree whatever is done to both. */
@@ -47,5 +73,9 @@ describe("PoolCore", () => {
 
   it("does so where blocks come, go and grow old", () => {
     fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand), { numRuns: 250 })
+  })
+
+  it("does so where blocks come, go and are evicted in every order", () => {
+    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyByAge, anyHeldCommand), { numRuns: 500 })
   })
 })

@@ -91,7 +91,7 @@ describe("PoolCore", () => {
     for (const size of sizes) holdOf(core, 0, size, String(size - 2 ** 51))
     assert.strictEqual(core.acquire(0, 2 ** 51, 1, 2 ** 51 + 1)?.value, "1")
     assert.strictEqual(core.acquire(0, 2 ** 51, 1, largest)?.value, "2")
-    assert.strictEqual(core.evictCovering(2 ** 51 + 3)?.value, "3")
+    assert.strictEqual(core.evictNext(2 ** 51 + 3)?.value, "3")
   })
 
   it("keeps the bins of one size in order while they empty and fill in any order", () => {
@@ -125,11 +125,11 @@ describe("PoolCore", () => {
     holdOf(core, 0, 100, "100")
     holdOf(core, 1, 300, "300")
     holdOf(core, 2, 200, "200")
-    assert.strictEqual(core.evictCovering(150)?.value, "200")
-    assert.strictEqual(core.evictCovering(301)?.value, "300")
-    assert.strictEqual(core.evictCovering(2 ** 60)?.value, "100")
-    assert.isUndefined(core.evictCovering(1))
-    assert.isUndefined(core.evictLargest())
+    assert.strictEqual(core.evictNext(150)?.value, "200")
+    assert.strictEqual(core.evictNext(301)?.value, "300")
+    assert.strictEqual(core.evictNext(2 ** 60)?.value, "100")
+    assert.isUndefined(core.evictNext(1))
+    assert.isUndefined(core.evictNext())
   })
 
   it("never lets managed and reserved bytes exceed the limit, nor 2^53-1", () => {
@@ -232,7 +232,7 @@ describe("PoolCore", () => {
     unchanged(() => core.release(block), /active.*held/)
     unchanged(() => core.discard(block), /active.*held/)
     unchanged(() => core.freed(block), /detached.*held/)
-    const evicted = core.evictLargest()!
+    const evicted = core.evictNext()!
     unchanged(() => core.release(evicted), /active.*detached/)
     core.freed(evicted)
     unchanged(() => core.freed(evicted), /detached.*freed/)

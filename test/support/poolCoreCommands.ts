@@ -180,6 +180,9 @@ const evict = (
     evictOne(model, real, take(real.core), expected)
   })
 
+const evictNext = (missing: number | undefined) =>
+  evict(`evictNext(${missing})`, (core) => core.evictNext(missing), (model) => model.next(missing))
+
 const evictOldest = command("evictOldest", (model, real) => {
   if (!model.ordered) return assert.throws(() => real.core.evictOldest(), /recency/)
   const expected = model.oldest()
@@ -210,7 +213,7 @@ const trim = (target: number) =>
     let freed = 0
     let last = 0
     for (const block of core.trim(target)) {
-      evictOne(model, real, block, model.covering(core.managedBytes - target))
+      evictOne(model, real, block, model.next(core.managedBytes - target))
       freed += block.capacity
       last = block.capacity
     }
@@ -220,10 +223,7 @@ const trim = (target: number) =>
 
 const evictAll = command("evictAll", (model, real) => {
   for (const block of real.core.evictAll()) {
-    const expected = model.largest()!
-    assert.strictEqual(block.value, expected.id)
-    free(real, block)
-    model.free(expected)
+    evictOne(model, real, block, model.next(undefined))
   }
   assert.strictEqual(model.held().length, 0)
 })
@@ -293,10 +293,7 @@ export const anyCommand = [
       return false
     }, false)
   ),
-  fc.constant(evict("evictLargest", (core) => core.evictLargest(), (model) => model.largest())),
-  anyRequest.map((deficit) =>
-    evict(`evictCovering(${deficit})`, (core) => core.evictCovering(deficit), (model) => model.covering(deficit))
-  ),
+  fc.option(anyRequest, { nil: undefined }).map(evictNext),
   fc.nat(9).map((n) => n === 0 ? evictAll : setHolding(n !== 1)),
   anyLimit.map(setLimit),
   anyLimit.map(setMaxHeld),
@@ -314,6 +311,7 @@ export const anyHeldCommand = [
   fc.constant(settle(0, "answered")),
   fc.nat(50).map(release),
   fc.constant(evictOldest),
+  fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }).map(evictNext),
   anyTicks.map(step),
   anyTicks.map(step),
   fc.nat(400).map(trim)

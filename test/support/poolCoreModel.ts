@@ -1,6 +1,7 @@
 /**
  * The reference model of PoolCore: one array of blocks, linear scans, BigInt bytes.
  */
+import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
 import type { IdleDecayOptions } from "../../src/domain/IdleDecay.ts"
 import type { PoolCoreOptions } from "../../src/domain/PoolCore.ts"
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
@@ -63,6 +64,9 @@ export class Model {
   readonly idle: IdleDecayOptions | undefined
   private clock = 0
   private now = 0
+  /** When a block of each bin was last handed out or came back. */
+  private readonly uses = new Map<string, number>()
+  private readonly eviction: EvictionPolicy.EvictionPolicy
   /** The bytes that became idle in each tick and still were when it ended. */
   private readonly idled = new Map<number, bigint>()
   private readonly totals = noStats()
@@ -71,7 +75,10 @@ export class Model {
     this.limit = options.maxBytes ?? Infinity
     this.maxHeld = options.maxHeldBytes ?? Infinity
     this.idle = options.idle
-    this.ordered = options.recency === true || options.idle !== undefined || this.maxHeld < Infinity
+    this.eviction = options.eviction ?? EvictionPolicy.byNeed
+    const byAge = [this.eviction.whenKnown, this.eviction.whenUnknown]
+      .some((order) => order === "oldestFirst" || order === "leastRecentlyUsed")
+    this.ordered = options.recency === true || options.idle !== undefined || this.maxHeld < Infinity || byAge
   }
 
   held(family?: string): Array<ModelBlock> {
@@ -143,6 +150,7 @@ export class Model {
     if (block === undefined) return undefined
     this.totals.hits++
     if (block.capacity !== BigInt(blockSize)) this.totals.borrows++
+    this.use(block)
     this.activate(block, request)
     return block
   }
@@ -218,11 +226,32 @@ export class Model {
     return this.held().sort(largestFirst)[0]
   }
 
-  covering(deficit: number): ModelBlock | undefined {
-    const covering = this.held()
+  /** The block that goes next while so many bytes are missing, or an unknown number of them. */
+  next(missing: number | undefined): ModelBlock | undefined {
+    switch (missing === undefined ? this.eviction.whenUnknown : this.eviction.whenKnown) {
+      case "byNeed":
+        return missing === undefined ? this.largest() : this.covering(missing) ?? this.largest()
+      case "largestFirst":
+        return this.largest()
+      case "oldestFirst":
+        return this.oldest()
+      case "leastRecentlyUsed":
+        return this.held().sort((a, b) => this.usedAt(a) - this.usedAt(b) || b.heldAt - a.heldAt)[0]
+    }
+  }
+
+  private covering(deficit: number): ModelBlock | undefined {
+    return this.held()
       .filter((block) => block.capacity >= BigInt(deficit))
-      .sort((a, b) => a.capacity === b.capacity ? evictionOrder(a, b) : a.capacity < b.capacity ? -1 : 1)
-    return covering[0] ?? this.largest()
+      .sort((a, b) => a.capacity === b.capacity ? evictionOrder(a, b) : a.capacity < b.capacity ? -1 : 1)[0]
+  }
+
+  private use({ capacity, family }: ModelBlock): void {
+    this.uses.set(`${family} ${capacity}`, ++this.clock)
+  }
+
+  private usedAt({ capacity, family }: ModelBlock): number {
+    return this.uses.get(`${family} ${capacity}`)!
   }
 
   free(block: ModelBlock): void {
@@ -245,7 +274,7 @@ export class Model {
 
   private hold(block: ModelBlock): void {
     const others = this.held(block.family).filter((other) => other.capacity === block.capacity)
-    this.clock++
+    this.use(block)
     block.heldAt = this.clock
     block.idleSince = this.now
     block.binFilledAt = others[0]?.binFilledAt ?? this.clock

@@ -128,7 +128,7 @@ class Climb {
     const { memoryBytes } = blocks.limits
     const activeCapacity = core.managedBytes - core.heldBytes
     if (memoryBytes !== undefined && activeCapacity + this.capacity > memoryBytes) return undefined
-    const block = core.evictLargest()
+    const block = core.evictNext()
     if (block === undefined) return undefined
     this.rungs.add("evict")
     return blocks.free(block) ?? Exit.void
