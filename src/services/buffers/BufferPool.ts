@@ -659,8 +659,8 @@ export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.
 
 /**
  * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. Just enough goes: the smallest block that covers what is too much,
- * else the largest ones first. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ * nothing is held; waits until the driver has them. They go in the order of the pool's `eviction`, and less than one block
+ * too much. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
  *
  * **Example** (Making room for somebody else)
  *

@@ -229,8 +229,8 @@ export class Blocks implements LeaseOwner {
   }
 
   /**
-   * Under the byte limit the deficit is known: evicts the smallest held block that covers it, else the largest ones
-   * until it is covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   * Under the byte limit the deficit is known: evicts held blocks, in the order of the policy, until it is
+   * covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
    */
   makeRoom(
     request: LeaseRequest,

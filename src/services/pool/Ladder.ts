@@ -115,15 +115,15 @@ class Climb {
       this.rungs.add("reclaim")
       return blocks.reclaim
     }
-    const evicted = this.evictLargest()
+    const evicted = this.evictNext()
     if (evicted !== undefined) return evicted
     if (!this.shrinkToExact()) return undefined
     this.refused = false
     return Exit.void
   }
 
-  /** By how much the driver lacks memory is unknown: one block, the largest, and only while it can help. */
-  evictLargest(): Effect.Effect<void> | undefined {
+  /** By how much the driver lacks memory is unknown: one block, the policy's next, and only while it can help. */
+  evictNext(): Effect.Effect<void> | undefined {
     const { blocks, core } = this.memory
     const { memoryBytes } = blocks.limits
     const activeCapacity = core.managedBytes - core.heldBytes

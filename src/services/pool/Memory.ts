@@ -69,13 +69,13 @@ export class Memory implements Gate, Watched {
     scheduler: Scheduler.Scheduler,
     shared?: SharedLimit
   ) {
-    const { idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
+    const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
     this.settings = settings
     this.#owner = { kind: settings.kind, name: settings.label }
     this.status = device.status
     this.#run = run
     this.shared = shared
-    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle }, shared)
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction }, shared)
     this.core = this.blocks.core
     this.leases = this.blocks.leases
     this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)

@@ -6,6 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Delay from "../../domain/Delay.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import * as EvictionPolicy from "../../domain/EvictionPolicy.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { IdleDecayOptions } from "../../domain/IdleDecay.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
@@ -121,6 +122,11 @@ export interface MemoryOptions extends PoolLimit {
   readonly maxBytes?: MemoryLimit.Input | undefined
   /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
   readonly maxFraction?: number | undefined
+  /**
+   * The order in which held blocks go where their memory is needed: under the limit, after the driver refused, in `trimTo`
+   * and `freeHeld`. Default: `EvictionPolicy.byNeed`.
+   */
+  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
   /** The most bytes that are kept for reuse: what is over it goes, the longest held first. Default: no limit. */
   readonly maxHeldBytes?: MemoryLimit.Input | undefined
   /**
@@ -198,6 +204,7 @@ export interface MemorySettings {
   readonly kind: "pool" | "memory"
   readonly maxBytes: number
   readonly maxHeldBytes: number
+  readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly idle: IdleDecayOptions | undefined
   /** The time from one part of idle memory to the next. */
   readonly stepMillis: number
@@ -225,6 +232,7 @@ const ofLimit = { maxBytes: true, maxFraction: true } as const
 export const ofMemory = {
   ...ofLimit,
   maxHeldBytes: true,
+  eviction: true,
   idleTimeToLive: true,
   idleKeepBytes: true,
   idleSteps: true,
@@ -364,8 +372,9 @@ export const memorySettingsOf = (
   options: MemoryOptions,
   device: DeviceInfo
 ): MemorySettings | GpuError => {
-  const { idleSteps = 4, label, maxOvertakes = 16 } = options
+  const { eviction, idleSteps = 4, label, maxOvertakes = 16 } = options
   const problem = Label.problem(operation, label) ??
+    EvictionPolicy.problem(operation, eviction) ??
     countProblem(operation, "idleSteps", idleSteps, 1, 1000) ??
     countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
   if (problem !== undefined) return problem
@@ -384,6 +393,7 @@ export const memorySettingsOf = (
     kind,
     maxBytes,
     maxHeldBytes,
+    eviction,
     idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },
     stepMillis: timeToLive / idleSteps,
     maxOvertakes,

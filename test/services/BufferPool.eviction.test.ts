@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
+import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/BufferPool.ts"
+import { hasStats, hold, type OpenOptions, reasonOf } from "../support/hostPool.ts"
+import { withEvents } from "../support/poolEvents.ts"
+
+interface Expected {
+  readonly policy: EvictionPolicy.EvictionPolicy | undefined
+  /** What goes for 7 bytes, of the blocks that {@link past} leaves. */
+  readonly known: ReadonlyArray<number>
+  /** What goes for 45 bytes, of the same blocks and one of 10 bytes that comes back last. */
+  readonly waiting: ReadonlyArray<number>
+  /** What goes one after the other, of the same blocks, where nobody knows how much is missing. */
+  readonly unknown: ReadonlyArray<number>
+}
+
+/**
+ * Five blocks, 42 bytes. A scope gives back what came last first: so they have been held for as long as they stand here
+ * from the end, but the first has been used since.
+ */
+const past = Effect.andThen(hold([4, 20, 8, 6, 4]), BufferPool.use(4, () => Effect.void))
+
+const byNeed: Expected = {
+  policy: EvictionPolicy.byNeed,
+  known: [8],
+  waiting: [20, 10, 8, 6, 4],
+  unknown: [20, 8, 6, 4, 4]
+}
+
+const table: ReadonlyArray<Expected> = [
+  { ...byNeed, policy: undefined },
+  byNeed,
+  {
+    policy: EvictionPolicy.largestFirst,
+    known: [20],
+    waiting: [20, 10, 8, 6, 4],
+    unknown: [20, 8, 6, 4, 4]
+  },
+  {
+    policy: EvictionPolicy.oldestFirst,
+    known: [4, 6],
+    waiting: [4, 6, 8, 20, 4, 10],
+    unknown: [4, 6, 8, 20, 4]
+  },
+  {
+    policy: EvictionPolicy.leastRecentlyUsed,
+    known: [6, 8],
+    waiting: [6, 8, 20, 4, 4, 10],
+    unknown: [6, 8, 20, 4, 4]
+  },
+  {
+    policy: { name: "of one's own", whenKnown: "oldestFirst", whenUnknown: "leastRecentlyUsed" },
+    known: [4, 6],
+    waiting: [4, 6, 8, 20, 4, 10],
+    unknown: [6, 8, 20, 4, 4]
+  }
+]
+
+const poolOf = (policy: EvictionPolicy.EvictionPolicy | undefined, options: BufferPool.BufferPoolOptions = {}): OpenOptions => ({
+  pool: { eviction: policy, ...options }
+})
+
+const freed = (events: ReadonlyArray<string>): ReadonlyArray<number> =>
+  events.filter((event) => event.startsWith("free ")).map((event) => Number(event.slice("free ".length)))
+
+for (const { known, policy, unknown, waiting } of table) {
+  describe(`eviction ${policy?.name ?? "without a policy"}`, () => {
+    it.effect("makes room under the limit, and waits for the driver once", () =>
+      withEvents(poolOf(policy, { maxBytes: 42 }), (events) =>
+        Effect.gen(function*() {
+          yield* past
+          events()
+          yield* BufferPool.allocate(7)
+          deepStrictEqual(events(), [...known.map((size) => `free ${size}`), "reclaim", "allocate 7"])
+        })))
+
+    it.effect("makes room for a request that waits", () =>
+      withEvents(poolOf(policy, { maxBytes: 52, onExhausted: "wait" }), (events) =>
+        Effect.gen(function*() {
+          const scope = yield* Scope.make()
+          yield* Scope.provide(BufferPool.allocate(10), scope)
+          yield* past
+          const fiber = yield* Effect.forkChild(Effect.scoped(BufferPool.allocate(45)), { startImmediately: true })
+          yield* hasStats({ waiters: 1 })
+          events()
+          yield* Scope.close(scope, Exit.void)
+          yield* Fiber.join(fiber)
+          deepStrictEqual(freed(events()), waiting)
+        })))
+
+    it.effect("answers a driver that refuses, one block at a time", () =>
+      withEvents(poolOf(policy), (events) =>
+        Effect.gen(function*() {
+          const { faults } = yield* Host.Host
+          yield* past
+          events()
+          faults.failAllocations({ times: Infinity })
+          strictEqual((yield* reasonOf(BufferPool.allocate(7)))._tag, "OutOfMemory")
+          deepStrictEqual(
+            events(),
+            ["allocate 7", "reclaim", "allocate 7"].concat(
+              unknown.flatMap((size) => [`free ${size}`, "reclaim", "allocate 7"])
+            )
+          )
+        })))
+
+    it.effect("is the order of trimTo", () =>
+      withEvents(poolOf(policy), (events) =>
+        Effect.gen(function*() {
+          yield* past
+          events()
+          yield* BufferPool.trimTo(42 - 7)
+          deepStrictEqual(freed(events()), known)
+        })))
+
+    it.effect("is the order of freeHeld", () =>
+      withEvents(poolOf(policy), (events) =>
+        Effect.gen(function*() {
+          yield* past
+          events()
+          yield* BufferPool.freeHeld
+          deepStrictEqual(freed(events()), unknown)
+        })))
+
+    it.effect("leaves it to maxHeldBytes that the block goes which was held for the longest time", () =>
+      withEvents(poolOf(policy, { maxHeldBytes: 42 }), (events) =>
+        Effect.gen(function*() {
+          yield* past
+          events()
+          yield* hold([1])
+          deepStrictEqual(freed(events()), [4])
+          yield* hold([30])
+          deepStrictEqual(freed(events()), [6, 8, 20])
+        })))
+  })
+}
+
+describe("an eviction policy that is none", () => {
+  const build = (eviction: unknown) =>
+    Effect.scoped(Layer.build(Layer.provide(
+      BufferPool.layer({ eviction: eviction as EvictionPolicy.EvictionPolicy }),
+      Host.layer()
+    )))
+
+  const refused: ReadonlyArray<readonly [unknown, RegExp]> = [
+    [{}, /whenKnown, undefined, is no order/],
+    [null, /whenKnown, undefined, is no order/],
+    ["largestFirst", /whenKnown, undefined, is no order/],
+    [{ name: "p", whenKnown: "byNeed" }, /whenUnknown, undefined, is no order/],
+    [{ name: "p", whenKnown: "byNeed", whenUnknown: "random" }, /whenUnknown, "random", is no order/],
+    [{ name: "p", whenKnown: 4, whenUnknown: "byNeed" }, /whenKnown, 4, is no order/]
+  ]
+  it.effect.each(refused)("is refused before a pool stands: %j", ([policy, message]) =>
+    Effect.gen(function*() {
+      const reason = yield* reasonOf(build(policy))
+      strictEqual(reason._tag, "InvalidRequest")
+      assert.match(reason.message, message)
+    }))
+})
