@@ -26,6 +26,17 @@ describe("the agreement itself", () => {
     const { failed } = await fc.check(PoolAgreement.onHost({ policies: [wrong] }), { numRuns: 20 })
     strictEqual(failed, true)
   })
+
+  const { evictions } = PoolAgreement
+  const crossed = evictions.map(([policy], own) => {
+    const [other, model] = evictions[(own + 1) % evictions.length]!
+    return { policy, other, model }
+  })
+  it.each(crossed)("finds that eviction $policy.name is not $other.name", async ({ model, policy }) => {
+    const property = PoolAgreement.onHost({ evictions: [[policy, model]] })
+    const { failed } = await fc.check(property, { numRuns: 2000, seed: 1, endOnFailure: true })
+    strictEqual(failed, true)
+  })
 })
 
 describe("a policy of a program's own", () => {

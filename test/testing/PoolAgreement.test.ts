@@ -27,6 +27,7 @@ const property = (wrong: (stats: Stats) => Partial<Stats>) =>
         const context = yield* Effect.context<BufferPool.BufferPool>()
         const model = new PoolModel.PoolModel({
           policy: PoolAgreement.policies[0]![1],
+          eviction: PoolAgreement.evictions[0][1],
           granularity: 1n,
           maxBufferSize: BigInt(info.limits.maxBufferSize),
           maxBytes: undefined,

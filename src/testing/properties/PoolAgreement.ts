@@ -12,6 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import * as EvictionPolicy from "../../domain/EvictionPolicy.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
@@ -21,7 +22,7 @@ import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { Device } from "../ConformanceTest.ts"
 import { after, agree } from "./ExpectData.ts"
 import * as PoolCommands from "./PoolCommands.ts"
-import { type ModelPolicy, ModelScope, PoolModel } from "./PoolModel.ts"
+import { type ModelBlock, type ModelEviction, type ModelPolicy, ModelScope, PoolModel } from "./PoolModel.ts"
 
 /**
  * A size policy beside its meaning in plain arithmetic.
@@ -75,6 +76,64 @@ export const policies: ReadonlyArray<PolicyPair> = [
 ]
 
 /**
+ * An eviction policy beside its meaning in plain words.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type EvictionPair = readonly [policy: EvictionPolicy.EvictionPolicy, model: ModelEviction]
+
+/** The first of those that have least of something. */
+const least = (blocks: ReadonlyArray<ModelBlock>, of: (block: ModelBlock) => bigint | number): ModelBlock | undefined =>
+  blocks.find((block) => blocks.every((other) => of(block) <= of(other)))
+
+const largest: ModelEviction = (held) => least(held, ({ capacity }) => -capacity)!
+
+const byNeed: ModelEviction = (held, missing) =>
+  least(held.filter(({ capacity }) => missing !== undefined && capacity >= missing), ({ capacity }) => capacity) ??
+    largest(held, missing)
+
+const oldest: ModelEviction = (held) => held.at(-1)!
+
+/**
+ * The eviction policies of this library that properties are checked with: by need, largest first, oldest first, least
+ * recently used, and one that has an order for what is known and another for what is not.
+ *
+ * **Example** (One more policy)
+ *
+ * ```ts
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import { PoolAgreement } from "effect-gpu-pool/testing/properties"
+ *
+ * const [[, byNeed], , [, oldestFirst]] = PoolAgreement.evictions
+ * const mine: PoolAgreement.EvictionPair = [
+ *   { name: "by need, else by age", whenKnown: "byNeed", whenUnknown: "oldestFirst" },
+ *   (held, missing) => missing === undefined ? oldestFirst(held, missing) : byNeed(held, missing)
+ * ]
+ * const evictions = [...PoolAgreement.evictions, mine]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const evictions: readonly [
+  byNeed: EvictionPair,
+  largestFirst: EvictionPair,
+  oldestFirst: EvictionPair,
+  leastRecentlyUsed: EvictionPair,
+  ...others: Array<EvictionPair>
+] = [
+  [EvictionPolicy.byNeed, byNeed],
+  [EvictionPolicy.largestFirst, largest],
+  [EvictionPolicy.oldestFirst, oldest],
+  [EvictionPolicy.leastRecentlyUsed, (held) => least(held, ({ binUsedAt }) => binUsedAt)!],
+  [
+    { name: "oldestFirst, else byNeed", whenKnown: "oldestFirst", whenUnknown: "byNeed" },
+    (held, missing) => missing === undefined ? byNeed(held, missing) : oldest(held, missing)
+  ]
+]
+
+/**
  * How much is tried.
  *
  * @category models
@@ -83,16 +142,19 @@ export const policies: ReadonlyArray<PolicyPair> = [
 export interface Options {
   /** {@link policies} without it. */
   readonly policies?: ReadonlyArray<PolicyPair> | undefined
+  /** {@link evictions} without it. */
+  readonly evictions?: ReadonlyArray<EvictionPair> | undefined
   /** Commands of one run at most, 80 without it. */
   readonly maxCommands?: number | undefined
 }
 
-const known = KnownOptions.of<Options>({ policies: true, maxCommands: true })
+const known = KnownOptions.of<Options>({ policies: true, evictions: true, maxCommands: true })
 
 interface Settings {
   /** Whether the device is one that the property made, so that the model knows its memory. */
   readonly own: boolean
   readonly policy: PolicyPair
+  readonly eviction: EvictionPair
   readonly maxBytes: number | undefined
   readonly clear: "never" | "acquire"
   readonly granularity: number
@@ -111,6 +173,7 @@ const settingsOf = (
 ): fc.Arbitrary<Settings> =>
   fc.record({
     policy: fc.constantFrom(...options?.policies ?? policies),
+    eviction: fc.constantFrom(...options?.evictions ?? evictions),
     maxBytes: fc.constantFrom(undefined, 1500, 3000),
     clear: fc.constantFrom("never", "acquire"),
     ...device
@@ -217,13 +280,15 @@ const open = Effect.fnUntraced(function*<E>(
   const { limits } = info
   const otherBuffers = driverObjects.liveByKind["buffer"] ?? 0
   const [sizePolicy, modelPolicy] = given.policy
-  const pools = BufferPool.layer({ sizePolicy, clear: given.clear, maxBytes: given.maxBytes ?? Infinity })
+  const [eviction, modelEviction] = given.eviction
+  const pools = BufferPool.layer({ sizePolicy, eviction, clear: given.clear, maxBytes: given.maxBytes ?? Infinity })
   const context = yield* Layer.buildWithScope(
     Layer.fresh(Layer.provideMerge(pools, Layer.succeedContext(opened))),
     poolScope
   )
   const model = new PoolModel({
     policy: modelPolicy,
+    eviction: modelEviction,
     granularity: BigInt(limits.granularity),
     maxBufferSize: BigInt(limits.maxBufferSize),
     maxBytes: given.maxBytes === undefined ? undefined : BigInt(given.maxBytes),

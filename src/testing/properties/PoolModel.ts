@@ -20,6 +20,16 @@ export interface ModelPolicy {
 }
 
 /**
+ * An eviction policy in plain words: which of the held blocks goes next while so many bytes are missing, or an unknown
+ * number of them. The block that became held last comes first, and there is at least one. Where several of one family and
+ * size would do, the pool takes the first of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ModelEviction = (held: ReadonlyArray<ModelBlock>, missing: bigint | undefined) => ModelBlock
+
+/**
  * What the pool and its device are like, in bytes. A device whose memory cannot be counted has a capacity that no run
  * comes near.
  *
@@ -28,6 +38,7 @@ export interface ModelPolicy {
  */
 export interface ModelOptions {
   readonly policy: ModelPolicy
+  readonly eviction: ModelEviction
   readonly granularity: bigint
   readonly maxBufferSize: bigint
   readonly maxBytes: bigint | undefined
@@ -44,14 +55,16 @@ export interface ModelOptions {
 export type Ended = Released["why"] | undefined
 
 /**
- * A scope as the model has it.
+ * A scope as the model has it. It ends what is in it in the reverse order of its coming: children, and all of its leases
+ * where the first one came.
  *
  * @category models
  * @since 0.1.0
  */
 export class ModelScope {
   open = true
-  readonly children: Array<ModelScope> = []
+  readonly leases: Array<ModelLease> = []
+  readonly parts: Array<ModelScope | "leases"> = []
 }
 
 /**
@@ -65,6 +78,10 @@ export interface ModelBlock {
   readonly capacity: bigint
   readonly binned: boolean
   active: boolean
+  /** When it became held: what came later has more. */
+  heldSince: number
+  /** The same for when a block of its family and capacity was last handed out again or given back. */
+  binUsedAt: number
 }
 
 /**
@@ -165,6 +182,7 @@ const max = (a: bigint, b: bigint): bigint => a > b ? a : b
  *
  * const model = new PoolModel.PoolModel({
  *   policy: { blockSize: (request) => request, borrowHalves: 0n },
+ *   eviction: (held) => held.at(-1)!,
  *   granularity: 4n,
  *   maxBufferSize: 1024n,
  *   maxBytes: undefined,
@@ -197,6 +215,8 @@ export class PoolModel {
   #asked: Pending["asked"] | undefined = undefined
   #late = 0n
   #reserved = 0n
+  /** Counts what becomes held, and uses of bins. */
+  #clock = 0
   readonly #counters = {
     peakActiveBytes: 0n,
     peakActiveBlocks: 0n,
@@ -217,8 +237,9 @@ export class PoolModel {
     this.#options = options
   }
 
+  /** The one that became held last comes first. */
   get held(): ReadonlyArray<ModelBlock> {
-    return this.blocks.filter((block) => !block.active)
+    return this.blocks.filter((block) => !block.active).sort((a, b) => b.heldSince - a.heldSince)
   }
 
   get live(): ReadonlyArray<ModelLease> {
@@ -309,26 +330,31 @@ export class PoolModel {
     lease.ended = why
     const block = lease.block
     lease.block = undefined
-    if (block === undefined) return
-    block.active = false
-    if (!this.holding || !block.binned) this.#free(block)
+    if (lease.scope !== undefined) lease.scope.leases.splice(lease.scope.leases.indexOf(lease), 1)
+    if (block !== undefined) this.#keep(block)
   }
 
   closeScope(scope: ModelScope): void {
     if (!scope.open) return
     scope.open = false
-    for (const child of scope.children) this.closeScope(child)
-    for (const lease of this.live) if (lease.scope === scope) this.end(lease, "scopeClosed")
+    for (const part of [...scope.parts].reverse()) {
+      if (part !== "leases") this.closeScope(part)
+      else for (const lease of [...scope.leases].reverse()) this.end(lease, "scopeClosed")
+    }
   }
 
   transfer(lease: ModelLease, scope: ModelScope): Failure | undefined {
-    if (lease.ended === undefined && scope.open) lease.scope = scope
-    else this.end(lease, "scopeClosed")
+    if (lease.ended === undefined && scope.open) {
+      if (lease.scope !== undefined) lease.scope.leases.splice(lease.scope.leases.indexOf(lease), 1)
+      this.#enter(lease, scope)
+    } else {
+      this.end(lease, "scopeClosed")
+    }
     return lease.ended === undefined ? undefined : { tag: "Released", why: lease.ended }
   }
 
   freeHeld(): Failure | undefined {
-    for (const block of this.held) this.#free(block)
+    while (this.held.length > 0) this.#evict(undefined)
     if (this.lost) return { tag: "DeviceLost" }
     this.#late = 0n
     return undefined
@@ -363,6 +389,7 @@ export class PoolModel {
 
   *#request(size: number, family: number, scope: ModelScope | undefined): Generator<void, Outcome> {
     const request = { size: BigInt(size), family, scope }
+    if (scope !== undefined) this.#register(scope)
     if (this.closed) return { failure: { tag: "Released", why: "poolClosed" } }
     if (this.lost) return { failure: { tag: "DeviceLost" } }
     if (this.#tooLarge(request.size)) return { failure: { tag: "LimitExceeded" } }
@@ -399,18 +426,17 @@ export class PoolModel {
         refused = false
         this.#late = 0n
       } else if (refused) {
-        const largest = this.#largestHeld()
         const helps = sum(this.blocks) - sum(this.held) + capacity <= this.#options.capacityBytes
-        if (largest !== undefined && helps) {
+        if (this.held.length > 0 && helps) {
           rungs.add("evict")
-          this.#free(largest)
+          this.#evict(undefined)
         } else if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
       } else if (this.#deficit(capacity) > sum(this.held)) {
         if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
       } else if (this.#deficit(capacity) > 0n) {
         while (this.#deficit(capacity) > 0n) {
           rungs.add("evict")
-          this.#free(this.#covering(this.#deficit(capacity)))
+          this.#evict(this.#deficit(capacity))
         }
         this.#late = 0n
       } else {
@@ -429,7 +455,7 @@ export class PoolModel {
             this.#counters.misses += 1n
             return { lease: this.#grant(request, block) }
           }
-          if (exact || !this.holding) this.#free(block)
+          this.#keep(block)
         }
       }
     }
@@ -438,8 +464,7 @@ export class PoolModel {
   #answerNobody({ asked }: Pending): void {
     this.#reserved -= asked.capacity
     if (this.#driver(asked.capacity) !== undefined) return
-    const block = this.#add(asked.family, asked.capacity, !asked.exact)
-    if (asked.exact || !this.holding) this.#free(block)
+    this.#keep(this.#add(asked.family, asked.capacity, !asked.exact))
   }
 
   #driver(capacity: bigint): "OutOfMemory" | "DriverError" | undefined {
@@ -456,23 +481,54 @@ export class PoolModel {
     if (block === undefined) return undefined
     this.#counters.hits += 1n
     if (block.capacity !== own) this.#counters.borrows += 1n
+    this.#use(block)
     return this.#grant(request, block)
   }
 
   #grant(request: Request, block: ModelBlock | undefined): ModelLease {
     if (block !== undefined) block.active = true
-    const lease: ModelLease = { size: request.size, block, scope: request.scope, ended: undefined }
+    const lease: ModelLease = { size: request.size, block, scope: undefined, ended: undefined }
     this.leases.push(lease)
+    if (request.scope !== undefined) this.#enter(lease, request.scope)
     this.#notePeaks()
     return lease
   }
 
   #add(family: number, capacity: bigint, binned: boolean): ModelBlock {
-    const block = { family, capacity, binned, active: false }
+    const block = { family, capacity, binned, active: false, heldSince: 0, binUsedAt: 0 }
     this.blocks.push(block)
     this.#counters.driverAllocations += 1n
     this.#notePeaks()
     return block
+  }
+
+  #enter(lease: ModelLease, scope: ModelScope): void {
+    lease.scope = scope
+    this.#register(scope)
+    scope.leases.push(lease)
+  }
+
+  /** Whoever asks for a lease in a scope, even in vain, makes a place for leases there. */
+  #register(scope: ModelScope): void {
+    if (!scope.parts.includes("leases")) scope.parts.push("leases")
+  }
+
+  /** A block that nobody has becomes held, or goes. */
+  #keep(block: ModelBlock): void {
+    block.active = false
+    if (!this.holding || !block.binned) return this.#free(block)
+    block.heldSince = ++this.#clock
+    this.#use(block)
+  }
+
+  #use({ capacity, family }: ModelBlock): void {
+    const bin = this.blocks.filter((block) => block.family === family && block.capacity === capacity && block.binned)
+    const now = ++this.#clock
+    for (const block of bin) block.binUsedAt = now
+  }
+
+  #evict(missing: bigint | undefined): void {
+    this.#free(this.#options.eviction(this.held, missing))
   }
 
   #free(block: ModelBlock): void {
@@ -488,15 +544,6 @@ export class PoolModel {
     counters.peakActiveBlocks = max(counters.peakActiveBlocks, BigInt(this.blocks.length - this.held.length))
     counters.peakManagedBytes = max(counters.peakManagedBytes, sum(this.blocks))
     counters.peakManagedBlocks = max(counters.peakManagedBlocks, BigInt(this.blocks.length))
-  }
-
-  #largestHeld(): ModelBlock | undefined {
-    return this.held.find(({ capacity }) => this.held.every((other) => capacity >= other.capacity))
-  }
-
-  #covering(deficit: bigint): ModelBlock {
-    const enough = this.held.filter(({ capacity }) => capacity >= deficit)
-    return enough.find(({ capacity }) => enough.every((other) => capacity <= other.capacity)) ?? this.#largestHeld()!
   }
 
   #deficit(capacity: bigint): bigint {
@@ -539,7 +586,7 @@ export class PoolModel {
         heldBytes,
         managedBytes,
         reservedBytes,
-        largestHeldBytes: this.#largestHeld()?.capacity ?? 0n,
+        largestHeldBytes: this.held.reduce((most, { capacity }) => max(most, capacity), 0n),
         rungs: [...rungs],
         holders: this.live.filter(({ block }) => block !== undefined).map(({ size }) => size)
           .sort((a, b) => Number(b - a)).slice(0, 3)
