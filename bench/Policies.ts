@@ -1,5 +1,5 @@
-/** The size policies that are held against each other. */
-import { SizePolicy } from "effect-gpu-pool"
+/** The policies that are held against each other. */
+import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 
 const bits = [2, 3, 4, 5]
 const borrows = [0, 0.5, 1, 2, 3]
@@ -18,6 +18,14 @@ export const timed: ReadonlyArray<SizePolicy.SizePolicy> = [
   ...bits.filter((bits) => bits !== 4).map((bits) => SizePolicy.sizeClasses(bits, { borrow: 1 })),
   SizePolicy.sizeClasses(0),
   SizePolicy.leadingBits(4)
+]
+
+/** The orders in which a pool can give back what it holds. */
+export const evictions: ReadonlyArray<EvictionPolicy.EvictionPolicy> = [
+  EvictionPolicy.byNeed,
+  EvictionPolicy.largestFirst,
+  EvictionPolicy.oldestFirst,
+  EvictionPolicy.leastRecentlyUsed
 ]
 
 export const named = (name: string): SizePolicy.SizePolicy => {

@@ -1,5 +1,5 @@
 /** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
-import { PoolCore, SizePolicy } from "effect-gpu-pool"
+import { type EvictionPolicy, PoolCore, SizePolicy } from "effect-gpu-pool"
 import type { Step } from "./Traces.ts"
 
 /** The driver's counts are the core's; what is asked for and what is wasted are told here. */
@@ -31,6 +31,8 @@ export interface Thrift {
   readonly maxHeldBytes?: number | undefined
   /** After so many steps of a trace an idle block is gone. */
   readonly idleSteps?: number | undefined
+  /** What goes where the limit leaves no room. */
+  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
 }
 
 /** How often idle blocks are looked at within their time. */
@@ -45,10 +47,11 @@ class SimulatedPool {
   readonly #policy: SizePolicy.SizePolicy
   readonly #sizeOf: (request: number) => number
 
-  constructor(policy: SizePolicy.SizePolicy, { idleSteps, maxBytes = Infinity, maxHeldBytes }: Thrift) {
+  constructor(policy: SizePolicy.SizePolicy, { eviction, idleSteps, maxBytes = Infinity, maxHeldBytes }: Thrift) {
     this.core = new PoolCore.PoolCore({
       maxBytes,
       maxHeldBytes,
+      eviction,
       idle: idleSteps === undefined ? undefined : { steps: ticks, keepBytes: 0 }
     })
     this.#policy = policy

@@ -35,6 +35,15 @@ const repeated = (next: () => number): ReadonlyArray<Step> => {
   return passes(() => sizes)
 }
 
+/** The same sizes in each iteration, and after them a few that never come again. */
+const mixed = (next: () => number): ReadonlyArray<Step> => {
+  const again = sizesBetween(next, mebibyte, 4 * mebibyte).slice(0, buffers / 2)
+  return Array.from({ length: iterations }, () => [
+    ...pass(again),
+    ...pass(sizesBetween(next, 64 * kibibyte, 4 * mebibyte).slice(0, buffers / 8))
+  ]).flat()
+}
+
 /** Rows of a length that each iteration draws anew, as sentences have: all sizes change, and in proportion. */
 const lengths = (next: () => number): ReadonlyArray<Step> => {
   const widths = sizesBetween(next, 64, 8 * kibibyte)
@@ -70,3 +79,6 @@ export const all: ReadonlyArray<Trace> = [
   seeded("lengths", (next) => [lengths(next)]),
   ...twoPhases
 ]
+
+/** Besides those, one in which it matters what goes where a limit is in the way. */
+export const underLimits: ReadonlyArray<Trace> = [...all, seeded("some again, others once", (next) => [mixed(next)])]

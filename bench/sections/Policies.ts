@@ -1,6 +1,6 @@
-/** Which size policy should be the default, and how far it should borrow. */
+/** Which size policy should be the default, how far it should borrow, and what should go where a limit is in the way. */
 import { Effect } from "effect"
-import { SizePolicy } from "effect-gpu-pool"
+import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { mean } from "simple-statistics"
 import type * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
@@ -162,6 +162,44 @@ const leftovers = (trace: Traces.Trace) =>
     })
   })
 
+/** A size policy that borrows, so that most of what is held serves most requests, and one whose blocks each serve one size. */
+const reuses = [SizePolicy.defaultPolicy, SizePolicy.exact]
+
+const limits = [roomy, tight]
+
+/** Hit rates within each of the limits. */
+const evicted = (
+  sizePolicy: SizePolicy.SizePolicy,
+  eviction: EvictionPolicy.EvictionPolicy,
+  plans: ReadonlyArray<ReturnType<Traces.Trace["phases"]>>
+) =>
+  limits.map((share) =>
+    Measure.make(
+      "%",
+      plans.map((phases) => {
+        const { peakLiveBytes } = Simulation.simulate(sizePolicy, phases)
+        return hitRate(Simulation.simulate(sizePolicy, phases, { maxBytes: Math.ceil(share * peakLiveBytes), eviction }))
+      })
+    )
+  )
+
+const evictions = (trace: Traces.Trace) =>
+  Effect.sync(() => {
+    const plans = seeds.map(trace.phases)
+    return Section.findings({
+      tables: [{
+        title: `${trace.name}: what goes where a limit is in the way`,
+        columns: limits.map((share) => `hit rate in ${share} x live`),
+        rows: reuses.flatMap((sizePolicy) =>
+          Policies.evictions.map((eviction) => ({
+            name: `${sizePolicy.name}, ${eviction.name}`,
+            cells: evicted(sizePolicy, eviction, plans)
+          }))
+        )
+      }]
+    })
+  })
+
 /** From this run on a process is in its steady state. */
 const steadyFrom = 3
 
@@ -199,6 +237,7 @@ export const section: Section.Section = {
     Effect.all([
       simulations,
       Effect.map(Effect.forEach(Traces.twoPhases, leftovers), Report.merge),
+      Effect.map(Effect.forEach(Traces.underLimits, evictions), Report.merge),
       Section.orReason(onDevice("webgpu")),
       Section.orReason(onDevice("opencl"))
     ]),
