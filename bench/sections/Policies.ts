@@ -178,7 +178,9 @@ const evicted = (
       "%",
       plans.map((phases) => {
         const { peakLiveBytes } = Simulation.simulate(sizePolicy, phases)
-        return hitRate(Simulation.simulate(sizePolicy, phases, { maxBytes: Math.ceil(share * peakLiveBytes), eviction }))
+        return hitRate(
+          Simulation.simulate(sizePolicy, phases, { maxBytes: Math.ceil(share * peakLiveBytes), eviction })
+        )
       })
     )
   )

@@ -175,9 +175,14 @@ export const asksFor = ({ whenKnown, whenUnknown }: EvictionPolicy, order: Evict
  *
  * @internal
  */
-export const problem = (operation: string, policy: Partial<EvictionPolicy> | null | undefined): GpuError | undefined => {
+export const problem = (
+  operation: string,
+  policy: Partial<EvictionPolicy> | null | undefined
+): GpuError | undefined => {
   if (policy === undefined) return undefined
-  const wrong = (["whenKnown", "whenUnknown"] as const).find((name) => !orders.some((order) => order === policy?.[name]))
+  const wrong = (["whenKnown", "whenUnknown"] as const).find((name) =>
+    !orders.some((order) => order === policy?.[name])
+  )
   return wrong === undefined ? undefined : invalidRequest(
     operation,
     `the eviction policy's ${wrong}, ${shown(policy?.[wrong])}, is no order`,

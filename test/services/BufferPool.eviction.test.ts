@@ -63,7 +63,10 @@ const table: ReadonlyArray<Expected> = [
   }
 ]
 
-const poolOf = (policy: EvictionPolicy.EvictionPolicy | undefined, options: BufferPool.BufferPoolOptions = {}): OpenOptions => ({
+const poolOf = (
+  policy: EvictionPolicy.EvictionPolicy | undefined,
+  options: BufferPool.BufferPoolOptions = {}
+): OpenOptions => ({
   pool: { eviction: policy, ...options }
 })
 
