@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import type { EvictionOrder } from "../../src/domain/EvictionPolicy.ts"
 import { counted, type CountingScheduler } from "../support/CountingScheduler.ts"
 import { logsTo, open } from "../support/hostPool.ts"
 import { commands, type WaitingReal } from "../support/waitingCommands.ts"
@@ -16,6 +17,7 @@ interface Settings {
   readonly maxBytes: number
   readonly maxHeldBytes: number | undefined
   readonly maxOvertakes: number
+  readonly eviction: EvictionOrder
   /** Limits of budgets, each within the one before it. */
   readonly budgets: ReadonlyArray<number>
   readonly idle: { readonly steps: number; readonly stepMillis: number; readonly keepBytes: number } | undefined
@@ -24,7 +26,8 @@ interface Settings {
 const common = {
   maxBytes: fc.constantFrom(60, 100, 120),
   maxHeldBytes: fc.constantFrom(undefined, undefined, 0, 20, 50),
-  maxOvertakes: fc.constantFrom(0, 1, 2, 16)
+  maxOvertakes: fc.constantFrom(0, 1, 2, 16),
+  eviction: fc.constantFrom<Array<EvictionOrder>>("byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed")
 }
 
 const idle = fc.constantFrom(
@@ -47,13 +50,14 @@ const settings: fc.Arbitrary<Settings> = fc.oneof(
 )
 
 const setup = Effect.fnUntraced(function*(
-  { budgets, idle, maxBytes, maxHeldBytes, maxOvertakes }: Settings,
+  { budgets, eviction, idle, maxBytes, maxHeldBytes, maxOvertakes }: Settings,
   scheduler: CountingScheduler
 ) {
   const model = new WaitingModel({
     maxBytes: BigInt(maxBytes),
     maxHeldBytes: maxHeldBytes === undefined ? undefined : BigInt(maxHeldBytes),
     maxOvertakes,
+    eviction,
     idle: idle && { steps: BigInt(idle.steps), stepMillis: idle.stepMillis, keepBytes: BigInt(idle.keepBytes) }
   })
   model.openScope()
@@ -65,6 +69,7 @@ const setup = Effect.fnUntraced(function*(
       suspectAfter: Infinity,
       maxHeldBytes,
       maxOvertakes,
+      eviction: { name: eviction, whenKnown: eviction, whenUnknown: "byNeed" },
       idleTimeToLive: idle && idle.steps * idle.stepMillis,
       idleSteps: idle?.steps,
       idleKeepBytes: idle?.keepBytes

@@ -3,12 +3,15 @@
  * arrays of waiters in order of arrival, linear scans and BigInt bytes. It knows nothing of fibers or lists; a request
  * is a generator that stops where it waits, and a clock is a number.
  */
+import type { EvictionOrder } from "../../src/domain/EvictionPolicy.ts"
 import type { Released } from "../../src/domain/GpuError.ts"
 
 export interface WaitingModelOptions {
   readonly maxBytes: bigint
   readonly maxHeldBytes: bigint | undefined
   readonly maxOvertakes: number
+  /** What goes while it is known how many bytes are missing: nothing else is ever evicted here. */
+  readonly eviction: EvictionOrder
   readonly idle: { readonly steps: bigint; readonly stepMillis: number; readonly keepBytes: bigint } | undefined
 }
 
@@ -133,6 +136,8 @@ export class WaitingModel {
   /** In the order of their release, the longest held first. */
   held: Array<ModelBlock> = []
   active: Array<ModelBlock> = []
+  /** The sizes of blocks in the order of their last use. */
+  #used: Array<bigint> = []
   holding = true
   closed = false
   lost = false
@@ -300,7 +305,7 @@ export class WaitingModel {
   }
 
   trimTo(bytes: bigint): Failure | undefined {
-    while (this.managedBytes > bytes && this.held.length > 0) this.#giveBack(this.#covering(this.managedBytes - bytes))
+    while (this.managedBytes > bytes && this.held.length > 0) this.#giveBack(this.#next(this.managedBytes - bytes))
     this.#serve(this.pool)
     this.#settle()
     return this.lost ? { tag: "DeviceLost" } : undefined
@@ -473,13 +478,14 @@ export class WaitingModel {
     const own = this.#lastHeld(request.size)
     if (own !== undefined) {
       this.held = this.held.filter((block) => block !== own)
+      this.#use(own)
       if (own === this.#returning) this.#progress -= 1n
       this.#grant(request, own, "hits")
       return true
     }
     if (capacity(this.active) + this.reservedBytes + request.size > place.limit) return false
     const rest = place.limit - this.reservedBytes - request.size
-    while (this.managedBytes > rest) this.#giveBack(this.#covering(this.managedBytes - rest))
+    while (this.managedBytes > rest) this.#giveBack(this.#next(this.managedBytes - rest))
     request.reserved = request.size
     return true
   }
@@ -631,6 +637,7 @@ export class WaitingModel {
     }
     block.heldAt = this.#tick
     this.held.push(block)
+    this.#use(block)
     this.#startIdleAlarm()
     while (this.heldBytes > (maxHeldBytes ?? this.heldBytes)) this.#giveBack(this.held[0]!)
   }
@@ -640,13 +647,24 @@ export class WaitingModel {
     this.driverFrees += 1n
   }
 
-  /** The smallest held block that covers a deficit, else the largest; of equal ones the one that was held last. */
-  #covering(deficit: bigint): ModelBlock {
-    const enough = this.held.filter((block) => block.capacity >= deficit)
-    const best = enough.length > 0
-      ? enough.reduce((least, block) => min(least, block.capacity), enough[0]!.capacity)
-      : this.held.reduce((most, block) => max(most, block.capacity), 0n)
-    return this.#lastHeld(best)!
+  #use({ capacity }: ModelBlock): void {
+    this.#used = [...this.#used.filter((size) => size !== capacity), capacity]
+  }
+
+  /** The held block that goes next; of those of one size the one that was held last, unless it is about the oldest. */
+  #next(missing: bigint): ModelBlock {
+    const sizes = this.held.map((block) => block.capacity)
+    const largest = sizes.reduce(max)
+    switch (this.#options.eviction) {
+      case "byNeed":
+        return this.#lastHeld(sizes.filter((size) => size >= missing).reduce(min, largest))!
+      case "largestFirst":
+        return this.#lastHeld(largest)!
+      case "oldestFirst":
+        return this.held[0]!
+      case "leastRecentlyUsed":
+        return this.#lastHeld(this.#used.find((size) => sizes.includes(size))!)!
+    }
   }
 
   #lastHeld(capacity: bigint): ModelBlock | undefined {
