@@ -14,9 +14,9 @@ const itemsOf = (order: HeldOrder<Item>): Array<Item> => {
 }
 
 describe("HeldOrder", () => {
-  it("keeps the order of arrival, whatever is taken out, and leaves no link on what it lets go", () => {
+  it("keeps the order of arrival, whatever is taken out or comes again, and leaves no link on what it lets go", () => {
     fc.assert(
-      fc.property(fc.array(fc.option(fc.nat(20)), { maxLength: 60 }), (steps) => {
+      fc.property(fc.array(fc.option(fc.integer({ min: -20, max: 20 })), { maxLength: 60 }), (steps) => {
         const order = new HeldOrder<Item>()
         const expected: Array<Item> = []
         const gone: Array<Item> = []
@@ -25,6 +25,10 @@ describe("HeldOrder", () => {
             const item = gone.pop() ?? new Item()
             order.add(item)
             expected.push(item)
+          } else if (step < 0) {
+            const [item] = expected.splice(-step % expected.length, 1)
+            order.renew(item!)
+            expected.push(item!)
           } else {
             const [item] = expected.splice(step % expected.length, 1)
             order.remove(item!)
