@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../domain/BufferUsage.ts"
+import * as EvictionPolicy from "../domain/EvictionPolicy.ts"
 import type { PoolStats } from "../domain/PoolStats.ts"
 import * as SizePolicy from "../domain/SizePolicy.ts"
 import * as Allocator from "../services/Allocator.ts"
@@ -130,6 +131,29 @@ const evictsByNeed = Effect.gen(function*() {
   yield* BufferPool.use(900, () => expectStats("no more than needed", { heldBytes: 100, driverFrees: 3 }))
 })
 
+/** What is left of the same past, as less and less may stay: each policy gives back something else. */
+const evictions = [
+  [EvictionPolicy.byNeed, [700, 300, 200]],
+  [EvictionPolicy.largestFirst, [400, 400, 200]],
+  [EvictionPolicy.oldestFirst, [700, 100, 100]],
+  [EvictionPolicy.leastRecentlyUsed, [600, 200, 200]]
+] as const
+
+const evictsInOrder = (left: ReadonlyArray<number>) =>
+  Effect.gen(function*() {
+    const before = yield* liveBuffers
+    // A scope gives back what came last first; the first block is used once more.
+    yield* Effect.scoped(Effect.forEach([100, 400, 200, 100], (size) => BufferPool.allocate(size)))
+    yield* BufferPool.use(100, () => Effect.void)
+    const held = yield* Effect.forEach(
+      [700, 450, 250],
+      (bytes) => Effect.andThen(BufferPool.trimTo(bytes), Effect.map(BufferPool.stats, ({ heldBytes }) => heldBytes))
+    )
+    Expect.same("held bytes", held, left)
+    const { heldBlocks } = yield* BufferPool.stats
+    Expect.equal("buffers that are left", (yield* liveBuffers) - before, heldBlocks)
+  })
+
 const evidence = Effect.gen(function*() {
   const first = yield* BufferPool.allocate(600, { label: "first" })
   const second = yield* BufferPool.allocate(300, { label: "second" })
@@ -212,6 +236,9 @@ export const tests: ReadonlyArray<ConformanceTest> = ([
   ["frees at once after stopHolding", stopHolding, {}],
   ["hands out zero-byte leases that every operation takes and nothing counts", zeroBytes, {}],
   ["evicts what covers the deficit", evictsByNeed, { pool: { maxBytes: 1000, ...exact } }],
+  ...evictions.map(([eviction, left]) =>
+    [`evicts in the order ${eviction.name}`, evictsInOrder(left), { pool: { eviction, ...exact } }] as const
+  ),
   ["says what it tried and who holds the memory", evidence, { pool: { maxBytes: 1000, ...exact } }],
   ["asks for the exact size when the block is too large", exactRung, { pool: { maxBytes: 2024, ...powersOfTwo } }],
   ["never exceeds its limit, however many fibers ask", manyFibers, { pool: { maxBytes: 4096 } }],
