@@ -146,18 +146,18 @@ const fewest = (sizes: ReadonlyArray<number>, missing: number): number => {
   return sizes.findIndex((_, index) => sum(largest.slice(0, index + 1)) >= missing) + 1
 }
 
-describe("making room", () => {
-  const trimmed = (eviction: EvictionPolicy.EvictionPolicy, sizes: ReadonlyArray<number>, missing: number) => {
-    const core: Core = new PoolCore({ eviction })
-    hold(core, sizes)
-    const gone: Array<number> = []
-    for (const block of core.trim(core.managedBytes - missing)) {
-      gone.push(block.capacity)
-      core.freed(block)
-    }
-    return { core, gone }
+const trimmed = (eviction: EvictionPolicy.EvictionPolicy, sizes: ReadonlyArray<number>, missing: number) => {
+  const core: Core = new PoolCore({ eviction })
+  hold(core, sizes)
+  const gone: Array<number> = []
+  for (const block of core.trim(core.managedBytes - missing)) {
+    gone.push(block.capacity)
+    core.freed(block)
   }
+  return { core, gone }
+}
 
+describe("making room", () => {
   it("takes what is missing and less than one block more, under every policy", () => {
     fc.assert(fc.property(fc.constantFrom(...policies), anySizes, fc.nat(600), (policy, sizes, missing) => {
       const { core, gone } = trimmed(policy, sizes, missing)

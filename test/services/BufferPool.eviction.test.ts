@@ -145,13 +145,13 @@ for (const { known, policy, unknown, waiting } of table) {
   })
 }
 
-describe("an eviction policy that is none", () => {
-  const build = (eviction: unknown) =>
-    Effect.scoped(Layer.build(Layer.provide(
-      BufferPool.layer({ eviction: eviction as EvictionPolicy.EvictionPolicy }),
-      Host.layer()
-    )))
+const build = (eviction: unknown) =>
+  Effect.scoped(Layer.build(Layer.provide(
+    BufferPool.layer({ eviction: eviction as EvictionPolicy.EvictionPolicy }),
+    Host.layer()
+  )))
 
+describe("an eviction policy that is none", () => {
   const refused: ReadonlyArray<readonly [unknown, RegExp]> = [
     [{}, /whenKnown, undefined, is no order/],
     [null, /whenKnown, undefined, is no order/],

@@ -217,7 +217,7 @@ const openChild = (parent: number) =>
       const index = scopeOf(model, parent)
       const scope = new ModelScope()
       scope.open = model.scopes[index]!.open
-      model.scopes[index]!.parts.push(scope)
+      model.scopes[index]!.parts.unshift(scope)
       model.scopes.push(scope)
       real.scopes.push(yield* Scope.fork(real.scopes[index]!))
     }))

@@ -55,7 +55,7 @@ export interface ModelOptions {
 export type Ended = Released["why"] | undefined
 
 /**
- * A scope as the model has it. It ends what is in it in the reverse order of its coming: children, and all of its leases
+ * A scope as the model has it. What came last into it stands first, and is ended first: children, and all of its leases
  * where the first one came.
  *
  * @category models
@@ -337,9 +337,9 @@ export class PoolModel {
   closeScope(scope: ModelScope): void {
     if (!scope.open) return
     scope.open = false
-    for (const part of [...scope.parts].reverse()) {
+    for (const part of [...scope.parts]) {
       if (part !== "leases") this.closeScope(part)
-      else for (const lease of [...scope.leases].reverse()) this.end(lease, "scopeClosed")
+      else for (const lease of [...scope.leases]) this.end(lease, "scopeClosed")
     }
   }
 
@@ -505,12 +505,12 @@ export class PoolModel {
   #enter(lease: ModelLease, scope: ModelScope): void {
     lease.scope = scope
     this.#register(scope)
-    scope.leases.push(lease)
+    scope.leases.unshift(lease)
   }
 
   /** Whoever asks for a lease in a scope, even in vain, makes a place for leases there. */
   #register(scope: ModelScope): void {
-    if (!scope.parts.includes("leases")) scope.parts.push("leases")
+    if (!scope.parts.includes("leases")) scope.parts.unshift("leases")
   }
 
   /** A block that nobody has becomes held, or goes. */
