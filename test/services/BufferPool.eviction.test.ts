@@ -6,8 +6,13 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import { Host } from "../../src/host.ts"
-import * as BufferPool from "../../src/services/BufferPool.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import { hasStats, hold, type OpenOptions, reasonOf } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
@@ -145,11 +150,35 @@ for (const { known, policy, unknown, waiting } of table) {
   })
 }
 
-const build = (eviction: unknown) =>
-  Effect.scoped(Layer.build(Layer.provide(
-    BufferPool.layer({ eviction: eviction as EvictionPolicy.EvictionPolicy }),
-    Host.layer()
-  )))
+const leftBy = (eviction: EvictionPolicy.EvictionPolicy) =>
+  Effect.gen(function*() {
+    yield* ImagePool.use(ImageShape.image2d(8, 8), ImageFormat.rgba8, () => Effect.void)
+    yield* hold([512])
+    yield* DeviceMemory.trimTo(256 + 512 - 1)
+    return (yield* DeviceMemory.stats).heldBytes
+  }).pipe(Effect.provide(
+    Layer.merge(BufferPool.layerShared(), ImagePool.layerShared()).pipe(
+      Layer.provideMerge(DeviceMemory.layer({ eviction })),
+      Layer.provideMerge(Layer.fresh(Host.layer()))
+    )
+  ))
+
+describe("eviction in a memory that pools share", () => {
+  it.effect("goes by one order over buffers and images", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* leftBy(EvictionPolicy.oldestFirst), 512)
+      strictEqual(yield* leftBy(EvictionPolicy.largestFirst), 256)
+    }))
+})
+
+const built = (given: unknown) => {
+  const options = { eviction: given as EvictionPolicy.EvictionPolicy }
+  return [
+    Layer.build(Layer.provide(BufferPool.layer(options), Host.layer())),
+    Layer.build(Layer.provide(ImagePool.layer(options), Host.layer())),
+    Layer.build(Layer.provide(DeviceMemory.layer(options), Host.layer()))
+  ]
+}
 
 describe("an eviction policy that is none", () => {
   const refused: ReadonlyArray<readonly [unknown, RegExp]> = [
@@ -162,8 +191,10 @@ describe("an eviction policy that is none", () => {
   ]
   it.effect.each(refused)("is refused before a pool stands: %j", ([policy, message]) =>
     Effect.gen(function*() {
-      const reason = yield* reasonOf(build(policy))
-      strictEqual(reason._tag, "InvalidRequest")
-      assert.match(reason.message, message)
+      for (const one of built(policy)) {
+        const reason = yield* reasonOf(Effect.scoped<unknown, GpuError, Scope.Scope>(one))
+        strictEqual(reason._tag, "InvalidRequest")
+        assert.match(reason.message, message)
+      }
     }))
 })

@@ -3,7 +3,7 @@
  * each other; all others do not, so a pool pays for programs that ask for the same images again and again.
  *
  * A hit is one synchronous step; a miss asks the driver, within a byte limit; when memory runs short the pool reclaims
- * and gives held images back, the largest first, before it fails. What it hands out is a {@link PooledImage} that
+ * and gives held images back, in the order of its `eviction`, before it fails. What it hands out is a {@link PooledImage} that
  * belongs to the caller's scope, and that every operation of `Images` takes.
  *
  * @see pyopencl.tools.MemoryPool, which has buffers alone
@@ -473,8 +473,8 @@ export const resumeHolding: Effect.Effect<void, never, ImagePool> = ImagePool.us
 
 /**
  * Gives held images back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. Just enough goes: the smallest image that covers what is too much,
- * else the largest ones first. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ * nothing is held; waits until the driver has them. They go in the order of the pool's `eviction`, and less than one image
+ * too much. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
  *
  * **Example** (Making room for somebody else)
  *
