@@ -337,9 +337,9 @@ export class PoolModel {
   closeScope(scope: ModelScope): void {
     if (!scope.open) return
     scope.open = false
-    for (const part of [...scope.parts]) {
-      if (part !== "leases") this.closeScope(part)
-      else for (const lease of [...scope.leases]) this.end(lease, "scopeClosed")
+    for (const part of scope.parts) {
+      if (part === "leases") { while (scope.leases.length > 0) this.end(scope.leases[0]!, "scopeClosed") }
+      else this.closeScope(part)
     }
   }
 
