@@ -292,77 +292,71 @@ const definitions: ReadonlyArray<Mistake> = [
   ]
 ]
 
-/** The host compiles nothing: what it lacks is the body. */
-const brokenSource = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
-  const y = yield* BufferPool.allocate(64)
-  const before = yield* KernelCache.use((cache) => cache.stats)
-  yield* CommandQueue.fill(y, 11)
-  for (const attempt of ["the first time", "the second time"]) {
-    const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
-    if (backend === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
-    else {
-      const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
-      Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
-    }
-  }
-  const after = yield* KernelCache.use((cache) => cache.stats)
-  Expect.equal("kernels in the cache", after.size, before.size)
-  Expect.equal("compilations", after.misses - before.misses, 2)
-  yield* expectUsable
-})
-
-/**
- * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
- * them. Then the next finish says so, once, and names them.
- */
-const destroyedByHand = Effect.gen(function*() {
-  const device = yield* DeviceContext
-  const source = yield* BufferPool.allocate(64, { label: "source" })
-  const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
-  yield* CommandQueue.copy(source, doomed)
-  yield* device.destroyBufferUnsafe(doomed)
-  const finished = yield* Effect.result(CommandQueue.finish)
-  if (Result.isFailure(finished)) {
-    const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
-    Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
-  }
-  yield* CommandQueue.finish
-  yield* expectUsable
-})
-
-/** A body that throws, which only the host can have. */
-const failingBody = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
-  const y = yield* BufferPool.allocate(64)
-  const throwing = Kernel.make({
-    name: "throwing",
-    args: [VectorArg("u32", "y")],
-    body: {
-      wgsl: "y[i] = 1u;",
-      opencl: "y[i] = 1u;",
-      host: () => {
-        throw new RangeError("too much for this body")
-      }
-    }
-  })
-  yield* CommandQueue.dispatch(throwing, { y }, 3)
-  const finished = yield* Effect.result(CommandQueue.finish)
-  Expect.equal("the finish", finished._tag, backend === "host" ? "Failure" : "Success")
-  if (Result.isFailure(finished)) {
-    const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
-    Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
-    Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
-  }
-  yield* CommandQueue.finish
-  yield* expectUsable
-})
-
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
   ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
-  test("a compile error carries the compiler's log and leaves the queue usable", brokenSource, { counting: true }),
-  test("a failure of recorded work has an address, and is told once", destroyedByHand, { counting: true }),
-  test("a kernel that fails has an address, and the queue stays usable", failingBody)
+  /** The host compiles nothing: what it lacks is the body. */
+  test("a compile error carries the compiler's log and leaves the queue usable", { counting: true }, function*() {
+    const { backend } = yield* DeviceContext.useSync((device) => device.info)
+    const y = yield* BufferPool.allocate(64)
+    const before = yield* KernelCache.use((cache) => cache.stats)
+    yield* CommandQueue.fill(y, 11)
+    for (const attempt of ["the first time", "the second time"]) {
+      const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
+      if (backend === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
+      else {
+        const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
+        Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
+      }
+    }
+    const after = yield* KernelCache.use((cache) => cache.stats)
+    Expect.equal("kernels in the cache", after.size, before.size)
+    Expect.equal("compilations", after.misses - before.misses, 2)
+    yield* expectUsable
+  }),
+  /**
+   * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
+   * them. Then the next finish says so, once, and names them.
+   */
+  test("a failure of recorded work has an address, and is told once", { counting: true }, function*() {
+    const device = yield* DeviceContext
+    const source = yield* BufferPool.allocate(64, { label: "source" })
+    const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
+    yield* CommandQueue.copy(source, doomed)
+    yield* device.destroyBufferUnsafe(doomed)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    if (Result.isFailure(finished)) {
+      const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
+      Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  }),
+  /** A body that throws, which only the host can have. */
+  test("a kernel that fails has an address, and the queue stays usable", function*() {
+    const { backend } = yield* DeviceContext.useSync((device) => device.info)
+    const y = yield* BufferPool.allocate(64)
+    const throwing = Kernel.make({
+      name: "throwing",
+      args: [VectorArg("u32", "y")],
+      body: {
+        wgsl: "y[i] = 1u;",
+        opencl: "y[i] = 1u;",
+        host: () => {
+          throw new RangeError("too much for this body")
+        }
+      }
+    })
+    yield* CommandQueue.dispatch(throwing, { y }, 3)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    Expect.equal("the finish", finished._tag, backend === "host" ? "Failure" : "Success")
+    if (Result.isFailure(finished)) {
+      const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
+      Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
+      Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  })
 ]

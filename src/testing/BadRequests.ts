@@ -58,8 +58,8 @@ export const mistakeTests = (group: string, mistakes: ReadonlyArray<Mistake>): R
   return mistakes.map(([name, reason, call, options]) =>
     test(
       `${name}: ${reason}`,
-      Effect.andThen(Expect.failsWith(name, call, reason), expectUsable),
-      { counting: true, ...options }
+      { counting: true, ...options },
+      Effect.andThen(Expect.failsWith(name, call, reason), expectUsable)
     )
   )
 }

@@ -85,8 +85,8 @@ const poolOver = (stack: Stack) =>
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside), {
+  test("a pool waits over a limited, tracked, counted and faulty allocator", {
     counting: true
-  }),
-  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside), { counting: true })
+  }, poolOver(faultyOutside)),
+  test("a pool waits over the same decorators the other way round", { counting: true }, poolOver(limitingOutside))
 ]

@@ -66,17 +66,17 @@ const compute = (y: PooledBuffer) => CommandQueue.dispatch(Kernels.busy, { y }, 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
     "the loop turns while a finish waits for fills",
-    turnsWhile("waiting for fills", 32 * 2 ** 20, fill, () => CommandQueue.finish),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("waiting for fills", 32 * 2 ** 20, fill, () => CommandQueue.finish)
   ),
   test(
     "the loop turns while a finish waits for a kernel",
-    turnsWhile("waiting for a kernel", 4 * 2 ** 20, compute, () => CommandQueue.finish),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("waiting for a kernel", 4 * 2 ** 20, compute, () => CommandQueue.finish)
   ),
   test(
     "the loop turns while a read waits for a kernel",
-    turnsWhile("reading", 4 * 2 ** 20, compute, (lease) => CommandQueue.read(lease, Uint32Array, { length: 16 })),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("reading", 4 * 2 ** 20, compute, (lease) => CommandQueue.read(lease, Uint32Array, { length: 16 }))
   )
 ]

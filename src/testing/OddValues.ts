@@ -119,11 +119,11 @@ const test = inGroup("odd values")
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("labels that are no text are refused", refused(labelled), { counting: true }),
-  test("sizes and usages that are no numbers are refused", refused(measured), { counting: true }),
+  test("labels that are no text are refused", { counting: true }, refused(labelled)),
+  test("sizes and usages that are no numbers are refused", { counting: true }, refused(measured)),
   test(
     "kernels whose texts are none are refused",
-    refused(kernels.map(([name, kernel]) => [name, (text) => KernelCache.get(kernel(text))])),
-    { counting: true }
+    { counting: true },
+    refused(kernels.map(([name, kernel]) => [name, (text) => KernelCache.get(kernel(text))]))
   )
 ]

@@ -178,10 +178,10 @@ const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40)
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("any mix of commands leaves what plain arrays would have", sequences(120), { heavy: true }),
-  test("the same holds for a pool that frees at once", Effect.andThen(BufferPool.stopHolding, sequences(60)), {
+  test("any mix of commands leaves what plain arrays would have", { heavy: true }, sequences(120)),
+  test("the same holds for a pool that frees at once", {
     heavy: true
-  }),
-  test("the same holds for a pool that clears", sequences(40), { heavy: true, pool: { clear: "acquire" } }),
+  }, Effect.andThen(BufferPool.stopHolding, sequences(60))),
+  test("the same holds for a pool that clears", { heavy: true, pool: { clear: "acquire" } }, sequences(40)),
   test("programs on several fibers do not disturb each other", concurrentPrograms)
 ]

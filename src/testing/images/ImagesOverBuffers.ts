@@ -311,14 +311,14 @@ const room = withPair(16, () =>
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("what is written to the one is seen in the other, in queue order", shared),
-  test("an image ends with the lease that it stands on", endsWithLease, { counting: true }),
+  test("an image ends with the lease that it stands on", { counting: true }, endsWithLease),
   test("an image ends with its scope, and the lease stays", endsBeforeLease),
   test("an image over a region is the region's, or unsupported", overRegion),
-  test("an image over a buffer without a pool ends with that", overOwnBuffer, { counting: true }),
+  test("an image over a buffer without a pool ends with that", { counting: true }, overOwnBuffer),
   test("what is mapped of the one is mapped of the other", mappedTogether),
   test("kernels read and write it, and never beside its buffer", inKernels),
-  test("a copy within the buffer is refused, as of buffers", copiesWithin, { counting: true }),
-  test("an image over a buffer may be interrupted at every step", interrupted, { counting: true, interrupts: true }),
+  test("a copy within the buffer is refused, as of buffers", { counting: true }, copiesWithin),
+  test("an image over a buffer may be interrupted at every step", { counting: true, interrupts: true }, interrupted),
   test("a refusal says how many elements have room", room),
   ...mistakeTests("bad images over buffers", mistakes)
 ]

@@ -146,9 +146,9 @@ const interrupted = onPool({ clear: "acquire" }, (pool) =>
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("an image is recycled after what its last owner recorded", recycledInOrder),
   test("a pool that clears hands out zeros", cleared),
-  test("only images of one shape, format and usage stand for each other", separate, { counting: true }),
-  test("a lease that has ended is of no use, and harms no other", released, { counting: true }),
-  test("what is given back may still be in use by the device", givenBack, { counting: true }),
-  test("a limit costs held images, then the request", underLimit, { counting: true }),
-  test("nothing is lost wherever a life is interrupted", interrupted, { counting: true, interrupts: true })
+  test("only images of one shape, format and usage stand for each other", { counting: true }, separate),
+  test("a lease that has ended is of no use, and harms no other", { counting: true }, released),
+  test("what is given back may still be in use by the device", { counting: true }, givenBack),
+  test("a limit costs held images, then the request", { counting: true }, underLimit),
+  test("nothing is lost wherever a life is interrupted", { counting: true, interrupts: true }, interrupted)
 ]
