@@ -24,7 +24,7 @@ import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { allocator, type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -103,7 +103,9 @@ const mistakes: ReadonlyArray<Mistake> = [
   ...wrong.flatMap(([what, call]) =>
     ways.map(([name, make]): Mistake => [`${what} ${name} without bytes`, "InvalidRequest", Effect.flatMap(make, call)])
   ),
-  ["data of no bytes in use", "InvalidRequest", MemoryObjects.fromHost(new Uint8Array(0), { mode: "use" })]
+  ...failing("InvalidRequest", {
+    "data of no bytes in use": MemoryObjects.fromHost(new Uint8Array(0), { mode: "use" })
+  })
 ]
 
 /** A count of what was given and what came back, and no byte of the limit. */
@@ -153,33 +155,18 @@ const untyped = (kernel: Kernel, args: unknown): Effect.Effect<void, GpuError, C
 const readOnly = BufferUsage.defaultUsage | BufferUsage.kernelReadOnly
 
 const wrongDispatches: ReadonlyArray<Mistake> = [
-  ["no items, with an argument missing", "InvalidRequest", untyped(Kernels.iota, { start: 0 })],
-  ["no items, with null for a buffer", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 })],
-  [
-    "no items, on a released lease",
-    "Released",
-    Effect.flatMap(
-      Effect.tap(BufferPool.allocate(0), Lease.release),
-      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
-    )
-  ],
-  [
-    "no items, on an empty lease that kernels only read",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "no items, with an argument missing": untyped(Kernels.iota, { start: 0 }),
+    "no items, with null for a buffer": untyped(Kernels.iota, { y: null, start: 0 }),
+    "no items, on an empty lease that kernels only read": Effect.flatMap(
       BufferPool.allocate(0, { usage: readOnly }),
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
-    )
-  ],
-  [
-    "no items, on one lease twice",
-    "InvalidRequest",
-    Effect.flatMap(BufferPool.allocate(64), (x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 0))
-  ],
-  [
-    "no items, from behind the end of a view",
-    "InvalidRequest",
-    Effect.flatMap(
+    ),
+    "no items, on one lease twice": Effect.flatMap(
+      BufferPool.allocate(64),
+      (x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 0)
+    ),
+    "no items, from behind the end of a view": Effect.flatMap(
       BufferPool.allocate(64),
       (x) =>
         Effect.flatMap(
@@ -187,7 +174,13 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
           (y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset: 17 }, y }, 0)
         )
     )
-  ]
+  }),
+  ...failing("Released", {
+    "no items, on a released lease": Effect.flatMap(
+      Effect.tap(BufferPool.allocate(0), Lease.release),
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
+    )
+  })
 ]
 
 /** Given back to another allocator, and to its own twice. */

@@ -13,7 +13,7 @@ import { DeviceContext } from "../services/DeviceContext.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -165,22 +165,16 @@ const mistakes: ReadonlyArray<Mistake> = [
   wrong("a mapping with another order", Uint8Array, untyped({ order: "A" })),
   wrong("a mapping with another access", Uint8Array, untyped({ access: "write_invalidate" })),
   wrong("a mapping of elements of no type", "Uint8Array" as unknown as Uint8ArrayConstructor, {}),
-  [
-    "an element outside the shape",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "an element outside the shape": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
-    )
-  ],
-  [
-    "an element by too few indices",
-    "InvalidRequest",
-    Effect.flatMap(
+      (mapped) => thrownBy(() => mapped.get(0, 2))
+    ),
+    "an element by too few indices": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
       (mapped) => thrownBy(() => mapped.setUnsafe(1, 0))
     )
-  ]
+  })
 ]
 
 /** @internal */

@@ -14,7 +14,7 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
 import { copyAlignment } from "./Alignment.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
@@ -230,29 +230,24 @@ const mistakes: ReadonlyArray<Mistake> = [
       Effect.flatMap(short, call(placement, given.length === 0 ? region : given[0]!))
     ])
   ),
-  [
-    "a rectangular copy within one lease",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.copyRect(lease, lease, { region: [4], target: { origin: [8] } }))
-  ],
-  [
-    "a rectangular write of too little data",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.writeRect(lease, new Uint8Array(15), { region }))
-  ],
-  [
-    "a rectangular read into too small an array",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "a rectangular copy within one lease": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.copyRect(lease, lease, { region: [4], target: { origin: [8] } })
+    ),
+    "a rectangular write of too little data": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.writeRect(lease, new Uint8Array(15), { region })
+    ),
+    "a rectangular read into too small an array": Effect.flatMap(
       short,
       (lease) => CommandQueue.readRectInto(lease, new Uint8Array(16), { region, host: { rowPitch: 9 } })
+    ),
+    "a rectangular read of half an element": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.readRect(lease, Float64Array, { region: [4] })
     )
-  ],
-  [
-    "a rectangular read of half an element",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.readRect(lease, Float64Array, { region: [4] }))
-  ]
+  })
 ]
 
 /** @internal */

@@ -23,7 +23,7 @@ import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
 import { KernelCache } from "../../services/KernelCache.ts"
 import * as Lease from "../../services/lease/Lease.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { Random } from "../Random.ts"
@@ -363,76 +363,54 @@ const mistakes: ReadonlyArray<Mistake> = [
       ))
     )
   ]),
-  ["no image at all", "InvalidRequest", withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 }))],
-  [
-    "a number for an image",
-    "InvalidRequest",
-    withImages((_, target) => untyped(flipRgba8, { source: 1, result: target, width: 4 }))
-  ],
-  [
-    "a buffer for an image",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "no image at all": withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 })),
+    "a number for an image": withImages((_, target) => untyped(flipRgba8, { source: 1, result: target, width: 4 })),
+    "a buffer for an image": Effect.flatMap(
       BufferPool.allocate(16),
       (source) => withImages((_, target) => untyped(flipRgba8, { source, result: target, width: 4 }))
-    )
-  ],
-  [
-    "an image for a buffer",
-    "InvalidRequest",
-    withImages((image) =>
+    ),
+    "an image for a buffer": withImages((image) =>
       Effect.scoped(
         Effect.flatMap(Images.sampler(), (how) =>
           untyped(ImageBodies.sampleAt("2d"), { image, how, at: image, colors: image }))
       )
-    )
-  ],
-  [
-    "an image for a sampler",
-    "InvalidRequest",
-    withImages((image) => untyped(ImageBodies.sampleAt("2d"), { image, how: image, at: 1, colors: 1 }))
-  ],
-  ["an image of another kind", "InvalidRequest", replaced(ImageShape.image2dArray(4, 1, 1), rgba8)],
-  ["an image of other channels", "InvalidRequest", replaced(row, { order: "rgba", type: "uint8" })],
-  ["an image that kernels may not read", "InvalidRequest", replaced(row, rgba8, storage)],
-  [
-    "an image that kernels may not write",
-    "InvalidRequest",
-    withImages((source, target) => CommandQueue.dispatch(flipRgba8, { source: target, result: source, width: 4 }, 4))
-  ],
-  [
-    "an image of another format than a kernel writes",
-    "InvalidRequest",
-    withImages((source) =>
+    ),
+    "an image for a sampler": withImages((image) =>
+      untyped(ImageBodies.sampleAt("2d"), { image, how: image, at: 1, colors: 1 })
+    ),
+    "an image of another kind": replaced(ImageShape.image2dArray(4, 1, 1), rgba8),
+    "an image of other channels": replaced(row, { order: "rgba", type: "uint8" }),
+    "an image that kernels may not read": replaced(row, rgba8, storage),
+    "an image that kernels may not write": withImages((source, target) =>
+      CommandQueue.dispatch(flipRgba8, { source: target, result: source, width: 4 }, 4)
+    ),
+    "an image of another format than a kernel writes": withImages((source) =>
       Effect.scoped(Effect.flatMap(
         Images.make(row, { order: "rgba", type: "float32" }, { usage: everything }),
         (target) => CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
       ))
-    )
-  ],
-  [
-    "one image read and written",
-    "InvalidRequest",
-    withImages((_, image) => CommandQueue.dispatch(flipRgba8, { source: image, result: image, width: 4 }, 4))
-  ],
-  ["an image after its scope", "Released", released],
-  ["a lease on an image after its release", "Released", releasedLease],
-  ["a sampler after its scope", "Released", endedSampler],
-  [
-    "no body for the backend",
-    "Unsupported",
-    withImages((x) =>
-      CommandQueue.dispatch(Kernel.make({ name: "bodiless", args: [ImageArg("x")], body: {} }), { x }, 1)
-    )
-  ],
-  ["more images than the device takes", "LimitExceeded", tooMany],
-  [
-    "writing an image of no declared format",
-    "InvalidRequest",
-    KernelCache.use((cache) =>
+    ),
+    "one image read and written": withImages((_, image) =>
+      CommandQueue.dispatch(flipRgba8, { source: image, result: image, width: 4 }, 4)
+    ),
+    "writing an image of no declared format": KernelCache.use((cache) =>
       cache.get(Kernel.make({ name: "unformatted", args: [ImageArg("x", { access: "write" })], body: {} }))
     )
-  ]
+  }),
+  ...failing("Released", {
+    "an image after its scope": released,
+    "a lease on an image after its release": releasedLease,
+    "a sampler after its scope": endedSampler
+  }),
+  ...failing("Unsupported", {
+    "no body for the backend": withImages((x) =>
+      CommandQueue.dispatch(Kernel.make({ name: "bodiless", args: [ImageArg("x")], body: {} }), { x }, 1)
+    )
+  }),
+  ...failing("LimitExceeded", {
+    "more images than the device takes": tooMany
+  })
 ]
 
 /** Arguments of every kind in any order, and one image under two names. */

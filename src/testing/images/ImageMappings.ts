@@ -14,7 +14,7 @@ import type { ElementType } from "../../services/CommandQueue.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
@@ -109,67 +109,35 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     withImage((image) => Images.map(image, type as typeof Uint8Array))
   ]),
-  [
-    "map as the name of a class",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {}))
-  ],
-  [
-    "map an element as a part of a larger one",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "map as the name of a class": withImage((image) =>
+      Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {})
+    ),
+    "map an element as a part of a larger one": Effect.flatMap(
       Images.make(ImageShape.image1d(8), ImageFormat.make("r", "uint8"), { usage: copies }),
       (image) => Images.map(image, Uint32Array)
-    )
-  ],
-  [
-    "map more elements of a class than the part has",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, BigInt64Array, { extent: [1], shape: [3] }))
-  ],
-  [
-    "map a shape larger than the part",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { extent: [2, 3], shape: [7, 4] }))
-  ],
-  [
-    "map strides without a shape that fits",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { strides: [1, 1] }))
-  ],
-  [
-    "map negative lengths",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { shape: [-1] }))
-  ],
-  [
-    "map an unknown order",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { order: "row" as "C" }))
-  ],
-  [
-    "map an unknown layout",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "tiled" as "driver" }))
-  ],
-  [
-    "map a shape at the driver's pitches",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "driver", shape: [24] }))
-  ],
-  [
-    "map strides at the driver's pitches",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "driver", strides: [1] }))
-  ],
-  [
-    "map with gaps for writing alone, without copySrc",
-    "InvalidRequest",
-    Effect.flatMap(
+    ),
+    "map more elements of a class than the part has": withImage((image) =>
+      Images.map(image, BigInt64Array, { extent: [1], shape: [3] })
+    ),
+    "map a shape larger than the part": withImage((image) =>
+      Images.map(image, Float32Array, { extent: [2, 3], shape: [7, 4] })
+    ),
+    "map strides without a shape that fits": withImage((image) => Images.map(image, Float32Array, { strides: [1, 1] })),
+    "map negative lengths": withImage((image) => Images.map(image, Float32Array, { shape: [-1] })),
+    "map an unknown order": withImage((image) => Images.map(image, Float32Array, { order: "row" as "C" })),
+    "map an unknown layout": withImage((image) => Images.map(image, Float32Array, { layout: "tiled" as "driver" })),
+    "map a shape at the driver's pitches": withImage((image) =>
+      Images.map(image, Float32Array, { layout: "driver", shape: [24] })
+    ),
+    "map strides at the driver's pitches": withImage((image) =>
+      Images.map(image, Float32Array, { layout: "driver", strides: [1] })
+    ),
+    "map with gaps for writing alone, without copySrc": Effect.flatMap(
       Images.make(ImageShape.image1d(8), ImageFormat.make("r", "float32"), { usage: ImageUsage.copyDst }),
       (image) => Images.map(image, Float32Array, { access: "write", shape: [4], strides: [2] })
     )
-  ]
+  })
 ]
 
 /** @internal */

@@ -15,7 +15,7 @@ import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
@@ -215,68 +215,50 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     Effect.suspend(() => make(data))
   ]),
-  ["shared data", "InvalidRequest", Effect.suspend(() => make(new Uint8Array(new SharedArrayBuffer(16))))],
-  ["detached data", "InvalidRequest", Effect.suspend(() => make(detached()))],
-  ["data that can be resized, in use", "InvalidRequest", Effect.suspend(() => make(resizable(), { mode: "use" }))],
-  ["too little data", "InvalidRequest", make(new Uint8Array(12))],
-  ["too much data", "InvalidRequest", make(new Uint8Array(20))],
-  ["an unknown mode", "InvalidRequest", make(new Uint8Array(16), { mode: "lend" as "use" })],
-  [
-    "data in use from a byte where no element can begin",
-    "InvalidRequest",
-    Effect.suspend(() => make(new Uint8Array(24).subarray(4, 20), { mode: "use" }))
-  ],
-  [
-    "data in use from a byte where no large element can begin",
-    "InvalidRequest",
-    Effect.suspend(() =>
+  ...failing("InvalidRequest", {
+    "shared data": Effect.suspend(() => make(new Uint8Array(new SharedArrayBuffer(16)))),
+    "detached data": Effect.suspend(() => make(detached())),
+    "data that can be resized, in use": Effect.suspend(() => make(resizable(), { mode: "use" })),
+    "too little data": make(new Uint8Array(12)),
+    "too much data": make(new Uint8Array(20)),
+    "an unknown mode": make(new Uint8Array(16), { mode: "lend" as "use" }),
+    "data in use from a byte where no element can begin": Effect.suspend(() =>
+      make(new Uint8Array(24).subarray(4, 20), { mode: "use" })
+    ),
+    "data in use from a byte where no large element can begin": Effect.suspend(() =>
       make(
         new Uint8Array(72).subarray(8),
         { mode: "use" },
         square,
         ImageFormat.make("rgba", "float32")
       )
-    )
-  ],
-  ["a row pitch below a row", "InvalidRequest", make(new Uint8Array(64), { rowPitch: 4 })],
-  ["a row pitch that is no number", "InvalidRequest", make(new Uint8Array(64), { rowPitch: "16" as never })],
-  ["rows beyond the data", "InvalidRequest", make(new Uint8Array(20), { rowPitch: 16 })],
-  [
-    "rows in use that end before the last one's gap",
-    "InvalidRequest",
-    make(new Uint8Array(24), { mode: "use", rowPitch: 16 })
-  ],
-  [
-    "rows in use that are no whole elements apart",
-    "InvalidRequest",
-    make(new Uint8Array(64), { mode: "use", rowPitch: 10 })
-  ],
-  [
-    "slices in use that are no whole rows apart",
-    "InvalidRequest",
-    make(new Uint8Array(128), { mode: "use", rowPitch: 16, slicePitch: 40 }, ImageShape.image3d(2, 2, 2))
-  ],
-  ["an image over a buffer", "InvalidRequest", make(new Uint8Array(16), {}, ImageShape.image1dBuffer(4))],
-  ["no shape", "InvalidRequest", Effect.suspend(() => make(new Uint8Array(16), {}, null as never))],
-  ["no format", "InvalidRequest", Effect.suspend(() => make(new Uint8Array(16), {}, square, null as never))],
-  ["no usage", "InvalidRequest", make(new Uint8Array(16), { usage: 0 })],
-  ["options that are none", "InvalidRequest", make(new Uint8Array(16), null as never)],
-  ["an unknown option", "InvalidRequest", make(new Uint8Array(16), { mdoe: "use" } as never)],
-  ["a label that is none", "InvalidRequest", make(new Uint8Array(16), { label: {} as never })],
-  [
-    "an array of an image that has memory of its own",
-    "InvalidRequest",
-    noHostArray((image) => Images.hostArray(image, Uint8Array))
-  ],
-  ["an array of no image", "InvalidRequest", Effect.suspend(() => Images.hostArray(null as never, Uint8Array))],
-  [
-    "a width that is too large",
-    "LimitExceeded",
-    Effect.flatMap(
+    ),
+    "a row pitch below a row": make(new Uint8Array(64), { rowPitch: 4 }),
+    "a row pitch that is no number": make(new Uint8Array(64), { rowPitch: "16" as never }),
+    "rows beyond the data": make(new Uint8Array(20), { rowPitch: 16 }),
+    "rows in use that end before the last one's gap": make(new Uint8Array(24), { mode: "use", rowPitch: 16 }),
+    "rows in use that are no whole elements apart": make(new Uint8Array(64), { mode: "use", rowPitch: 10 }),
+    "slices in use that are no whole rows apart": make(new Uint8Array(128), {
+      mode: "use",
+      rowPitch: 16,
+      slicePitch: 40
+    }, ImageShape.image3d(2, 2, 2)),
+    "an image over a buffer": make(new Uint8Array(16), {}, ImageShape.image1dBuffer(4)),
+    "no shape": Effect.suspend(() => make(new Uint8Array(16), {}, null as never)),
+    "no format": Effect.suspend(() => make(new Uint8Array(16), {}, square, null as never)),
+    "no usage": make(new Uint8Array(16), { usage: 0 }),
+    "options that are none": make(new Uint8Array(16), null as never),
+    "an unknown option": make(new Uint8Array(16), { mdoe: "use" } as never),
+    "a label that is none": make(new Uint8Array(16), { label: {} as never }),
+    "an array of an image that has memory of its own": noHostArray((image) => Images.hostArray(image, Uint8Array)),
+    "an array of no image": Effect.suspend(() => Images.hostArray(null as never, Uint8Array))
+  }),
+  ...failing("LimitExceeded", {
+    "a width that is too large": Effect.flatMap(
       Images.largest("2d"),
       ({ width }) => make(new Uint8Array((width + 1) * 4), {}, ImageShape.image2d(width + 1, 1))
     )
-  ]
+  })
 ]
 
 /** A class that does not fit, where the device has images in memory of the program's. */

@@ -23,7 +23,7 @@ import * as Images from "../../services/images/Images.ts"
 import * as Lease from "../../services/lease/Lease.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
 import * as SubRegion from "../../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
@@ -262,188 +262,106 @@ const withLease = (
 const other = ImageFormat.make("rgba", "uint8")
 
 const ended: ReadonlyArray<Mistake> = [
-  ["write to an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.fill(image, 0))],
-  ["read an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.read(image))],
-  ["map an ended image", "Released", Effect.flatMap(endedImage, (image) => Images.map(image))],
-  [
-    "copy to an ended image",
-    "Released",
-    Effect.flatMap(endedImage, (image) => withPicture((source) => Images.copy(source, image)))
-  ],
-  ["read no image", "InvalidRequest", Effect.suspend(() => Images.read(null as unknown as DeviceImage))],
-  [
-    "copy to an ended lease",
-    "Released",
-    withLease(32, (lease, image) => Effect.andThen(Lease.release(lease), Images.toBuffer(image, lease)))
-  ]
+  ...failing("Released", {
+    "write to an ended image": Effect.flatMap(endedImage, (image) => Images.fill(image, 0)),
+    "read an ended image": Effect.flatMap(endedImage, (image) => Images.read(image)),
+    "map an ended image": Effect.flatMap(endedImage, (image) => Images.map(image)),
+    "copy to an ended image": Effect.flatMap(
+      endedImage,
+      (image) => withPicture((source) => Images.copy(source, image))
+    ),
+    "copy to an ended lease": withLease(
+      32,
+      (lease, image) => Effect.andThen(Lease.release(lease), Images.toBuffer(image, lease))
+    )
+  }),
+  ...failing("InvalidRequest", {
+    "read no image": Effect.suspend(() => Images.read(null as unknown as DeviceImage))
+  })
 ]
 
 const wrongImages: ReadonlyArray<Mistake> = [
-  ["make a width of 0", "InvalidRequest", Images.make(ImageShape.image1d(0), ImageFormat.rgba8)],
-  ["make a fractional height", "InvalidRequest", Images.make(ImageShape.image2d(1, 1.5), ImageFormat.rgba8)],
-  [
-    "make a picture of several layers",
-    "InvalidRequest",
-    Images.make({ ...ImageShape.image2d(1, 1), layers: 2 }, ImageFormat.rgba8)
-  ],
-  [
-    "make an unknown kind",
-    "InvalidRequest",
-    Effect.suspend(() => Images.make({ ...ImageShape.image1d(1), kind: "4d" as "3d" }, ImageFormat.rgba8))
-  ],
-  [
-    "make a format whose parts do not go together",
-    "InvalidRequest",
-    Images.make(ImageShape.image2d(1, 1), ImageFormat.make("rgb", "uint8"))
-  ],
-  [
-    "make an image for nothing",
-    "InvalidRequest",
-    Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 0 })
-  ],
-  [
-    "make an image with an unknown usage",
-    "InvalidRequest",
-    Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 1024 })
-  ],
-  [
-    "make an image that is too wide",
-    "LimitExceeded",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "make a width of 0": Images.make(ImageShape.image1d(0), ImageFormat.rgba8),
+    "make a fractional height": Images.make(ImageShape.image2d(1, 1.5), ImageFormat.rgba8),
+    "make a picture of several layers": Images.make({ ...ImageShape.image2d(1, 1), layers: 2 }, ImageFormat.rgba8),
+    "make an unknown kind": Effect.suspend(() =>
+      Images.make({ ...ImageShape.image1d(1), kind: "4d" as "3d" }, ImageFormat.rgba8)
+    ),
+    "make a format whose parts do not go together": Images.make(
+      ImageShape.image2d(1, 1),
+      ImageFormat.make("rgb", "uint8")
+    ),
+    "make an image for nothing": Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 0 }),
+    "make an image with an unknown usage": Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 1024 }),
+    "ask for the formats of no kind": Effect.suspend(() => Images.formats(copies, "4d" as "3d")),
+    "make an image of three channels from an array": Images.fromArray(new Uint8Array(12), ImageShape.image2d(2, 2), {
+      channels: 3
+    }),
+    "make an image from an array that is too short": Images.fromArray(new Uint8Array(15), ImageShape.image2d(2, 2), {
+      channels: 4,
+      normalized: true
+    }),
+    "normalise floats": Images.fromArray(new Float32Array(4), ImageShape.image2d(2, 2), { normalized: true }),
+    "sample with an unknown addressing": Effect.suspend(() => Images.sampler({ addressing: "wrap" as "repeat" })),
+    "sample with an unknown mipFilter": Images.sampler({ mipFilter: "none" as "linear" }),
+    "sample from beyond the last level on": Images.sampler({ lodMin: 2, lodMax: 1 }),
+    "repeat without normalised coordinates": Images.sampler({ addressing: "repeat", normalizedCoordinates: false })
+  }),
+  ...failing("LimitExceeded", {
+    "make an image that is too wide": Effect.flatMap(
       Images.largest("2d"),
       ({ width }) => Images.make(ImageShape.image2d(width + 1, 1), ImageFormat.rgba8)
     )
-  ],
-  ["ask for the formats of no kind", "InvalidRequest", Effect.suspend(() => Images.formats(copies, "4d" as "3d"))],
-  [
-    "make an image of three channels from an array",
-    "InvalidRequest",
-    Images.fromArray(new Uint8Array(12), ImageShape.image2d(2, 2), { channels: 3 })
-  ],
-  [
-    "make an image from an array that is too short",
-    "InvalidRequest",
-    Images.fromArray(new Uint8Array(15), ImageShape.image2d(2, 2), { channels: 4, normalized: true })
-  ],
-  [
-    "normalise floats",
-    "InvalidRequest",
-    Images.fromArray(new Float32Array(4), ImageShape.image2d(2, 2), { normalized: true })
-  ],
-  [
-    "sample with an unknown addressing",
-    "InvalidRequest",
-    Effect.suspend(() => Images.sampler({ addressing: "wrap" as "repeat" }))
-  ],
-  ["sample with an unknown mipFilter", "InvalidRequest", Images.sampler({ mipFilter: "none" as "linear" })],
+  }),
   ...[-1, NaN, Infinity, 1e39, "1" as unknown as number].flatMap((level): ReadonlyArray<Mistake> => [
     [`sample from level ${level} on`, "InvalidRequest", Images.sampler({ lodMin: level })],
     [`sample up to level ${level}`, "InvalidRequest", Images.sampler({ lodMax: level })]
-  ]),
-  ["sample from beyond the last level on", "InvalidRequest", Images.sampler({ lodMin: 2, lodMax: 1 })],
-  [
-    "repeat without normalised coordinates",
-    "InvalidRequest",
-    Images.sampler({ addressing: "repeat", normalizedCoordinates: false })
-  ]
+  ])
 ]
 
-const wrongCommands: ReadonlyArray<Mistake> = [
-  ["write too little", "InvalidRequest", withPicture((image) => Images.write(image, new Uint8Array(31)))],
-  ["write too much", "InvalidRequest", withPicture((image) => Images.write(image, new Uint8Array(33)))],
-  [
-    "write a row pitch below a row",
-    "InvalidRequest",
-    withPicture((image) => Images.write(image, new Uint8Array(32), { rowPitch: 15 }))
-  ],
-  [
-    "write shared memory",
-    "InvalidRequest",
-    withPicture((image) => Images.write(image, new Uint8Array(new SharedArrayBuffer(32))))
-  ],
-  ["read beyond the image", "InvalidRequest", withPicture((image) => Images.read(image, { extent: [5] }))],
-  ["read from beyond the image", "InvalidRequest", withPicture((image) => Images.read(image, { origin: [5] }))],
-  ["read a second slice", "InvalidRequest", withPicture((image) => Images.read(image, { extent: [1, 1, 2] }))],
-  ["read from a negative place", "InvalidRequest", withPicture((image) => Images.read(image, { origin: [-1] }))],
-  ["read NaN elements", "InvalidRequest", withPicture((image) => Images.read(image, { extent: [NaN] }))],
-  [
-    "read an image without copySrc",
-    "InvalidRequest",
-    Effect.flatMap(picture(ImageUsage.copyDst), (image) => Images.read(image))
-  ],
-  [
-    "fill an image without copyDst",
-    "InvalidRequest",
-    Effect.flatMap(picture(ImageUsage.copySrc), (image) => Images.fill(image, 0))
-  ],
-  ["fill with three values for four channels", "InvalidRequest", withPicture((image) => Images.fill(image, [1, 2, 3]))],
-  [
-    "fill with no number",
-    "InvalidRequest",
-    withPicture((image) => Images.fill(image, ["1", 0, 0, 0] as unknown as ReadonlyArray<number>))
-  ],
-  [
-    "copy between formats",
-    "InvalidRequest",
-    withPicture((image) =>
-      Effect.flatMap(
-        Images.make(ImageShape.image2d(4, 2), other, { usage: copies }),
-        (target) => Images.copy(image, target)
-      )
-    )
-  ],
-  [
-    "copy a part over itself",
-    "InvalidRequest",
-    withPicture((image) => Images.copy(image, image, { targetOrigin: [1], extent: [2] }))
-  ],
-  [
-    "copy beyond the target",
-    "InvalidRequest",
-    withPicture((image) => Images.copy(image, image, { targetOrigin: [2], extent: [3] }))
-  ],
-  ["copy to a short buffer", "InvalidRequest", withLease(28, (lease, image) => Images.toBuffer(image, lease))],
-  [
-    "copy to a misaligned place",
-    "InvalidRequest",
-    withLease(64, (lease, image) => Images.toBuffer(image, lease, { offset: 2 }))
-  ],
-  [
-    "copy to a buffer without copyDst",
-    "InvalidRequest",
+const wrongCommands = failing("InvalidRequest", {
+  "write too little": withPicture((image) => Images.write(image, new Uint8Array(31))),
+  "write too much": withPicture((image) => Images.write(image, new Uint8Array(33))),
+  "write a row pitch below a row": withPicture((image) => Images.write(image, new Uint8Array(32), { rowPitch: 15 })),
+  "write shared memory": withPicture((image) => Images.write(image, new Uint8Array(new SharedArrayBuffer(32)))),
+  "read beyond the image": withPicture((image) => Images.read(image, { extent: [5] })),
+  "read from beyond the image": withPicture((image) => Images.read(image, { origin: [5] })),
+  "read a second slice": withPicture((image) => Images.read(image, { extent: [1, 1, 2] })),
+  "read from a negative place": withPicture((image) => Images.read(image, { origin: [-1] })),
+  "read NaN elements": withPicture((image) => Images.read(image, { extent: [NaN] })),
+  "read an image without copySrc": Effect.flatMap(picture(ImageUsage.copyDst), (image) => Images.read(image)),
+  "fill an image without copyDst": Effect.flatMap(picture(ImageUsage.copySrc), (image) => Images.fill(image, 0)),
+  "fill with three values for four channels": withPicture((image) => Images.fill(image, [1, 2, 3])),
+  "fill with no number": withPicture((image) => Images.fill(image, ["1", 0, 0, 0] as unknown as ReadonlyArray<number>)),
+  "copy between formats": withPicture((image) =>
     Effect.flatMap(
-      BufferPool.allocate(32, { usage: BufferUsage.copySrc }),
-      (lease) => withPicture((image) => Images.toBuffer(image, lease))
+      Images.make(ImageShape.image2d(4, 2), other, { usage: copies }),
+      (target) => Images.copy(image, target)
     )
-  ],
-  [
-    "copy from a buffer without copySrc",
-    "InvalidRequest",
-    Effect.flatMap(
-      BufferPool.allocate(32, { usage: BufferUsage.copyDst }),
-      (lease) => withPicture((image) => Images.fromBuffer(lease, image))
-    )
-  ],
-  [
-    "copy to a buffer that is mapped",
-    "InvalidRequest",
-    withLease(
-      32,
-      (lease, image) =>
-        Effect.andThen(Mapping.map(lease, Uint8Array, { access: "read" }), Images.toBuffer(image, lease))
-    )
-  ],
-  [
-    "map with an unknown access",
-    "InvalidRequest",
-    withPicture((image) => Images.map(image, { access: "all" as "read" }))
-  ],
-  [
-    "map for writing without copyDst",
-    "InvalidRequest",
-    Effect.flatMap(picture(ImageUsage.copySrc), (image) => Images.map(image, { access: "write" }))
-  ]
-]
+  ),
+  "copy a part over itself": withPicture((image) => Images.copy(image, image, { targetOrigin: [1], extent: [2] })),
+  "copy beyond the target": withPicture((image) => Images.copy(image, image, { targetOrigin: [2], extent: [3] })),
+  "copy to a short buffer": withLease(28, (lease, image) => Images.toBuffer(image, lease)),
+  "copy to a misaligned place": withLease(64, (lease, image) => Images.toBuffer(image, lease, { offset: 2 })),
+  "copy to a buffer without copyDst": Effect.flatMap(
+    BufferPool.allocate(32, { usage: BufferUsage.copySrc }),
+    (lease) => withPicture((image) => Images.toBuffer(image, lease))
+  ),
+  "copy from a buffer without copySrc": Effect.flatMap(
+    BufferPool.allocate(32, { usage: BufferUsage.copyDst }),
+    (lease) => withPicture((image) => Images.fromBuffer(lease, image))
+  ),
+  "copy to a buffer that is mapped": withLease(
+    32,
+    (lease, image) => Effect.andThen(Mapping.map(lease, Uint8Array, { access: "read" }), Images.toBuffer(image, lease))
+  ),
+  "map with an unknown access": withPicture((image) => Images.map(image, { access: "all" as "read" })),
+  "map for writing without copyDst": Effect.flatMap(
+    picture(ImageUsage.copySrc),
+    (image) => Images.map(image, { access: "write" })
+  )
+})
 
 /** One format of each kind that a device lacks altogether, or of usage that it does not go with. */
 const unsupported = Effect.forEach(ImageShape.kinds, (kind) =>

@@ -23,7 +23,7 @@ import * as Lease from "../../services/lease/Lease.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
@@ -235,59 +235,35 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     over(16, whole, { width: width as number })
   ]),
-  ["a buffer of less than an element", "InvalidRequest", over(2, whole)],
-  ["a buffer of no bytes", "InvalidRequest", over(0, whole)],
-  ["no buffer", "InvalidRequest", Effect.suspend(() => Images.overBuffer(null as never, uint32))],
-  [
-    "an image for a buffer",
-    "InvalidRequest",
-    Effect.suspend(() => Images.overBuffer({ size: 16, usage: whole } as never, uint32, {}))
-  ],
-  ["no format", "InvalidRequest", over(16, whole, {}, null as never)],
-  ["an impossible format", "InvalidRequest", over(16, whole, {}, ImageFormat.make("rgb", "uint8"))],
-  ["an unknown usage", "InvalidRequest", over(16, whole, { usage: 1024 })],
-  ["no usage", "InvalidRequest", over(16, whole, { usage: 0 })],
-  ["options that are none", "InvalidRequest", over(16, whole, null as never)],
-  ["an unknown option", "InvalidRequest", over(16, whole, { wdith: 4 } as never)],
-  ["a label that is none", "InvalidRequest", over(16, whole, { label: 5 as never })],
-  [
-    "an image for kernels over a buffer that is not",
-    "InvalidRequest",
-    over(16, BufferUsage.copySrc | BufferUsage.copyDst)
-  ],
-  [
-    "an image to copy from over a buffer without copySrc",
-    "InvalidRequest",
-    over(16, BufferUsage.storage | BufferUsage.copyDst)
-  ],
-  [
-    "an image to copy to over a buffer without copyDst",
-    "InvalidRequest",
-    over(16, BufferUsage.storage | BufferUsage.copySrc)
-  ],
-  [
-    "an image that kernels write over a buffer that they may not",
-    "InvalidRequest",
-    over(16, whole | BufferUsage.kernelReadOnly, { usage: ImageUsage.storage })
-  ],
-  [
-    "an image that kernels read over a buffer that they may not",
-    "InvalidRequest",
-    over(16, whole | BufferUsage.kernelWriteOnly, { usage: ImageUsage.sampled })
-  ],
-  [
-    "an ended lease",
-    "Released",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "a buffer of less than an element": over(2, whole),
+    "a buffer of no bytes": over(0, whole),
+    "no buffer": Effect.suspend(() => Images.overBuffer(null as never, uint32)),
+    "an image for a buffer": Effect.suspend(() => Images.overBuffer({ size: 16, usage: whole } as never, uint32)),
+    "no format": over(16, whole, {}, null as never),
+    "an impossible format": over(16, whole, {}, ImageFormat.make("rgb", "uint8")),
+    "an unknown usage": over(16, whole, { usage: 1024 }),
+    "no usage": over(16, whole, { usage: 0 }),
+    "options that are none": over(16, whole, null as never),
+    "an unknown option": over(16, whole, { wdith: 4 } as never),
+    "a label that is none": over(16, whole, { label: 5 as never }),
+    "an image for kernels over a buffer that is not": over(16, BufferUsage.copySrc | BufferUsage.copyDst),
+    "an image to copy from over a buffer without copySrc": over(16, BufferUsage.storage | BufferUsage.copyDst),
+    "an image to copy to over a buffer without copyDst": over(16, BufferUsage.storage | BufferUsage.copySrc),
+    "an image that kernels write over a buffer that they may not": over(16, whole | BufferUsage.kernelReadOnly, {
+      usage: ImageUsage.storage
+    }),
+    "an image that kernels read over a buffer that they may not": over(16, whole | BufferUsage.kernelWriteOnly, {
+      usage: ImageUsage.sampled
+    }),
+    "the shape of one for an image of its own": Images.make(ImageShape.image1dBuffer(4), uint32)
+  }),
+  ...failing("Released", {
+    "an ended lease": Effect.flatMap(
       BufferPool.allocate(16),
       (lease) => Effect.andThen(Lease.release(lease), Images.overBuffer(lease, uint32))
     )
-  ],
-  [
-    "the shape of one for an image of its own",
-    "InvalidRequest",
-    Images.make(ImageShape.image1dBuffer(4), uint32)
-  ]
+  })
 ]
 
 /** Messages that count: how much room there is, in bytes and in elements. */
