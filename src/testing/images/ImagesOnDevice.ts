@@ -77,60 +77,26 @@ const eachKind = <E, R>(
         Images.formats(usage, kind),
         (formats) => formats.length === 0 ? Effect.void : body(kind, formats)
       ),
-    {
-      discard: true
-    }
+    { discard: true }
   )
 
-const eachFormat = <E, R>(
-  body: (random: Random, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat) => Effect.Effect<void, E, R>
-) =>
-  eachKind(copies, (kind, formats) =>
-    Effect.forEach(formats, (format, index) => {
-      const random = new Random(index + 1)
-      return body(random, ImageModel.anyShape(random, kind), format)
-    }, { discard: true }))
-
-const roundTrips = eachFormat((random, shape, format) =>
-  Effect.scoped(Effect.gen(function*() {
-    const pair = yield* makePair(random, shape, format)
-    yield* expectSame("as written", pair)
-    const region = ImageModel.anyRegion(random, shape)
-    const data = ImageModel.anyElements(random, format, ImageShape.count(region))
-    yield* Images.write(pair.image, data, regionOptions(region))
-    ImageModel.write(pair.model, region, data)
-    yield* expectSame("after a part", pair)
-    const other = ImageModel.anyRegion(random, shape)
-    const found = yield* Images.read(pair.image, Uint8Array, regionOptions(other))
-    Expect.numbers("a part that is read", found, ImageModel.read(pair.model, other))
-  }))
-)
-
-const fills = eachFormat((random, shape, format) =>
-  Effect.scoped(Effect.gen(function*() {
-    const pair = yield* makePair(random, shape, format)
-    const region = ImageModel.anyRegion(random, shape)
-    const values = ImageModel.anyValues(random, format)
-    yield* Images.fill(pair.image, values, regionOptions(region))
-    ImageModel.fill(pair.model, region, values)
-    yield* expectSame(`a part filled with ${values.join(", ")}`, pair)
-    for (const value of [0, 1]) {
-      yield* Images.fill(pair.image, value)
-      ImageModel.fill(pair.model, ImageShape.whole(shape), ImageFormat.channels(format).map(() => value))
-      yield* expectSame(`filled with ${value}`, pair)
-    }
-  }))
-)
-
-const copiesOfImages = eachFormat((random, shape, format) =>
-  Effect.scoped(Effect.gen(function*() {
-    const source = yield* makePair(random, shape, format)
-    const target = yield* makePair(random, ImageModel.anyShape(random, shape.kind), format)
-    yield* copyPart(random, source, target)
-    yield* expectSame("the target of a copy", target)
-    yield* expectSame("the source of a copy", source)
-  }))
-)
+/** On each format of each kind that the device has. */
+const eachFormat = (
+  name: string,
+  body: (
+    random: Random,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat
+  ) => Effect.gen.Return<unknown, unknown, TestServices>
+): ConformanceTest =>
+  test(
+    name,
+    eachKind(copies, (kind, formats) =>
+      Effect.forEach(formats, (format, index) => {
+        const random = new Random(index + 1)
+        return Effect.scoped(Effect.gen(() => body(random, ImageModel.anyShape(random, kind), format)))
+      }, { discard: true }))
+  )
 
 /** The largest part that both have, or a smaller one. */
 const commonExtent = (random: Random, source: Pair, target: Pair): ImageModel.Region["extent"] => {
@@ -166,14 +132,6 @@ const anyOffset = (random: Random, format: ImageFormat.ImageFormat): number => {
   const size = ImageFormat.elementBytes(format)
   return random.integer(0, 3) * (size % 4 === 0 ? size : 4 * size)
 }
-
-const buffers = eachFormat((random, shape, format) =>
-  Effect.scoped(Effect.gen(function*() {
-    const pair = yield* makePair(random, shape, format)
-    yield* throughBuffer(random, pair)
-    yield* expectSame("from a buffer", pair)
-  }))
-)
 
 /** A part to a lease, some of it to another part again; the buffer's bytes around it stay. */
 const throughBuffer = Effect.fnUntraced(function*(random: Random, { image, model }: Pair) {
@@ -404,8 +362,34 @@ const stepwise = (
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("every format of every kind comes back as it was written, whole and in parts", roundTrips),
-  test("a fill makes of values what the format stores", fills),
+  eachFormat(
+    "every format of every kind comes back as it was written, whole and in parts",
+    function*(random, shape, format) {
+      const pair = yield* makePair(random, shape, format)
+      yield* expectSame("as written", pair)
+      const region = ImageModel.anyRegion(random, shape)
+      const data = ImageModel.anyElements(random, format, ImageShape.count(region))
+      yield* Images.write(pair.image, data, regionOptions(region))
+      ImageModel.write(pair.model, region, data)
+      yield* expectSame("after a part", pair)
+      const other = ImageModel.anyRegion(random, shape)
+      const found = yield* Images.read(pair.image, Uint8Array, regionOptions(other))
+      Expect.numbers("a part that is read", found, ImageModel.read(pair.model, other))
+    }
+  ),
+  eachFormat("a fill makes of values what the format stores", function*(random, shape, format) {
+    const pair = yield* makePair(random, shape, format)
+    const region = ImageModel.anyRegion(random, shape)
+    const values = ImageModel.anyValues(random, format)
+    yield* Images.fill(pair.image, values, regionOptions(region))
+    ImageModel.fill(pair.model, region, values)
+    yield* expectSame(`a part filled with ${values.join(", ")}`, pair)
+    for (const value of [0, 1]) {
+      yield* Images.fill(pair.image, value)
+      ImageModel.fill(pair.model, ImageShape.whole(shape), ImageFormat.channels(format).map(() => value))
+      yield* expectSame(`filled with ${value}`, pair)
+    }
+  }),
   /** Every value of a byte, so that no rounding of the driver's is off by one. */
   test("a fill is exact for each byte of a normalised format", function*() {
     const formats = yield* Images.formats(copies, "2d")
@@ -423,7 +407,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers(`each byte of ${type}`, yield* Images.read(image, Uint8Array), expected)
     }
   }),
-  test("a copy moves exactly its part, in every format", copiesOfImages),
+  eachFormat("a copy moves exactly its part, in every format", function*(random, shape, format) {
+    const source = yield* makePair(random, shape, format)
+    const target = yield* makePair(random, ImageModel.anyShape(random, shape.kind), format)
+    yield* copyPart(random, source, target)
+    yield* expectSame("the target of a copy", target)
+    yield* expectSame("the source of a copy", source)
+  }),
   test("a copy goes from any kind of image to any other", function*() {
     const random = new Random(3)
     const format = ImageFormat.make("r", "float32")
@@ -438,7 +428,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (const pair of pairs) yield* expectSame("between kinds", pair)
   }),
   test("a copy goes from one part of an image to another", copiesWithin),
-  test("parts of images go to leases and back, at any offset", buffers),
+  eachFormat("parts of images go to leases and back, at any offset", function*(random, shape, format) {
+    const pair = yield* makePair(random, shape, format)
+    yield* throughBuffer(random, pair)
+    yield* expectSame("from a buffer", pair)
+  }),
   /** A region of a buffer is a buffer: PoCL ended the process where its own sub-buffer met an image. */
   test("parts of images go to regions of leases and back", function*() {
     const { info } = yield* DeviceContext
