@@ -321,20 +321,7 @@ export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
   (usage & ~(whole | kernelRestrictions | forbidding.readwrite)) === 0 && has(usage, whole & kernelRestrictions) &&
   (["read", "write"] as const).every((access) => allowsHost(whole, access) || !allowsHost(usage, access))
 
-/**
- * The flags by name, for messages.
- *
- * **Example** (Showing a usage)
- *
- * ```ts
- * import { BufferUsage } from "effect-gpu-pool"
- *
- * BufferUsage.format(BufferUsage.defaultUsage) // => "storage | copySrc | copyDst"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The flags by name, for messages. @internal */
 export const format = (usage: BufferUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
   return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")

@@ -104,20 +104,7 @@ export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((tex
   return { major: major!, minor: minor! }
 })
 
-/**
- * As documents write it.
- *
- * **Example** (An H200)
- *
- * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
- *
- * ComputeCapability.format({ major: 9, minor: 0 }) // => "9.0"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** As documents write it. @internal */
 export const format = (capability: ComputeCapability): string => {
   check("ComputeCapability.format", "the capability", capability)
   return `${capability.major}.${capability.minor}`

@@ -129,20 +129,7 @@ const all = sampled | storage | copySrc | copyDst
 export const has = (usage: ImageUsage, flags: ImageUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
-/**
- * The flags by name, for messages.
- *
- * **Example** (Showing a usage)
- *
- * ```ts
- * import { ImageUsage } from "effect-gpu-pool"
- *
- * ImageUsage.format(ImageUsage.defaultUsage) // => "sampled | copySrc | copyDst"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The flags by name, for messages. @internal */
 export const format = (usage: ImageUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
   return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
