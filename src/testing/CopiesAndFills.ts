@@ -9,6 +9,7 @@ import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { filled, written } from "./Leases.ts"
 import { Random } from "./Random.ts"
 
 const test = inGroup("copies and fills")
@@ -29,12 +30,6 @@ export const fillBytes = (
 /** How many bytes a pattern can have. @internal */
 export const patternSizes = [1, 2, 4, 8, 16, 32, 64, 128] as const
 
-const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
-  const lease = yield* BufferPool.allocate(data.length)
-  yield* CommandQueue.write(lease, data)
-  return lease
-})
-
 const copiesToTheEnd = Effect.forEach([1, 2, 3, 4, 5, 6, 7, 21], (size) =>
   Effect.scoped(Effect.gen(function*() {
     const data = new Random(size).bytes(size + 8)
@@ -53,8 +48,7 @@ const wholeFills = Effect.forEach(
   (pattern) =>
     Effect.forEach([4, 8, 12, 64, 4100], (size) =>
       Effect.scoped(Effect.gen(function*() {
-        const lease = yield* BufferPool.allocate(size)
-        yield* CommandQueue.fill(lease, pattern)
+        const lease = yield* filled(size, pattern)
         const expected = new Uint8Array(size)
         fillBytes(expected, pattern)
         const what = `${size} bytes of 0x${pattern.toString(16)}`
@@ -71,8 +65,7 @@ const fillsOfAnySize = Effect.forEach(
       [1, 2, 3, 5, 6, 7, 9, 63, 4097, 4098].filter((size) => size % bytes.length === 0),
       (size) =>
         Effect.scoped(Effect.gen(function*() {
-          const lease = yield* BufferPool.allocate(size)
-          yield* CommandQueue.fill(lease, Uint8Array.from(bytes))
+          const lease = yield* filled(size, Uint8Array.from(bytes))
           const expected = Uint8Array.from({ length: size }, (_, at) => bytes[at % bytes.length]!)
           Expect.numbers(`${size} bytes of ${bytes.join(", ")}`, yield* CommandQueue.read(lease, Uint8Array), expected)
         })),

@@ -12,6 +12,7 @@ import { DeviceContext } from "../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled, written } from "./Leases.ts"
 
 const test = inGroup("kernels")
 
@@ -21,8 +22,7 @@ const counts = Effect.forEach(
   [0, 1, 2, 63, 64, 65, 127, 128, 129, 1000],
   (count) =>
     Effect.scoped(Effect.gen(function*() {
-      const y = yield* BufferPool.allocate((count + 3) * 4)
-      yield* CommandQueue.fill(y, sentinel)
+      const y = yield* filled((count + 3) * 4, sentinel)
       yield* CommandQueue.dispatch(Kernels.iota, { y, start: 10 }, count)
       const expected = Uint32Array.from({ length: count + 3 }, (_, at) => at < count ? at + 10 : sentinel)
       Expect.numbers(`${count} items`, yield* CommandQueue.read(y, Uint32Array), expected)
@@ -32,8 +32,7 @@ const counts = Effect.forEach(
 
 /** Runs `count` items that each must run once, and none beyond. */
 const visitAll = Effect.fnUntraced(function*(count: number, workgroupSize: number) {
-  const y = yield* BufferPool.allocate((count + 1) * 4)
-  yield* CommandQueue.fill(y, 0)
+  const y = yield* filled((count + 1) * 4, 0)
   yield* CommandQueue.dispatch(Kernels.visit(workgroupSize), { y }, count)
   const visited = yield* CommandQueue.read(y, Uint32Array)
   const wrong = visited.findIndex((value, at) => value !== (at < count ? at + 1 : 0))
@@ -292,8 +291,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     )
   }),
   test("halves in a body alone need the device to have them", function*() {
-    const x = yield* BufferPool.allocate(12)
-    yield* CommandQueue.write(x, Float32Array.of(3, -0.5, 2048))
+    const x = yield* written(Float32Array.of(3, -0.5, 2048))
     yield* withHalves(
       CommandQueue.dispatch(Kernels.throughHalves, { x }, 3),
       Effect.map(CommandQueue.read(x, Float32Array), (found) => Expect.numbers("halves", found, [1.5, -0.25, 1024]))

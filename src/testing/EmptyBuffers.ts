@@ -28,6 +28,7 @@ import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { allocator, type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("empty buffers")
 
@@ -244,8 +245,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("no bytes are counted as an allocation of no bytes", { counting: true }, decorated),
   test("a buffer of no bytes is given back as any other", { counting: true }, givenBack),
   test("a dispatch of no items runs nothing, on buffers of any size", function*() {
-    const x = yield* BufferPool.allocate(64)
-    yield* CommandQueue.fill(x, 5)
+    const x = yield* filled(64, 5)
     for (const [, make] of noItems) {
       const y = yield* make
       yield* CommandQueue.dispatch(Kernels.iota, { y, start: 3 }, 0)

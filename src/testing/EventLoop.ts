@@ -5,12 +5,12 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("event loop")
 
@@ -48,8 +48,7 @@ const turnsWhile = (
   wait: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
 ): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
-    const lease = yield* BufferPool.allocate(yield* scaled(bytes, 2 ** 16))
-    yield* CommandQueue.fill(lease, 0)
+    const lease = yield* filled(yield* scaled(bytes, 2 ** 16), 0)
     yield* CommandQueue.finish
     let turns = 0
     for (let repeats = 1; turns < enoughTurns && repeats <= 64; repeats *= 2) {

@@ -19,6 +19,7 @@ import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("interruption")
 
@@ -158,8 +159,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   /** Many fibers wait for the queue when all are interrupted at once. */
   test("waiting fibers may all be interrupted", { heavy: true, interrupts: true }, function*() {
     const items = yield* scaled(200_000, 2000)
-    const y = yield* BufferPool.allocate(items * 4)
-    yield* CommandQueue.fill(y, 0)
+    const y = yield* filled(items * 4, 0)
     yield* CommandQueue.dispatch(Kernels.busy, { y }, items)
     const waits = Array.from(
       { length: 30 },

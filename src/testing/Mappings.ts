@@ -17,6 +17,7 @@ import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled, written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("mappings")
@@ -28,8 +29,8 @@ interface Layout {
   readonly strides: ReadonlyArray<number>
 }
 
-/** Every index of a shape. */
-const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
+/** Every index of a shape, the last axis the fastest. @internal */
+export const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
   if (shape.length === 0) return yield []
   for (let index = 0; index < shape[0]!; index++) {
     for (const rest of indices(shape.slice(1))) yield [index, ...rest]
@@ -61,12 +62,6 @@ const around = (random: Random, unit: number) => {
   const step = Math.max(4, unit)
   return { offset: step * random.integer(0, 3), after: random.pick([0, 4, 12]) }
 }
-
-const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
-  const lease = yield* BufferPool.allocate(data.length)
-  yield* CommandQueue.write(lease, data)
-  return lease
-})
 
 const bytesOf = (buffer: BufferLike) => CommandQueue.read(buffer, Uint8Array)
 
@@ -209,8 +204,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("what a kernel found", (yield* CommandQueue.read(y, Uint32Array))[3], 8)
   }),
   test("a mapping ends with its scope, by itself, or with its lease", function*() {
-    const x = yield* BufferPool.allocate(64)
-    yield* CommandQueue.fill(x, 1)
+    const x = yield* filled(64, 1)
     const scoped = yield* Effect.scoped(Mapping.map(x, Uint32Array))
     yield* expectEnded("a closed scope's mapping", scoped)
     const unmapped = yield* Mapping.map(x, Uint32Array)
@@ -227,23 +221,20 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const mapped = yield* Effect.scoped(Effect.gen(function*() {
       const scope = yield* Effect.scope
       return yield* Effect.scoped(Effect.gen(function*() {
-        const x = yield* BufferPool.allocate(256)
-        yield* CommandQueue.fill(x, 1)
+        const x = yield* filled(256, 1)
         const mapped = yield* Scope.provide(Mapping.map(x, Uint32Array), scope)
         mapped.data.fill(2)
         return mapped
       }))
     }))
     yield* expectEnded("a mapping that outlived its lease", mapped)
-    const next = yield* BufferPool.allocate(256)
-    yield* CommandQueue.fill(next, 3)
+    const next = yield* filled(256, 3)
     Expect.numbers("the next owner's", yield* CommandQueue.read(next, Uint32Array), new Uint32Array(64).fill(3))
   }),
   test("memory that a program takes out of a mapping never shows the next owner's bytes", function*() {
     for (const early of [true, false]) {
       const kept = yield* Effect.scoped(Effect.gen(function*() {
-        const lease = yield* BufferPool.allocate(256)
-        yield* CommandQueue.fill(lease, 0x01010101)
+        const lease = yield* filled(256, 0x01010101)
         const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
         const kept = taken(mapped.data.buffer as ArrayBuffer)
         if (early) yield* Expect.failsWith("what was stored cannot go back", Mapping.unmap(mapped), "InvalidRequest")
@@ -251,8 +242,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         return kept
       }))
       for (let owner = 0; owner < 4; owner++) {
-        const next = yield* BufferPool.allocate(256)
-        yield* CommandQueue.fill(next, 0x02020202)
+        const next = yield* filled(256, 0x02020202)
         Expect.numbers(
           "the next owner's bytes",
           yield* CommandQueue.read(next, Uint8Array),
@@ -293,8 +283,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a sub-region is mapped from its first byte on", function*() {
     const { limits } = yield* DeviceContext.useSync(({ info }) => info)
     const offset = Math.max(64, limits.regionAlignment)
-    const x = yield* BufferPool.allocate(offset + 64)
-    yield* CommandQueue.fill(x, 1)
+    const x = yield* filled(offset + 64, 1)
     const region = yield* SubRegion.make(x, { offset, size: 32 })
     yield* Effect.scoped(Effect.gen(function*() {
       const mapped = yield* Mapping.map(region, Uint32Array, { offset: 8 })
@@ -324,8 +313,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   /** A long scope in which many mappings come and go keeps nothing of them. */
   test("mappings that ended leave nothing in a long scope", function*() {
     const { driverObjects } = yield* DeviceContext
-    const x = yield* BufferPool.allocate(16)
-    yield* CommandQueue.fill(x, 0)
+    const x = yield* filled(16, 0)
     yield* CommandQueue.finish
     const before = driverObjects.liveByKind["mapping"] ?? 0
     for (let round = 0; round < 50; round++) {

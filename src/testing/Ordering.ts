@@ -13,15 +13,10 @@ import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("queue order")
 const exact = { sizePolicy: SizePolicy.exact }
-
-const filled = Effect.fnUntraced(function*(size: number, pattern: number) {
-  const lease = yield* BufferPool.allocate(size)
-  yield* CommandQueue.fill(lease, pattern)
-  return lease
-})
 
 const expectAll = Effect.fnUntraced(function*(what: string, lease: BufferLike.BufferLike, word: number) {
   const found = yield* CommandQueue.read(lease, Uint32Array)
@@ -175,8 +170,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   }),
   test("a pool that clears does so in queue order", { pool: { clear: "acquire", ...exact } }, function*() {
     const kept = yield* BufferPool.allocate(1024)
-    const first = yield* BufferPool.allocate(1024)
-    yield* CommandQueue.fill(first, 3)
+    const first = yield* filled(1024, 3)
     yield* CommandQueue.copy(first, kept)
     yield* Lease.release(first)
     const second = yield* BufferPool.allocate(1024)

@@ -14,6 +14,7 @@ import { type ConformanceTest, inGroup, scaled, type TestServices } from "./Conf
 import { fillBytes, patternSizes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("random commands")
@@ -32,8 +33,7 @@ const anySize = (random: Random): number => random.integer(1, random.pick([8, 40
 /** A new lease whose contents are known, since what a recycled block has is not. */
 const makePair = Effect.fnUntraced(function*(random: Random) {
   const bytes = random.bytes(anySize(random))
-  const lease = yield* BufferPool.allocate(bytes.length)
-  yield* CommandQueue.write(lease, bytes)
+  const lease = yield* written(bytes)
   return { lease, bytes }
 })
 

@@ -17,6 +17,7 @@ import { copyAlignment } from "./Alignment.ts"
 import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { filled, written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("rectangles")
@@ -79,12 +80,6 @@ const placement = (random: Random, { origin, rowPitch, slicePitch }: Memory, [by
 
 const shortRegion = ([bytes, rows, slices]: Region): Rectangle.Region =>
   slices !== 1 ? [bytes, rows, slices] : rows !== 1 ? [bytes, rows] : [bytes]
-
-const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
-  const lease = yield* BufferPool.allocate(data.length)
-  yield* CommandQueue.write(lease, data)
-  return lease
-})
 
 const describe = (region: Region, ...places: ReadonlyArray<Memory>): string => JSON.stringify([region, ...places])
 
@@ -162,8 +157,7 @@ const ofOrphans = Effect.gen(function*() {
     yield* CommandQueue.write(parent, data)
     return yield* Scope.provide(SubRegion.make(parent, { offset, size: 64 }), scope)
   }))
-  const y = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(y, 0)
+  const y = yield* filled(64, 0)
   yield* CommandQueue.copyRect(region, y, { region: [4, 4], source: { origin: [4], rowPitch: 16 } })
   const expected = Array.from(
     { length: 4 },
@@ -258,8 +252,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   /** A mixture on one queue: each command must see what those before it left. */
   test("rectangles happen in queue order", function*() {
     const x = yield* written(Uint8Array.from({ length: 64 }, (_, at) => at))
-    const y = yield* BufferPool.allocate(64)
-    yield* CommandQueue.fill(y, 0)
+    const y = yield* filled(64, 0)
     yield* CommandQueue.copyRect(x, y, {
       region: [8, 4],
       source: { rowPitch: 16 },
@@ -332,8 +325,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const rows = yield* scaled(20_000, 500)
     const data = Uint8Array.from({ length: rows * 8 }, (_, at) => at % 251)
     const x = yield* written(data)
-    const y = yield* BufferPool.allocate(rows * 16)
-    yield* CommandQueue.fill(y, 0)
+    const y = yield* filled(rows * 16, 0)
     yield* CommandQueue.copyRect(x, y, {
       region: [4, rows],
       source: { rowPitch: 8 },

@@ -21,6 +21,7 @@ import { type ConformanceTest, inGroup, scaled, type TestServices } from "./Conf
 import { fillBytes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled, written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 import { actAt } from "./StoppedFiber.ts"
 
@@ -127,8 +128,7 @@ const algebra = (steps: number) => (random: Random): Step =>
   Effect.scoped(Effect.gen(function*() {
     const unit = yield* alignment
     const model = random.bytes(unit * 8 + random.integer(0, 7))
-    const whole = yield* BufferPool.allocate(model.length)
-    yield* CommandQueue.write(whole, model)
+    const whole = yield* written(model)
     const parts: Array<Part> = [{ buffer: whole, origin: 0, size: model.length }]
     for (let at = 0; at < 7; at++) parts.push(yield* divide(random, random.pick(parts), unit))
     for (let at = 0; at < steps; at++) yield* step(random, parts, model)
@@ -278,8 +278,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.fill(inner, 1)
     yield* Lease.release(lease)
     Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
-    const next = yield* BufferPool.allocate(2 * unit)
-    yield* CommandQueue.fill(next, 2)
+    yield* filled(2 * unit, 2)
     Expect.equal("why", yield* ended("after the lease", region), "parentReleased")
     yield* ended("and of a region, after the lease", inner)
     yield* Expect.failsWith("writing to a buffer through its region", CommandQueue.fill(region, 3), "Released")

@@ -11,6 +11,7 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { filled } from "./Leases.ts"
 import { Random } from "./Random.ts"
 
 const test = inGroup("transfers")
@@ -160,8 +161,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     results.forEach((result, index) => Expect.numbers(`read ${index}`, result, new Uint32Array(64).fill(index)))
   }),
   test("an interrupted readInto leaves its target alone", { interrupts: true }, function*() {
-    const lease = yield* BufferPool.allocate(64)
-    yield* CommandQueue.fill(lease, 0x02020202)
+    const lease = yield* filled(64, 0x02020202)
     const target = new Uint8Array(64).fill(1)
     const fiber = yield* Effect.forkChild(CommandQueue.readInto(lease, target), { startImmediately: true })
     yield* Fiber.interrupt(fiber)

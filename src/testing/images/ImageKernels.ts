@@ -26,6 +26,8 @@ import * as Lease from "../../services/lease/Lease.ts"
 import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import * as Kernels from "../Kernels.ts"
+import { written } from "../Leases.ts"
 import { Random } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
 import * as ImageBodies from "./ImageBodies.ts"
@@ -274,8 +276,7 @@ const manyImages = Effect.gen(function*() {
     Expect.numbers(`image ${index}`, found, [index + 3, index + 2, index + 1, index])
   }
   const colors = yield* BufferPool.allocate(16)
-  const at = yield* BufferPool.allocate(12)
-  yield* CommandQueue.write(at, Float32Array.of(0.5, 0.5, 0))
+  const at = yield* written(Float32Array.of(0.5, 0.5, 0))
   const image = yield* Images.fromArray(reds(0, 0, 200, 200), row, { channels: 4, normalized: true })
   for (const [filter, red] of [["nearest", 200], ["linear", 100], ["nearest", 200]] as const) {
     const how = yield* Images.sampler({ filter })
@@ -417,7 +418,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 const mixedArguments = Effect.gen(function*() {
   const [width, height] = [4, 2]
   const shape = ImageShape.image2d(width, height)
-  const kernel = Kernel.make({
+  const kernel = Kernels.perItem({
     name: "mixed",
     args: [
       SamplerArg("how"),
@@ -427,22 +428,18 @@ const mixedArguments = Effect.gen(function*() {
       ImageArg("two"),
       ScalarArg("i32", "width")
     ],
-    body: {
-      wgsl: `
+    wgsl: `
   let place = vec2<i32>(i32(i) % width, i32(i) / width);
   let middle = (vec2<f32>(place) + 0.5) / vec2<f32>(textureDimensions(two));
   y[y_offset + i] = a * textureLoad(one, place, 0).x + textureSampleLevel(two, how, middle, 0.0).y;`,
-      opencl: `
+    opencl: `
   const int2 place = (int2)((int) i % width, (int) i / width);
   const float2 middle = (convert_float2(place) + 0.5f) / convert_float2(get_image_dim(two));
   y[y_offset + i] = a * read_imagef(one, place).x + read_imagef(two, how, middle).y;`,
-      host: (from, to, { a, how, one, two, width, y, y_offset }) => {
-        for (let i = from; i < to; i++) {
-          const [x, line] = [i % width, Math.floor(i / width)]
-          const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
-          y[y_offset + i] = a * one.load(x, line)[0] + green
-        }
-      }
+    item: (i, { a, how, one, two, width, y, y_offset }) => {
+      const [x, line] = [i % width, Math.floor(i / width)]
+      const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
+      y[y_offset + i] = a * one.load(x, line)[0] + green
     }
   })
   const data = Float32Array.from({ length: width * height * 4 }, (_, at) => at)

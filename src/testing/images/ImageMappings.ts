@@ -17,6 +17,7 @@ import * as Mapping from "../../services/mapping/Mapping.ts"
 import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import { indices } from "../Mappings.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
 import * as ImageModel from "./ImageModel.ts"
@@ -36,14 +37,6 @@ const lengthsOf = (
   width,
   ...(elementBytes === 1 ? [] : [elementBytes])
 ]
-
-/** Every index of an array, the last axis the fastest. */
-const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
-  if (shape.length === 0) return yield []
-  for (let index = 0; index < shape[0]!; index++) {
-    for (const rest of indices(shape.slice(1))) yield [index, ...rest]
-  }
-}
 
 const anyPlan = (random: Random) => ({
   layout: random.pick(["packed", "driver", undefined] as const),

@@ -11,6 +11,7 @@ import type { HostData } from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../services/CommandQueue.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
@@ -134,15 +135,20 @@ const usedByKernels = Effect.suspend(() => {
     return using(data, shape, layout, (source) =>
       Effect.gen(function*() {
         const result = yield* Images.make(shape, uint32, { usage: everything })
-        const sizes = yield* Images.fromHost(new Uint32Array(4), ImageShape.image1d(4), uint32)
+        const sizes = yield* BufferPool.allocate(16)
         yield* CommandQueue.dispatch(
-          ImageBodies.placesOf(shape.kind),
-          { source, result, width, height },
+          ImageBodies.addPlaces(shape.kind),
+          { source, result, sizes, width, height },
           places.length
         )
         const expected = places.map(([x, y, z], at) => 1000 * at + x + 10 * y + 100 * z)
         Expect.numbers(ImageShape.format(shape), yield* Images.read(result, Uint32Array), expected)
-        Expect.equal("a copy beside it", (yield* Images.read(sizes)).length, 4)
+        Expect.numbers("its sizes", yield* CommandQueue.read(sizes, Uint32Array), [
+          shape.width,
+          shape.height,
+          shape.depth,
+          shape.layers
+        ])
       }))
   }, { discard: true })
 })

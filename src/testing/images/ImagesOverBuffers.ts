@@ -11,7 +11,6 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import * as Kernel from "../../domain/Kernel.ts"
 import { ImageArg, VectorArg } from "../../domain/KernelArgument.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
@@ -27,6 +26,8 @@ import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestOptions, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../Interruption.ts"
+import * as Kernels from "../Kernels.ts"
+import { filled } from "../Leases.ts"
 
 const test = inGroup("images over buffers")
 
@@ -50,29 +51,25 @@ const onPair = (
 const refused = (what: string, call: Effect.Effect<unknown, GpuError, TestServices>) =>
   Expect.failsWith(what, call, "InvalidRequest")
 
-const copyElements = Kernel.make({
+const copyElements = Kernels.perItem({
   name: "copy_elements",
   args: [ImageArg("source", { kind: "1dBuffer", channel: "uint" }), VectorArg("u32", "numbers", { access: "write" })],
-  body: {
-    wgsl: "numbers[i] = textureLoad(source, i, 0).x;",
-    opencl: "numbers[i] = read_imageui(source, (int) i).x + (i < (uint) get_image_width(source) ? 0 : 1);",
-    host: (from, to, { numbers, source }) => {
-      for (let i = from; i < to; i++) numbers[i] = source.load(i)[0]
-    }
+  wgsl: "numbers[i] = textureLoad(source, i, 0).x;",
+  opencl: "numbers[i] = read_imageui(source, (int) i).x + (i < (uint) get_image_width(source) ? 0 : 1);",
+  item: (i, { numbers, source }) => {
+    numbers[i] = source.load(i)[0]
   }
 })
 
-const writeElements = Kernel.make({
+const writeElements = Kernels.perItem({
   name: "write_elements",
   args: [
     VectorArg("u32", "source", { access: "read" }),
     ImageArg("result", { kind: "1dBuffer", access: "write", format: uint32 })
   ],
-  body: {
-    opencl: "write_imageui(result, (int) i, (uint4)(source[i] * 2, 0, 0, 0));",
-    host: (from, to, { result, source }) => {
-      for (let i = from; i < to; i++) result.store(i, 0, 0, [source[i]! * 2, 0, 0, 0])
-    }
+  opencl: "write_imageui(result, (int) i, (uint4)(source[i] * 2, 0, 0, 0));",
+  item: (i, { result, source }) => {
+    result.store(i, 0, 0, [source[i]! * 2, 0, 0, 0])
   }
 })
 
@@ -172,8 +169,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   onPair("an image over a region is the region's, or unsupported", {}, function*() {
     const { info } = yield* DeviceContext
     const from = info.limits.regionAlignment
-    const lease = yield* BufferPool.allocate(from + 16)
-    yield* CommandQueue.fill(lease, 1)
+    const lease = yield* filled(from + 16, 1)
     const region = yield* SubRegion.make(lease, { offset: from, size: 16 })
     const made = yield* Effect.exit(Images.overBuffer(region, uint32))
     if (Exit.isFailure(made)) {
