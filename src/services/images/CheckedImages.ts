@@ -29,7 +29,7 @@ import * as BufferAccess from "../mapping/BufferAccess.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
 import * as MapRequest from "../mapping/MapRequest.ts"
 import { ScopedMapping } from "../mapping/ScopedMapping.ts"
-import { logged } from "../memory/GivingBack.ts"
+import { inOrderUnsafe, logged } from "../memory/GivingBack.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
@@ -120,16 +120,16 @@ export class CheckedImages implements Service {
     )
 
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
-    ScopedAttachment.acquire("Images.overBuffer", (attachment) => {
+    ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
       const request = optionsProblem(operation, options, knownOfOver) ??
         OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
-      if (isGpuError(request)) return Exit.fail(request)
+      if (isGpuError(request)) return request
       const { createOverUnsafe } = this.driver
-      if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.info))
+      if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.info)
       const { label, memory, shape, usage } = request
       const problem = this.#deviceProblem(operation, shape, format, usage)
-      if (problem !== undefined) return Exit.fail(problem)
+      if (problem !== undefined) return problem
       const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
       if (Exit.isFailure(created)) return created
       const image = created.value
@@ -334,16 +334,11 @@ export class CheckedImages implements Service {
   ) => {
     // What is no options is meant for a class, and told as a wrong one.
     const [type, options] = typeof first === "function" || second !== undefined ? [first, second] : [undefined, first]
-    return Effect.gen({ self: this }, function*() {
-      const mapping = yield* ScopedMapping.register(yield* Effect.scope)
-      return yield* Effect.onExit(
-        checkedStep(
-          "Images.map",
-          (operation) => this.#beginMapping(operation, mapping, image, type as never, options as MapOptions | undefined)
-        ),
-        (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
-      )
-    }) as never
+    const operation = "Images.map"
+    return ScopedMapping.acquire(
+      operation,
+      (mapping) => this.#beginMapping(operation, mapping, image, type as never, options as MapOptions | undefined)
+    ) as never
   }
 
   readonly sampler: Service["sampler"] = (options) => {
@@ -397,18 +392,15 @@ export class CheckedImages implements Service {
 
   readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
     const ended = Attachments.endAll(image, why)
-    const flushed = this.#queue.driver.flushUnsafe()
-    const destroyed = this.driver.destroyUnsafe(image)
-    if (Exit.isFailure(ended)) return ended
-    // Nothing can be submitted to a lost device, and nothing has to be.
-    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
+    const destroyed = this.#inOrder(() => this.driver.destroyUnsafe(image))
+    return Exit.isFailure(ended) ? ended : destroyed
   }
 
-  /** Recorded dispatches may name it, and must be submitted before. */
-  readonly destroySamplerUnsafe: Service["destroySamplerUnsafe"] = (sampler) => {
-    const flushed = this.#queue.driver.flushUnsafe()
-    const destroyed = this.driver.destroySamplerUnsafe(sampler)
-    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
+  readonly destroySamplerUnsafe: Service["destroySamplerUnsafe"] = (sampler) =>
+    this.#inOrder(() => this.driver.destroySamplerUnsafe(sampler))
+
+  #inOrder(destroy: () => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> {
+    return inOrderUnsafe(this.#device.status, this.#queue.driver, destroy)
   }
 
   #formatsOf(usage: ImageUsage.ImageUsage, kind: ImageShape.ImageKind): ReadonlyArray<ImageFormat.ImageFormat> {
