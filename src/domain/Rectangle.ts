@@ -12,7 +12,8 @@
  */
 import { optionsProblem } from "./ArgumentProblem.ts"
 import { type Alignment, alignmentHint } from "./BufferRange.ts"
-import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "./GpuError.ts"
+import * as HostData from "./HostData.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 
@@ -283,4 +284,17 @@ export const copyBytes = (
   to: Place
 ): void => {
   for (const [here, there, bytes] of runs(extent, from, to)) target.set(source.subarray(here, here + bytes), there)
+}
+
+/** A copy of a region of host memory without gaps, or why there is no memory for one. @internal */
+export const gathered = (
+  extent: Extent,
+  source: Uint8Array<ArrayBuffer>,
+  from: Place
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const memory = HostData.allocate(byteLength(extent))
+  if (memory === undefined) return outOfMemory(byteLength(extent))
+  const rows = new Uint8Array(memory)
+  copyBytes(extent, source, from, rows, packed(extent))
+  return rows
 }

@@ -72,15 +72,8 @@ export class CheckedQueue implements Service {
     this.readRectInto = rectangles.readInto
   }
 
-  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
-    target: BufferLike.BufferLike,
-    data: HostData.HostData,
-    options: Parameters<Service["write"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("CommandQueue.write", (operation) => {
+  readonly write: Service["write"] = (target, data, options) =>
+    this.#copies.write("CommandQueue.write", (operation) => {
       const unusable = this.#problem(operation, target, BufferUsage.copyDst, "write")
       if (unusable !== undefined) return unusable
       const bytes = HostData.bytes(operation, data)
@@ -90,15 +83,12 @@ export class CheckedQueue implements Service {
         BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment)
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
-      if (memory === undefined || bytes.byteLength === 0) return Exit.void
-      return this.#copies.admit(
-        bytes.byteLength,
-        isFirst,
-        () => distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory),
-        (isFirst) => this.#write(target, data, options, isFirst)
-      )
+      if (memory === undefined || bytes.byteLength === 0) return undefined
+      return {
+        bytes: bytes.byteLength,
+        write: () => distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory)
+      }
     })
-  }
 
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read("CommandQueue.read", (operation) => {

@@ -9,7 +9,7 @@ import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import { elementClassProblem } from "../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as Rectangle from "../domain/Rectangle.ts"
@@ -85,15 +85,8 @@ export class RectangleCommands {
       return distrustUnproven(exit, from.memory, to.memory)
     })
 
-  readonly write: Service["writeRect"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
-    target: BufferLike.BufferLike,
-    data: HostData.HostData,
-    options: Parameters<Service["writeRect"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("CommandQueue.writeRect", (operation) => {
+  readonly write: Service["writeRect"] = (target, data, options) =>
+    this.#copies.write("CommandQueue.writeRect", (operation) => {
       const unknown = optionsProblem(operation, options, knownOfHost)
       if (unknown !== undefined) return unknown
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
@@ -103,18 +96,14 @@ export class RectangleCommands {
       const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
       if (isGpuError(from)) return from
       const { extent, memory, place } = to
-      if (memory === undefined) return Exit.void
-      const length = Rectangle.byteLength(extent)
+      if (memory === undefined) return undefined
       const write = () => {
-        const rows = HostData.allocate(length)
-        if (rows === undefined) return outOfMemory(length)
-        const own = new Uint8Array(rows)
-        Rectangle.copyBytes(extent, bytes, from, own, Rectangle.packed(extent))
-        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, own), memory)
+        const rows = Rectangle.gathered(extent, bytes, from)
+        if (isGpuError(rows)) return rows
+        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
       }
-      return this.#copies.admit(length, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
+      return { bytes: Rectangle.byteLength(extent), write }
     })
-  }
 
   readonly read: Service["readRect"] = (source, type, options) => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {

@@ -23,6 +23,7 @@ import * as Rectangle from "../../domain/Rectangle.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
 import type { CommandQueue, ElementType } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
@@ -191,30 +192,22 @@ export class CheckedImages implements Service {
       return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
 
-  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
-    target: ImageLike.ImageLike,
-    data: HostData.HostData,
-    options: Parameters<Service["write"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("Images.write", (operation) => {
+  readonly write: Service["write"] = (target, data, options) =>
+    this.#copies.write("Images.write", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
       const place = HostRows.place(operation, part, bytes.byteLength, options)
       if (isGpuError(place)) return place
-      if (part.bytes === 0) return Exit.void
+      if (part.bytes === 0) return undefined
       const write = () => {
         const packed = HostRows.gathered(part, bytes, place)
         if (isGpuError(packed)) return packed
         return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
-      return this.#copies.admit(part.bytes, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
+      return { bytes: part.bytes, write }
     })
-  }
 
   readonly read: Service["read"] = (
     source: ImageLike.ImageLike,
@@ -296,36 +289,47 @@ export class CheckedImages implements Service {
     })
 
   readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
-    checkedStep("Images.toBuffer", (operation) => {
-      const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfBuffer)
-      if (isGpuError(part)) return part
-      const offset = options?.offset ?? 0
-      const problem = this.#bufferProblem(operation, target, BufferUsage.copyDst, offset, part)
-      if (problem !== undefined) return problem
-      const memory = BufferLike.deviceBuffer(target)
-      if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnproven(
-        this.#commands.toBufferUnsafe(part.image, part.region, memory, offset),
-        part.image,
-        memory
-      )
-    })
+    this.#throughBuffer(
+      "Images.toBuffer",
+      source,
+      ImageUsage.copySrc,
+      target,
+      BufferUsage.copyDst,
+      options,
+      (part, to) => this.#commands.toBufferUnsafe(part.image, part.region, to, options?.offset ?? 0)
+    )
 
   readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
-    checkedStep("Images.fromBuffer", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfBuffer)
+    this.#throughBuffer(
+      "Images.fromBuffer",
+      target,
+      ImageUsage.copyDst,
+      source,
+      BufferUsage.copySrc,
+      options,
+      (part, from) => this.#commands.fromBufferUnsafe(from, options?.offset ?? 0, part.image, part.region)
+    )
+
+  /** A copy between a part of an image and a buffer, one way or the other. */
+  #throughBuffer(
+    operation: string,
+    like: ImageLike.ImageLike,
+    imageUsage: ImageUsage.ImageUsage,
+    buffer: BufferLike.BufferLike,
+    bufferUsage: BufferUsage.BufferUsage,
+    options: BufferOptions | undefined,
+    copy: (part: ImageProblems.Part, memory: DeviceBuffer) => Exit.Exit<void, GpuError>
+  ): Effect.Effect<void, GpuError> {
+    return checkedStep(operation, () => {
+      const part = this.#part(operation, like, imageUsage, options, knownOfBuffer)
       if (isGpuError(part)) return part
-      const offset = options?.offset ?? 0
-      const problem = this.#bufferProblem(operation, source, BufferUsage.copySrc, offset, part)
+      const problem = this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part)
       if (problem !== undefined) return problem
-      const memory = BufferLike.deviceBuffer(source)
+      const memory = BufferLike.deviceBuffer(buffer)
       if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnproven(
-        this.#commands.fromBufferUnsafe(memory, offset, part.image, part.region),
-        part.image,
-        memory
-      )
+      return distrustUnproven(copy(part, memory), part.image, memory)
     })
+  }
 
   readonly map: Service["map"] = (
     image: ImageLike.ImageLike,

@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
@@ -54,12 +53,5 @@ export const gathered = (
   part: Part,
   data: Uint8Array<ArrayBuffer>,
   place: Rectangle.Place
-): Uint8Array<ArrayBuffer> | GpuError => {
-  if (data.byteLength === part.bytes) return data
-  const memory = HostData.allocate(part.bytes)
-  if (memory === undefined) return outOfMemory(part.bytes)
-  const packed = new Uint8Array(memory)
-  const extent = rectangle(part)
-  Rectangle.copyBytes(extent, data, place, packed, Rectangle.packed(extent))
-  return packed
-}
+): Uint8Array<ArrayBuffer> | GpuError =>
+  data.byteLength === part.bytes ? data : Rectangle.gathered(rectangle(part), data, place)
