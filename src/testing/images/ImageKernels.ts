@@ -76,24 +76,6 @@ const flipped = (data: Uint8Array, width: number, bytes: number): Uint8Array =>
     return data[(element - x + width - 1 - x) * bytes + at % bytes]!
   })
 
-/** Through a kernel every element arrives as it was. */
-const everyFormat = Effect.gen(function*() {
-  const formats = yield* both("2d")
-  Expect.isTrue("some format can be read and written", formats.length > 0)
-  const [width, height] = [5, 3]
-  for (const format of formats) {
-    const shape = ImageShape.image2d(width, height)
-    const source = yield* Images.make(shape, format, { usage: everything })
-    const target = yield* Images.make(shape, format, { usage: everything })
-    const data = elements(format, width * height, 1)
-    yield* Images.write(source, data)
-    yield* CommandQueue.dispatch(ImageBodies.flip(format), { source, result: target, width }, width * height)
-    const bytes = ImageFormat.elementBytes(format)
-    const found = yield* Images.read(target, Uint8Array)
-    Expect.numbers(ImageFormat.format(format), found, flipped(data, width, bytes))
-  }
-}).pipe(Effect.scoped)
-
 const shapes: ReadonlyArray<ImageShape.ImageShape> = [
   ImageShape.image1d(7),
   ImageShape.image1dArray(5, 3),
@@ -235,25 +217,10 @@ const reds = (...values: ReadonlyArray<number>): Uint8Array<ArrayBuffer> =>
 const redsOf = (image: Parameters<typeof Images.read>[0]) =>
   Effect.map(Images.read(image, Uint8Array), (data) => data.filter((_, at) => at % 4 === 0))
 
-const queueOrder = Effect.gen(function*() {
-  const one = yield* Images.make(row, rgba8, { usage: everything })
-  const two = yield* Images.make(row, rgba8, { usage: everything })
-  yield* Images.write(one, reds(1, 2, 3, 4))
-  for (let round = 0; round < 3; round++) {
-    yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
-    yield* CommandQueue.dispatch(flipRgba8, { source: two, result: one, width: 3 }, 3)
-  }
-  Expect.numbers("after six dispatches", yield* redsOf(one), turned(3))
-  yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
-  yield* Images.fill(one, [1, 0, 0, 1])
-  Expect.numbers("before the fill", yield* redsOf(two), backwards(turned(3)))
-  Expect.numbers("after the fill", yield* redsOf(one), [255, 255, 255, 255])
-}).pipe(Effect.scoped)
-
 const backwards = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   values.map((_, at) => values[values.length - 1 - at]!)
 
-/** What {@link queueOrder} does to 1 2 3 4: all of it turned round into the other image, and three of that back. */
+/** What dispatches in queue order do to 1 2 3 4: all of it turned round into the other image, and three of that back. */
 const turned = (rounds: number): ReadonlyArray<number> => {
   let values: ReadonlyArray<number> = [1, 2, 3, 4]
   for (let round = 0; round < rounds; round++) {
@@ -262,29 +229,6 @@ const turned = (rounds: number): ReadonlyArray<number> => {
   }
   return values
 }
-
-/** More sets of images than bind groups are kept, and samplers that differ alone. */
-const manyImages = Effect.gen(function*() {
-  const target = yield* Images.make(row, rgba8, { usage: everything })
-  const images = yield* Effect.forEach(
-    Array.from({ length: 70 }, (_, index) => index),
-    (index) => Images.fromArray(reds(index, index + 1, index + 2, index + 3), row, { channels: 4, normalized: true })
-  )
-  for (const [index, source] of [...images.entries(), ...images.slice(0, 5).entries()]) {
-    yield* CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
-    const found = yield* redsOf(target)
-    Expect.numbers(`image ${index}`, found, [index + 3, index + 2, index + 1, index])
-  }
-  const colors = yield* BufferPool.allocate(16)
-  const at = yield* written(Float32Array.of(0.5, 0.5, 0))
-  const image = yield* Images.fromArray(reds(0, 0, 200, 200), row, { channels: 4, normalized: true })
-  for (const [filter, red] of [["nearest", 200], ["linear", 100], ["nearest", 200]] as const) {
-    const how = yield* Images.sampler({ filter })
-    yield* CommandQueue.dispatch(ImageBodies.sampleAt("2d"), { image, how, at, colors }, 1)
-    const [found] = yield* CommandQueue.read(colors, Float32Array)
-    Expect.isTrue(`${filter}: ${red} expected, got ${found! * 255}`, Math.abs(found! * 255 - red) < 2)
-  }
-}).pipe(Effect.scoped)
 
 const withPool = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, Layer.fresh(ImagePool.layer()))
 
@@ -414,57 +358,25 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** Arguments of every kind in any order, and one image under two names. */
-const mixedArguments = Effect.gen(function*() {
-  const [width, height] = [4, 2]
-  const shape = ImageShape.image2d(width, height)
-  const kernel = Kernels.perItem({
-    name: "mixed",
-    args: [
-      SamplerArg("how"),
-      ScalarArg("f32", "a"),
-      ImageArg("one"),
-      VectorArg("f32", "y", { access: "write", withOffset: true }),
-      ImageArg("two"),
-      ScalarArg("i32", "width")
-    ],
-    wgsl: `
-  let place = vec2<i32>(i32(i) % width, i32(i) / width);
-  let middle = (vec2<f32>(place) + 0.5) / vec2<f32>(textureDimensions(two));
-  y[y_offset + i] = a * textureLoad(one, place, 0).x + textureSampleLevel(two, how, middle, 0.0).y;`,
-    opencl: `
-  const int2 place = (int2)((int) i % width, (int) i / width);
-  const float2 middle = (convert_float2(place) + 0.5f) / convert_float2(get_image_dim(two));
-  y[y_offset + i] = a * read_imagef(one, place).x + read_imagef(two, how, middle).y;`,
-    item: (i, { a, how, one, two, width, y, y_offset }) => {
-      const [x, line] = [i % width, Math.floor(i / width)]
-      const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
-      y[y_offset + i] = a * one.load(x, line)[0] + green
-    }
-  })
-  const data = Float32Array.from({ length: width * height * 4 }, (_, at) => at)
-  const image = yield* Images.make(shape, { order: "rgba", type: "float16" })
-  const half = { order: "rgba", type: "float16" } as const
-  const bytes = new Uint8Array(data.length * 2)
-  for (let at = 0; at < width * height; at++) {
-    bytes.set(ImageElement.encodeUnsafe(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
-  }
-  yield* Images.write(image, bytes)
-  const y = yield* BufferPool.allocate(width * height * 4 + 8)
-  const how = yield* Images.sampler()
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.dispatch(
-    kernel,
-    { how, a: 2, one: image, y: { buffer: y, offset: 2 }, two: image, width },
-    width * height
-  )
-  const expected = Array.from({ length: width * height }, (_, at) => 2 * (at * 4) + at * 4 + 1)
-  Expect.numbers("the sums", yield* CommandQueue.read(y, Float32Array), [0, 0, ...expected])
-}).pipe(Effect.scoped)
-
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("every format that can be read and written goes through a kernel as it is", everyFormat),
+  /** Through a kernel every element arrives as it was. */
+  test("every format that can be read and written goes through a kernel as it is", function*() {
+    const formats = yield* both("2d")
+    Expect.isTrue("some format can be read and written", formats.length > 0)
+    const [width, height] = [5, 3]
+    for (const format of formats) {
+      const shape = ImageShape.image2d(width, height)
+      const source = yield* Images.make(shape, format, { usage: everything })
+      const target = yield* Images.make(shape, format, { usage: everything })
+      const data = elements(format, width * height, 1)
+      yield* Images.write(source, data)
+      yield* CommandQueue.dispatch(ImageBodies.flip(format), { source, result: target, width }, width * height)
+      const bytes = ImageFormat.elementBytes(format)
+      const found = yield* Images.read(target, Uint8Array)
+      Expect.numbers(ImageFormat.format(format), found, flipped(data, width, bytes))
+    }
+  }),
   /** A kernel that finds each element where its coordinates say, and how large the image is. */
   test("kernels find each element of every kind of image, and its sizes", function*() {
     const { backend } = yield* DeviceContext.useSync((device) => device.info)
@@ -484,9 +396,89 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ),
   test("samplers read volumes as the specification says", everySampler(ImageShape.image3d(3, 2, 4))),
   test("samplers read the layer that is asked for", everySampler(ImageShape.image2dArray(3, 2, 3))),
-  test("images, samplers, vectors and scalars come in any order", mixedArguments),
-  test("kernels and commands on images run in queue order", queueOrder),
-  test("a kernel takes many images, and samplers, one after the other", manyImages),
+  /** Arguments of every kind in any order, and one image under two names. */
+  test("images, samplers, vectors and scalars come in any order", function*() {
+    const [width, height] = [4, 2]
+    const shape = ImageShape.image2d(width, height)
+    const kernel = Kernels.perItem({
+      name: "mixed",
+      args: [
+        SamplerArg("how"),
+        ScalarArg("f32", "a"),
+        ImageArg("one"),
+        VectorArg("f32", "y", { access: "write", withOffset: true }),
+        ImageArg("two"),
+        ScalarArg("i32", "width")
+      ],
+      wgsl: `
+  let place = vec2<i32>(i32(i) % width, i32(i) / width);
+  let middle = (vec2<f32>(place) + 0.5) / vec2<f32>(textureDimensions(two));
+  y[y_offset + i] = a * textureLoad(one, place, 0).x + textureSampleLevel(two, how, middle, 0.0).y;`,
+      opencl: `
+  const int2 place = (int2)((int) i % width, (int) i / width);
+  const float2 middle = (convert_float2(place) + 0.5f) / convert_float2(get_image_dim(two));
+  y[y_offset + i] = a * read_imagef(one, place).x + read_imagef(two, how, middle).y;`,
+      item: (i, { a, how, one, two, width, y, y_offset }) => {
+        const [x, line] = [i % width, Math.floor(i / width)]
+        const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
+        y[y_offset + i] = a * one.load(x, line)[0] + green
+      }
+    })
+    const data = Float32Array.from({ length: width * height * 4 }, (_, at) => at)
+    const image = yield* Images.make(shape, { order: "rgba", type: "float16" })
+    const half = { order: "rgba", type: "float16" } as const
+    const bytes = new Uint8Array(data.length * 2)
+    for (let at = 0; at < width * height; at++) {
+      bytes.set(ImageElement.encode(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
+    }
+    yield* Images.write(image, bytes)
+    const y = yield* BufferPool.allocate(width * height * 4 + 8)
+    const how = yield* Images.sampler()
+    yield* CommandQueue.fill(y, 0)
+    yield* CommandQueue.dispatch(
+      kernel,
+      { how, a: 2, one: image, y: { buffer: y, offset: 2 }, two: image, width },
+      width * height
+    )
+    const expected = Array.from({ length: width * height }, (_, at) => 2 * (at * 4) + at * 4 + 1)
+    Expect.numbers("the sums", yield* CommandQueue.read(y, Float32Array), [0, 0, ...expected])
+  }),
+  test("kernels and commands on images run in queue order", function*() {
+    const one = yield* Images.make(row, rgba8, { usage: everything })
+    const two = yield* Images.make(row, rgba8, { usage: everything })
+    yield* Images.write(one, reds(1, 2, 3, 4))
+    for (let round = 0; round < 3; round++) {
+      yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
+      yield* CommandQueue.dispatch(flipRgba8, { source: two, result: one, width: 3 }, 3)
+    }
+    Expect.numbers("after six dispatches", yield* redsOf(one), turned(3))
+    yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
+    yield* Images.fill(one, [1, 0, 0, 1])
+    Expect.numbers("before the fill", yield* redsOf(two), backwards(turned(3)))
+    Expect.numbers("after the fill", yield* redsOf(one), [255, 255, 255, 255])
+  }),
+  /** More sets of images than bind groups are kept, and samplers that differ alone. */
+  test("a kernel takes many images, and samplers, one after the other", function*() {
+    const target = yield* Images.make(row, rgba8, { usage: everything })
+    const images = yield* Effect.forEach(
+      Array.from({ length: 70 }, (_, index) => index),
+      (index) => Images.fromArray(reds(index, index + 1, index + 2, index + 3), row, { channels: 4, normalized: true })
+    )
+    for (const [index, source] of [...images.entries(), ...images.slice(0, 5).entries()]) {
+      yield* CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
+      const found = yield* redsOf(target)
+      Expect.numbers(`image ${index}`, found, [index + 3, index + 2, index + 1, index])
+    }
+    const colors = yield* BufferPool.allocate(16)
+    const at = yield* written(Float32Array.of(0.5, 0.5, 0))
+    const image = yield* Images.fromArray(reds(0, 0, 200, 200), row, { channels: 4, normalized: true })
+    for (const [filter, red] of [["nearest", 200], ["linear", 100], ["nearest", 200]] as const) {
+      const how = yield* Images.sampler({ filter })
+      yield* CommandQueue.dispatch(ImageBodies.sampleAt("2d"), { image, how, at, colors }, 1)
+      const [found] = yield* CommandQueue.read(colors, Float32Array)
+      Expect.isTrue(`${filter}: ${red} expected, got ${found! * 255}`, Math.abs(found! * 255 - red) < 2)
+    }
+  }),
   test("a kernel takes leases on images", pooledImages),
   ...mistakeTests("bad image arguments", mistakes)
 ]
