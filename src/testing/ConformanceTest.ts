@@ -175,9 +175,10 @@ export type DefineTest = (
   ...test: [body: TestBody] | [options: TestOptions, body: TestBody]
 ) => ConformanceTest
 
-/** Defines the tests of one story. @internal */
-export const inGroup = (group: string): DefineTest => (name, ...test) => {
-  const [{ counting = false, heavy = false, ...options }, body] = test.length === 1 ? [{}, test[0]] : test
+/** Defines the tests of one story, with what they have in common. @internal */
+export const inGroup = (group: string, common?: TestOptions): DefineTest => (name, ...test) => {
+  const [own, body] = test.length === 1 ? [undefined, test[0]] : test
+  const { counting = false, heavy = false, ...options }: TestOptions = { ...common, ...own }
   return { group, name, counting, heavy, run: checked(Effect.isEffect(body) ? body : Effect.gen(body), options) }
 }
 

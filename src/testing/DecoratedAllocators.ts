@@ -23,7 +23,7 @@ import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
-const test = inGroup("decorated allocators")
+const test = inGroup("decorated allocators", { counting: true })
 
 type Decorated =
   | Allocator.Allocator
@@ -85,8 +85,6 @@ const poolOver = (stack: Stack) =>
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a pool waits over a limited, tracked, counted and faulty allocator", {
-    counting: true
-  }, poolOver(faultyOutside)),
-  test("a pool waits over the same decorators the other way round", { counting: true }, poolOver(limitingOutside))
+  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
+  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside))
 ]

@@ -115,15 +115,14 @@ const refused = (calls: ReadonlyArray<readonly [name: string, call: (value: neve
     yield* expectUsable
   })
 
-const test = inGroup("odd values")
+const test = inGroup("odd values", { counting: true })
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("labels that are no text are refused", { counting: true }, refused(labelled)),
-  test("sizes and usages that are no numbers are refused", { counting: true }, refused(measured)),
+  test("labels that are no text are refused", refused(labelled)),
+  test("sizes and usages that are no numbers are refused", refused(measured)),
   test(
     "kernels whose texts are none are refused",
-    { counting: true },
     refused(kernels.map(([name, kernel]) => [name, (text) => KernelCache.get(kernel(text))]))
   )
 ]

@@ -130,9 +130,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectAll("a kernel's output from the destroyed block", source, 7)
     yield* expectAll("a lease that has nothing to do with it", other, 8)
   }),
-  test("a block destroyed while submitted work uses it harms no other lease's work", {
-    heavy: true
-  }, function*() {
+  test("a block destroyed while submitted work uses it harms no other lease's work", { heavy: true }, function*() {
     yield* BufferPool.stopHolding
     const items = yield* scaled(20_000, 500)
     const kept = yield* BufferPool.allocate(items * 4)
@@ -147,9 +145,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const expected = Uint32Array.from({ length: items }, (_, at) => at + 3)
     Expect.numbers("the copy of scratch memory", yield* CommandQueue.read(kept, Uint32Array), expected)
   }),
-  test("a pool that clears hands out blocks of zeros, slack included", {
-    pool: { clear: "acquire" }
-  }, function*() {
+  test("a pool that clears hands out blocks of zeros, slack included", { pool: { clear: "acquire" } }, function*() {
     const expectClear = Effect.fnUntraced(function*(what: string, lease: PooledBuffer.PooledBuffer) {
       Expect.isTrue("the block has slack", lease.capacity > lease.size)
       Expect.numbers(what, yield* blockContents(lease), new Uint8Array(lease.capacity))

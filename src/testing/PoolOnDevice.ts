@@ -19,7 +19,7 @@ import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
 import { type ConformanceTest, expectInvariants, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 
-const test = inGroup("pool")
+const test = inGroup("pool", { counting: true })
 const exact = { sizePolicy: SizePolicy.exact }
 const powersOfTwo = { sizePolicy: SizePolicy.sizeClasses(0) }
 
@@ -48,7 +48,7 @@ const stopHolding = Effect.gen(function*() {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("counts blocks and bytes as they come and go", { counting: true }, function*() {
+  test("counts blocks and bytes as they come and go", function*() {
     const before = yield* liveBuffers
     yield* Effect.scoped(Effect.gen(function*() {
       const a = yield* BufferPool.allocate(1000)
@@ -70,21 +70,21 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectStats("freed", { heldBlocks: 0, managedBytes: 0, driverFrees: 2, peakActiveBytes: 1024 })
     Expect.equal("buffers after freeHeld", yield* liveBuffers, before)
   }),
-  test("keeps blocks of different usages apart", { counting: true }, function*() {
+  test("keeps blocks of different usages apart", function*() {
     yield* BufferPool.use(64, () => Effect.void)
     yield* BufferPool.use(64, () => Effect.void, { usage: BufferUsage.copyDst | BufferUsage.copySrc })
     yield* expectStats("a block per usage", { hits: 0, misses: 2, heldBlocks: 2 })
     yield* BufferPool.use(64, () => Effect.void, { usage: BufferUsage.copySrc | BufferUsage.copyDst })
     yield* expectStats("reuse of the same usage", { hits: 1, misses: 2 })
   }),
-  test("borrows from a larger bin, within its reach", { counting: true }, function*() {
+  test("borrows from a larger bin, within its reach", function*() {
     yield* BufferPool.use(1000, () => Effect.void)
     yield* BufferPool.use(600, (lease) => Effect.sync(() => Expect.equal("a borrowed block", lease.capacity, 1024)))
     yield* expectStats("a borrow", { hits: 1, borrows: 1, misses: 1 })
     yield* BufferPool.use(400, (lease) => Effect.sync(() => Expect.equal("a block of its own", lease.capacity, 400)))
     yield* expectStats("too large to borrow", { borrows: 1, misses: 2 })
   }),
-  test("reuses the block that came back last", { counting: true }, function*() {
+  test("reuses the block that came back last", function*() {
     const [first, second] = yield* Effect.scoped(
       Effect.all([BufferPool.allocate(64), BufferPool.allocate(64)]).pipe(
         Effect.map((leases) => leases.map((lease) => BufferLike.deviceBuffer(lease)))
@@ -95,8 +95,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("scopes close last in, first out", BufferLike.deviceBuffer(again) === first)
     Expect.isTrue("the other block follows", BufferLike.deviceBuffer(other) === second)
   }),
-  test("frees at once after stopHolding", { counting: true }, stopHolding),
-  test("hands out zero-byte leases that every operation takes and nothing counts", { counting: true }, function*() {
+  test("frees at once after stopHolding", stopHolding),
+  test("hands out zero-byte leases that every operation takes and nothing counts", function*() {
     const before = yield* liveBuffers
     const lease = yield* BufferPool.allocate(0, { label: "nothing" })
     const other = yield* BufferPool.allocate(0)
@@ -121,55 +121,52 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectStats("counted nowhere", { activeBlocks: 1, activeBytes: 16, hits: 0, misses: 1 })
   }),
   /** Under a byte limit the deficit is known: the smallest held block that covers it goes, without asking the driver. */
-  test("evicts what covers the deficit", { counting: true, pool: { maxBytes: 1000, ...exact } }, function*() {
+  test("evicts what covers the deficit", { pool: { maxBytes: 1000, ...exact } }, function*() {
     yield* Effect.scoped(Effect.forEach([100, 200, 400], (size) => BufferPool.allocate(size)))
     yield* expectStats("three held blocks", { heldBytes: 700 })
     yield* BufferPool.use(500, () => expectStats("the covering block made room", { heldBytes: 500, driverFrees: 1 }))
     yield* BufferPool.use(900, () => expectStats("no more than needed", { heldBytes: 100, driverFrees: 3 }))
   }),
+  test("says what it tried and who holds the memory", { pool: { maxBytes: 1000, ...exact } }, function*() {
+    const first = yield* BufferPool.allocate(600, { label: "first" })
+    const second = yield* BufferPool.allocate(300, { label: "second" })
+    const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
+    const reason = Expect.reasonOf("over the limit", refused, "OutOfMemory")
+    const { activeBytes, blockSize, heldBytes, limit, managedBytes, requested, reservedBytes } = reason
+    Expect.same(
+      "evidence",
+      { requested, blockSize, limit, activeBytes, heldBytes, managedBytes, reservedBytes },
+      {
+        requested: 200,
+        blockSize: 200,
+        limit: 1000,
+        activeBytes: 900,
+        heldBytes: 0,
+        managedBytes: 900,
+        reservedBytes: 0
+      }
+    )
+    Expect.same("holders", reason.holders.map(({ label, size }) => [label, size]), [["first", 600], ["second", 300]])
+    Expect.equal("isRetryable", reason.isRetryable, true)
+    yield* Lease.release(first)
+    yield* BufferPool.use(200, () => expectStats("room after a release", { activeBytes: 500 }))
+    yield* Lease.release(second)
+  }),
   test(
-    "says what it tried and who holds the memory",
-    { counting: true, pool: { maxBytes: 1000, ...exact } },
+    "asks for the exact size when the block is too large",
+    { pool: { maxBytes: 2024, ...powersOfTwo } },
     function*() {
-      const first = yield* BufferPool.allocate(600, { label: "first" })
-      const second = yield* BufferPool.allocate(300, { label: "second" })
-      const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
-      const reason = Expect.reasonOf("over the limit", refused, "OutOfMemory")
-      const { activeBytes, blockSize, heldBytes, limit, managedBytes, requested, reservedBytes } = reason
-      Expect.same(
-        "evidence",
-        { requested, blockSize, limit, activeBytes, heldBytes, managedBytes, reservedBytes },
-        {
-          requested: 200,
-          blockSize: 200,
-          limit: 1000,
-          activeBytes: 900,
-          heldBytes: 0,
-          managedBytes: 900,
-          reservedBytes: 0
-        }
-      )
-      Expect.same("holders", reason.holders.map(({ label, size }) => [label, size]), [["first", 600], ["second", 300]])
-      Expect.equal("isRetryable", reason.isRetryable, true)
-      yield* Lease.release(first)
-      yield* BufferPool.use(200, () => expectStats("room after a release", { activeBytes: 500 }))
-      yield* Lease.release(second)
+      const kept = yield* BufferPool.allocate(1024)
+      yield* BufferPool.use(1000, (lease) =>
+        Effect.gen(function*() {
+          Expect.equal("a block without slack", lease.capacity, 1000)
+          yield* expectStats("both fit", { managedBytes: 2024, activeBlocks: 2 })
+        }))
+      yield* expectStats("it belongs to no bin", { heldBlocks: 0, managedBytes: 1024, driverFrees: 1 })
+      yield* Lease.release(kept)
     }
   ),
-  test("asks for the exact size when the block is too large", {
-    counting: true,
-    pool: { maxBytes: 2024, ...powersOfTwo }
-  }, function*() {
-    const kept = yield* BufferPool.allocate(1024)
-    yield* BufferPool.use(1000, (lease) =>
-      Effect.gen(function*() {
-        Expect.equal("a block without slack", lease.capacity, 1000)
-        yield* expectStats("both fit", { managedBytes: 2024, activeBlocks: 2 })
-      }))
-    yield* expectStats("it belongs to no bin", { heldBlocks: 0, managedBytes: 1024, driverFrees: 1 })
-    yield* Lease.release(kept)
-  }),
-  test("never exceeds its limit, however many fibers ask", { counting: true, pool: { maxBytes: 4096 } }, function*() {
+  test("never exceeds its limit, however many fibers ask", { pool: { maxBytes: 4096 } }, function*() {
     const limit = 4096
     const watch = Effect.map(BufferPool.stats, (stats) => {
       expectInvariants(stats)
@@ -188,7 +185,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     })
     yield* expectStats("all had their turn", { activeBlocks: 0, reservedBytes: 0 })
   }),
-  test("ends its leases when it closes before them", { counting: true }, function*() {
+  test("ends its leases when it closes before them", function*() {
     const before = yield* liveBuffers
     const leases = yield* Scope.make()
     const lease = yield* Effect.scoped(Effect.gen(function*() {

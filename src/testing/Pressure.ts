@@ -19,7 +19,7 @@ import * as Expect from "./Expect.ts"
 import { expectStats, liveBuffers } from "./PoolOnDevice.ts"
 import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
-const test = inGroup("pressure")
+const test = inGroup("pressure", { counting: true })
 const exact = { sizePolicy: SizePolicy.exact }
 const patient = { ...exact, onExhausted: "wait" } as const
 
@@ -40,7 +40,7 @@ const tenant = (owner: number) => BufferPool.use(400, (lease) => ownWork(lease, 
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a limit changes while requests wait", { counting: true, pool: { ...patient, maxBytes: 4096 } }, function*() {
+  test("a limit changes while requests wait", { pool: { ...patient, maxBytes: 4096 } }, function*() {
     const first = yield* BufferPool.allocate(3072)
     yield* writeOwn(first, 1)
     const large = yield* fork(Effect.flip(BufferPool.allocate(3000)))
@@ -64,7 +64,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.setLimit({ maxBytes: 1500 })
     yield* expectStats("held blocks made room", { managedBytes: 1500, activeBlocks: 1 })
   }),
-  test("a limit changes under load", { counting: true, pool: { maxBytes: 2048, onExhausted: "wait" } }, function*() {
+  test("a limit changes under load", { pool: { maxBytes: 2048, onExhausted: "wait" } }, function*() {
     const limits = [2048, 700, 4096, 1024, 600, 3000]
     const most = Math.max(...limits)
     const watch = Effect.map(BufferPool.stats, (stats) => {
@@ -88,7 +88,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue(`${managedBytes} bytes are managed under a limit of 512`, managedBytes <= 512)
     yield* expectStats("all had their turns", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
   }),
-  test("budgets nest, each with its own limit", { counting: true, pool: { ...exact, maxBytes: 4000 } }, function*() {
+  test("budgets nest, each with its own limit", { pool: { ...exact, maxBytes: 4000 } }, function*() {
     const outside = yield* BufferPool.allocate(1000, { label: "outside" })
     yield* writeOwn(outside, 1)
     yield* Effect.gen(function*() {
@@ -102,13 +102,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(3000, (lease) => ownWork(lease, 5))
     yield* expectOwn("the data of a lease outside", outside, 1)
   }),
-  test("requests wait for a budget while the pool has room", { counting: true, pool: exact }, function*() {
+  test("requests wait for a budget while the pool has room", { pool: exact }, function*() {
     yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], tenant, { concurrency: "unbounded", discard: true }).pipe(
       BufferPool.withBudget(1000, { onExhausted: "wait" })
     )
     yield* expectStats("two at a time", { peakActiveBlocks: 2, activeBlocks: 0, waiters: 0 })
   }),
-  test("a lease stays charged to its budget wherever it goes", { counting: true, pool: exact }, function*() {
+  test("a lease stays charged to its budget wherever it goes", { pool: exact }, function*() {
     const pool = yield* BufferPool.BufferPool
     const budget = yield* pool.budget(1000)
     const lease = yield* LeaseHolder.extract(budget.allocate(600))
@@ -121,43 +121,39 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("active bytes", (yield* budget.stats).activeBytes, 0)
   }),
   /** The cache moves to the host when somebody else needs its memory, and comes back. */
-  test(
-    "a handler spills to the host, and the data comes back",
-    { counting: true, pool: { ...exact, maxBytes: 1536 } },
-    function*() {
-      const asked: Array<string> = []
-      const spilled: Array<Uint32Array> = []
-      const cached = yield* BufferPool.allocate(1024)
-      yield* writeOwn(cached, 1)
-      yield* BufferPool.onOutOfMemory(() => Effect.sync(() => asked.push("has nothing") === 0))
-      yield* BufferPool.onOutOfMemory(({ missing, requested }) =>
-        Effect.gen(function*() {
-          asked.push(`${requested} bytes, ${missing} missing`)
-          if (!Lease.isLive(cached)) return false
-          spilled.push(yield* CommandQueue.read(cached, Uint32Array))
-          yield* Lease.release(cached)
-          return true
-        })
-      )
-      yield* BufferPool.use(1024, (lease) =>
-        Effect.gen(function*() {
-          yield* ownWork(lease, 2)
-          const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
-          Expect.equal("the last rung", full.rungs.at(-1), "handlers")
-          yield* expectOwn("the data of the lease that made it spill", lease, 2)
-        }))
-      Expect.same("who was asked", asked, [
-        "has nothing",
-        "1024 bytes, 512 missing",
-        "has nothing",
-        "1000 bytes, 488 missing"
-      ])
-      const again = yield* BufferPool.allocate(1024)
-      for (const words of spilled) yield* CommandQueue.write(again, words)
-      yield* expectOwn("what came back from the host", again, 1)
-    }
-  ),
-  test("trimTo gives back as much as it takes, and no lease", { counting: true, pool: exact }, function*() {
+  test("a handler spills to the host, and the data comes back", { pool: { ...exact, maxBytes: 1536 } }, function*() {
+    const asked: Array<string> = []
+    const spilled: Array<Uint32Array> = []
+    const cached = yield* BufferPool.allocate(1024)
+    yield* writeOwn(cached, 1)
+    yield* BufferPool.onOutOfMemory(() => Effect.sync(() => asked.push("has nothing") === 0))
+    yield* BufferPool.onOutOfMemory(({ missing, requested }) =>
+      Effect.gen(function*() {
+        asked.push(`${requested} bytes, ${missing} missing`)
+        if (!Lease.isLive(cached)) return false
+        spilled.push(yield* CommandQueue.read(cached, Uint32Array))
+        yield* Lease.release(cached)
+        return true
+      })
+    )
+    yield* BufferPool.use(1024, (lease) =>
+      Effect.gen(function*() {
+        yield* ownWork(lease, 2)
+        const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
+        Expect.equal("the last rung", full.rungs.at(-1), "handlers")
+        yield* expectOwn("the data of the lease that made it spill", lease, 2)
+      }))
+    Expect.same("who was asked", asked, [
+      "has nothing",
+      "1024 bytes, 512 missing",
+      "has nothing",
+      "1000 bytes, 488 missing"
+    ])
+    const again = yield* BufferPool.allocate(1024)
+    for (const words of spilled) yield* CommandQueue.write(again, words)
+    yield* expectOwn("what came back from the host", again, 1)
+  }),
+  test("trimTo gives back as much as it takes, and no lease", { pool: exact }, function*() {
     const before = yield* liveBuffers
     yield* Effect.scoped(Effect.forEach([1024, 2048, 4096], (size) => BufferPool.allocate(size)))
     const kept = yield* BufferPool.allocate(512)
@@ -170,7 +166,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("buffers", (yield* liveBuffers) - before, 1)
     yield* expectOwn("the data of the lease", kept, 1)
   }),
-  test("resumeHolding keeps blocks again", { counting: true, pool: exact }, function*() {
+  test("resumeHolding keeps blocks again", { pool: exact }, function*() {
     yield* BufferPool.stopHolding
     yield* BufferPool.use(64, (lease) => ownWork(lease, 1))
     yield* expectStats("nothing is kept", { managedBlocks: 0, driverFrees: 1 })
@@ -180,20 +176,16 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(64, (lease) => ownWork(lease, 3))
     yield* expectStats("and reused", { hits: 1 })
   }),
-  test(
-    "maxHeldBytes drops what was held for longest",
-    { counting: true, pool: { ...exact, maxHeldBytes: 1536 } },
-    function*() {
-      yield* BufferPool.use(1024, (lease) => ownWork(lease, 1))
-      yield* BufferPool.use(512, (lease) => ownWork(lease, 2))
-      yield* expectStats("within the limit", { heldBytes: 1536, driverFrees: 0 })
-      yield* BufferPool.use(768, (lease) => ownWork(lease, 3))
-      yield* expectStats("the longest held one went", { heldBytes: 1280, heldBlocks: 2, driverFrees: 1 })
-      yield* BufferPool.use(4096, (lease) => ownWork(lease, 4))
-      yield* expectStats("one over the limit is not held", { heldBytes: 1280, heldBlocks: 2, driverFrees: 2 })
-    }
-  ),
-  test("idle memory goes back by the clock", { counting: true }, function*() {
+  test("maxHeldBytes drops what was held for longest", { pool: { ...exact, maxHeldBytes: 1536 } }, function*() {
+    yield* BufferPool.use(1024, (lease) => ownWork(lease, 1))
+    yield* BufferPool.use(512, (lease) => ownWork(lease, 2))
+    yield* expectStats("within the limit", { heldBytes: 1536, driverFrees: 0 })
+    yield* BufferPool.use(768, (lease) => ownWork(lease, 3))
+    yield* expectStats("the longest held one went", { heldBytes: 1280, heldBlocks: 2, driverFrees: 1 })
+    yield* BufferPool.use(4096, (lease) => ownWork(lease, 4))
+    yield* expectStats("one over the limit is not held", { heldBytes: 1280, heldBlocks: 2, driverFrees: 2 })
+  }),
+  test("idle memory goes back by the clock", function*() {
     const before = yield* liveBuffers
     const clock = yield* Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
     const pool = yield* BufferPool.make({ ...exact, idleTimeToLive: "10 seconds", idleSteps: 1 }).pipe(

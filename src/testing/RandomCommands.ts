@@ -179,9 +179,11 @@ const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40)
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any mix of commands leaves what plain arrays would have", { heavy: true }, sequences(120)),
-  test("the same holds for a pool that frees at once", {
-    heavy: true
-  }, Effect.andThen(BufferPool.stopHolding, sequences(60))),
+  test(
+    "the same holds for a pool that frees at once",
+    { heavy: true },
+    Effect.andThen(BufferPool.stopHolding, sequences(60))
+  ),
   test("the same holds for a pool that clears", { heavy: true, pool: { clear: "acquire" } }, sequences(40)),
   test("programs on several fibers do not disturb each other", concurrentPrograms)
 ]

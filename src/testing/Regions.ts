@@ -162,9 +162,11 @@ const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayB
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("any mix of commands through regions of regions leaves what one array would have", {
-    heavy: true
-  }, randomRegions),
+  test(
+    "any mix of commands through regions of regions leaves what one array would have",
+    { heavy: true },
+    randomRegions
+  ),
   test("a slice counts elements", function*() {
     const unit = yield* alignment
     const whole = yield* BufferPool.allocate(4 * unit, { label: "whole" })

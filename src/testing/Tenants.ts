@@ -97,12 +97,14 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(first)
     yield* Fiber.joinAll(waiting)
   }),
-  test("tenants with budgets of their own find zeros", {
-    pool: { ...clearing, maxBytes: 1024, onExhausted: "wait" }
-  }, function*() {
-    const tenants = ["tenant 1", "tenant 2", "tenant 3"].map((name) => tenantWithBudget(name, 1024))
-    yield* Effect.all(tenants, { concurrency: "unbounded", discard: true })
-    const { hits } = yield* BufferPool.stats
-    Expect.isTrue(`${hits} leases reuse memory`, hits > 0)
-  })
+  test(
+    "tenants with budgets of their own find zeros",
+    { pool: { ...clearing, maxBytes: 1024, onExhausted: "wait" } },
+    function*() {
+      const tenants = ["tenant 1", "tenant 2", "tenant 3"].map((name) => tenantWithBudget(name, 1024))
+      yield* Effect.all(tenants, { concurrency: "unbounded", discard: true })
+      const { hits } = yield* BufferPool.stats
+      Expect.isTrue(`${hits} leases reuse memory`, hits > 0)
+    }
+  )
 ]

@@ -22,7 +22,7 @@ import * as Expect from "./Expect.ts"
 import { expectStats } from "./PoolOnDevice.ts"
 import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
-const test = inGroup("waiting")
+const test = inGroup("waiting", { counting: true })
 
 const patient = (maxBytes: number, options?: BufferPool.BufferPoolOptions): BufferPool.BufferPoolOptions => ({
   maxBytes,
@@ -60,7 +60,7 @@ const stillClock = Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a release hands its block to the request that waits", { counting: true, pool: patient(2048) }, function*() {
+  test("a release hands its block to the request that waits", { pool: patient(2048) }, function*() {
     const kept = yield* BufferPool.allocate(1024)
     const first = yield* BufferPool.allocate(1024)
     const block = BufferLike.deviceBuffer(first)
@@ -77,7 +77,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectOwn("what the first owner copied", kept, 1)
   }),
   /** Another size: the bytes of the released block are reserved for the waiter, and nobody else gets them. */
-  test("a release reserves its bytes for the request that waits", { counting: true, pool: patient(1024) }, function*() {
+  test("a release reserves its bytes for the request that waits", { pool: patient(1024) }, function*() {
     const first = yield* BufferPool.allocate(1024)
     yield* writeOwn(first, 1)
     const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
@@ -87,7 +87,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(1024, (lease) => ownWork(lease, 3))
     yield* Fiber.join(second)
   }),
-  test("requests are served in the order in which they came", { counting: true, pool: patient(256) }, function*() {
+  test("requests are served in the order in which they came", { pool: patient(256) }, function*() {
     const served: Array<number> = []
     const first = yield* BufferPool.allocate(256)
     const fibers = yield* Effect.forEach([0, 1, 2, 3, 4, 5], (owner) =>
@@ -100,47 +100,45 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Fiber.joinAll(fibers)
     Expect.same("the order of service", served, [0, 1, 2, 3, 4, 5])
   }),
-  test("small requests pass a large one no more often than the bound", {
-    counting: true,
-    pool: patient(1000, { maxOvertakes: 2 })
-  }, function*() {
-    const served: Array<string> = []
-    const { fibers, holder } = yield* overtaking(served)
-    yield* Fiber.join(fibers[1]!)
-    yield* Fiber.join(fibers[2]!)
-    yield* untilWaiting(2)
-    Expect.same("small ones pass, as often as the bound allows", served, ["a", "b"])
-    yield* Lease.release(holder)
-    yield* Fiber.joinAll(fibers)
-    Expect.same("then it is the large one's turn", served, ["a", "b", "large", "c"])
-  }),
   test(
-    "nobody passes anybody with a bound of 0",
-    { counting: true, pool: patient(1000, { maxOvertakes: 0 }) },
+    "small requests pass a large one no more often than the bound",
+    { pool: patient(1000, { maxOvertakes: 2 }) },
     function*() {
       const served: Array<string> = []
       const { fibers, holder } = yield* overtaking(served)
-      yield* untilWaiting(4)
+      yield* Fiber.join(fibers[1]!)
+      yield* Fiber.join(fibers[2]!)
+      yield* untilWaiting(2)
+      Expect.same("small ones pass, as often as the bound allows", served, ["a", "b"])
       yield* Lease.release(holder)
       yield* Fiber.joinAll(fibers)
-      Expect.same("first come, first served", served, ["large", "a", "b", "c"])
+      Expect.same("then it is the large one's turn", served, ["a", "b", "large", "c"])
     }
   ),
-  test("fibers that contend for memory never see each other's data", {
-    counting: true,
-    pool: { maxBytes: limit, onExhausted: "wait" }
-  }, function*() {
-    const once = (owner: number) =>
-      BufferPool.use(64 + 4 * (owner * 61 % 220), (lease) => Effect.andThen(withinLimit, ownWork(lease, owner)))
-    const owners = Array.from({ length: 24 }, (_, index) => index + 1)
-    yield* Effect.forEach(owners, (owner) => Effect.andThen(once(owner), once(owner + 100)), {
-      concurrency: "unbounded",
-      discard: true
-    })
-    yield* withinLimit
-    yield* expectStats("all had their turns", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+  test("nobody passes anybody with a bound of 0", { pool: patient(1000, { maxOvertakes: 0 }) }, function*() {
+    const served: Array<string> = []
+    const { fibers, holder } = yield* overtaking(served)
+    yield* untilWaiting(4)
+    yield* Lease.release(holder)
+    yield* Fiber.joinAll(fibers)
+    Expect.same("first come, first served", served, ["large", "a", "b", "c"])
   }),
-  test("a wait that times out leaves the pool as it was", { counting: true, pool: patient(1024) }, function*() {
+  test(
+    "fibers that contend for memory never see each other's data",
+    { pool: { maxBytes: limit, onExhausted: "wait" } },
+    function*() {
+      const once = (owner: number) =>
+        BufferPool.use(64 + 4 * (owner * 61 % 220), (lease) => Effect.andThen(withinLimit, ownWork(lease, owner)))
+      const owners = Array.from({ length: 24 }, (_, index) => index + 1)
+      yield* Effect.forEach(owners, (owner) => Effect.andThen(once(owner), once(owner + 100)), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      yield* withinLimit
+      yield* expectStats("all had their turns", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+    }
+  ),
+  test("a wait that times out leaves the pool as it was", { pool: patient(1024) }, function*() {
     const clock = yield* stillClock
     const pass = (seconds: number) => Effect.provide(TestClock.adjust(seconds * 1000), clock)
     const holder = yield* BufferPool.allocate(1024, { label: "holder" })
@@ -171,36 +169,36 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(holder)
     yield* expectUsable
   }),
-  test("waiting fibers may be interrupted, also as they are served", {
-    counting: true,
-    pool: patient(256),
-    interrupts: true
-  }, function*() {
-    const served: Array<number> = []
-    const holder = yield* BufferPool.allocate(256)
-    const fibers = yield* Effect.forEach([0, 1, 2, 3, 4, 5], (owner) =>
-      fork(BufferPool.use(256, (lease) => {
-        served.push(owner)
-        return ownWork(lease, owner)
-      })))
-    yield* untilWaiting(6)
-    yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
-    yield* untilWaiting(3)
-    yield* Lease.release(holder)
-    // It was served in that step already, and has not heard of it yet.
-    yield* Fiber.interrupt(fibers[1]!)
-    yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
-    Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])
-    yield* expectStats("no trace of the others", { waiters: 0, activeBlocks: 0, reservedBytes: 0 })
-    yield* expectUsable
-  }),
-  test("what can never fit does not wait", { counting: true, pool: patient(1024) }, function*() {
+  test(
+    "waiting fibers may be interrupted, also as they are served",
+    { pool: patient(256), interrupts: true },
+    function*() {
+      const served: Array<number> = []
+      const holder = yield* BufferPool.allocate(256)
+      const fibers = yield* Effect.forEach([0, 1, 2, 3, 4, 5], (owner) =>
+        fork(BufferPool.use(256, (lease) => {
+          served.push(owner)
+          return ownWork(lease, owner)
+        })))
+      yield* untilWaiting(6)
+      yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
+      yield* untilWaiting(3)
+      yield* Lease.release(holder)
+      // It was served in that step already, and has not heard of it yet.
+      yield* Fiber.interrupt(fibers[1]!)
+      yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
+      Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])
+      yield* expectStats("no trace of the others", { waiters: 0, activeBlocks: 0, reservedBytes: 0 })
+      yield* expectUsable
+    }
+  ),
+  test("what can never fit does not wait", { pool: patient(1024) }, function*() {
     yield* BufferPool.allocate(1024)
     yield* Expect.failsWith("more than the limit", BufferPool.allocate(1028), "LimitExceeded")
     yield* Expect.failsWith("no wait", BufferPool.allocate(4, { onExhausted: "fail" }), "OutOfMemory")
     yield* expectStats("nobody waits", { waiters: 0 })
   }),
-  test("a pool that closes ends the waits for it", { counting: true }, function*() {
+  test("a pool that closes ends the waits for it", function*() {
     const scope = yield* Scope.make()
     const pool = yield* BufferPool.make(patient(256)).pipe(
       Effect.provide(Allocator.layerImmediate),

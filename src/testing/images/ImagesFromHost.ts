@@ -275,10 +275,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     })
   }),
   ...(["copy", "use"] as const).map((mode) =>
-    test(`an image of data, mode "${mode}", may be interrupted at every step`, {
-      counting: true,
-      interrupts: true
-    }, interrupted(mode))
+    test(
+      `an image of data, mode "${mode}", may be interrupted at every step`,
+      { counting: true, interrupts: true },
+      interrupted(mode)
+    )
   ),
   ...mistakeTests("bad images of the program's data", mistakes)
 ]
