@@ -65,6 +65,43 @@ export interface Placement {
 }
 
 /**
+ * A region, and how it lies in the two buffers between which `copyRect` copies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyRectOptions {
+  readonly region: Region
+  /** In the source; at its start and packed without it. */
+  readonly source?: Placement | undefined
+  /** In the target; at its start and packed without it. */
+  readonly target?: Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer that `readRect` reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReadRectOptions {
+  readonly region: Region
+  /** In the buffer; at its start and packed without it. */
+  readonly buffer?: Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostRectOptions extends ReadRectOptions {
+  /** In the host's array, at any byte; at its start and packed without it. */
+  readonly host?: Placement | undefined
+}
+
+/**
  * A region, all of it said and checked: bytes of a row, rows, slices.
  *
  * @category models

@@ -11,11 +11,12 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { listOf } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { ElementType } from "../domain/ElementClass.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
-import type * as Rectangle from "../domain/Rectangle.ts"
+import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { CheckedQueue } from "./CheckedQueue.ts"
@@ -27,17 +28,8 @@ import type { QueueDriver } from "./QueueDriver.ts"
 import * as QueueEvent from "./QueueEvent.ts"
 import { bufferFirst, sourceFirst, startsWithSubject } from "./SubjectFirst.ts"
 
-/**
- * A typed array class, such as `Float32Array`, that says how bytes are read.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ElementType<A extends ArrayBufferView> {
-  readonly BYTES_PER_ELEMENT: number
-  readonly name: string
-  new(buffer: ArrayBuffer): A
-}
+export type { ElementType } from "../domain/ElementClass.ts"
+export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 
 /**
  * The part of a buffer that `write` and `readInto` touch.
@@ -85,43 +77,6 @@ export interface CopyOptions {
   readonly targetOffset?: number | undefined
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
-}
-
-/**
- * A region, and how it lies in the two buffers between which `copyRect` copies.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CopyRectOptions {
-  readonly region: Rectangle.Region
-  /** In the source; at its start and packed without it. */
-  readonly source?: Rectangle.Placement | undefined
-  /** In the target; at its start and packed without it. */
-  readonly target?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer that `readRect` reads.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReadRectOptions {
-  readonly region: Rectangle.Region
-  /** In the buffer; at its start and packed without it. */
-  readonly buffer?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface HostRectOptions extends ReadRectOptions {
-  /** In the host's array, at any byte; at its start and packed without it. */
-  readonly host?: Rectangle.Placement | undefined
 }
 
 /**

@@ -7,7 +7,6 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
-import type { HostLayout } from "./Images.ts"
 
 /** A part of an image of some format. @internal */
 export interface Part {
@@ -37,7 +36,7 @@ export const place = (
   operation: string,
   part: Part,
   bytes: number,
-  layout: HostLayout | undefined
+  layout: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> | undefined
 ): Rectangle.Place | GpuError => {
   const { rowPitch, slicePitch } = layout ?? {}
   if (rowPitch === undefined && slicePitch === undefined) {

@@ -11,6 +11,7 @@ import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -18,7 +19,7 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import { CommandQueue } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
 import type { DeviceImage } from "../images/DeviceImage.ts"
@@ -29,6 +30,8 @@ import * as Mapping from "../mapping/Mapping.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
 import * as PinnedMemory from "./PinnedMemory.ts"
+
+export type { ViewType } from "../../domain/ElementClass.ts"
 
 /**
  * How a buffer is made of data.
@@ -172,16 +175,6 @@ export const hostArray: {
         return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
       }))
 )
-
-/**
- * A typed array class, as {@link hostArray} takes it: one that can begin anywhere in an ArrayBuffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ViewType<A extends ArrayBufferView> extends ElementType<A> {
-  new(buffer: ArrayBuffer, byteOffset?: number, length?: number): A
-}
 
 /**
  * Where buffers and images are to be.
