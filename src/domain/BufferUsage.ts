@@ -163,20 +163,7 @@ const names: ReadonlyArray<readonly [string, number]> = [
 
 const all = names.reduce((flags, [, flag]) => flags | flag, 0)
 
-/**
- * Whether `usage` has every flag of `flags`.
- *
- * **Example** (Checking a flag)
- *
- * ```ts
- * import { BufferUsage } from "effect-gpu-pool"
- *
- * BufferUsage.has(BufferUsage.defaultUsage, BufferUsage.copySrc) // => true
- * ```
- *
- * @category predicates
- * @since 0.1.0
- */
+/** Whether `usage` has every flag of `flags`. @internal */
 export const has = (usage: BufferUsage, flags: BufferUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 

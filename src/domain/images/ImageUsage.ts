@@ -84,20 +84,7 @@ const names: ReadonlyArray<readonly [string, ImageUsage]> = [
 
 const all = sampled | storage | copySrc | copyDst
 
-/**
- * Whether `usage` has every flag of `flags`.
- *
- * **Example** (Checking a flag)
- *
- * ```ts
- * import { ImageUsage } from "effect-gpu-pool"
- *
- * ImageUsage.has(ImageUsage.defaultUsage, ImageUsage.storage) // => false
- * ```
- *
- * @category predicates
- * @since 0.1.0
- */
+/** Whether `usage` has every flag of `flags`. @internal */
 export const has = (usage: ImageUsage, flags: ImageUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
