@@ -40,7 +40,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* QueueEvent.wait(yield* CommandQueue.event)
     yield* CommandQueue.fill(x, 0)
     yield* CommandQueue.dispatch(Kernels.busy, { y: x }, items)
-    const [, first] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 7))
+    const [first] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 7))
     yield* CommandQueue.dispatch(Kernels.busy, { y: x }, items)
     const last = yield* CommandQueue.event
     Expect.isTrue("an event of later work is later", last.position >= first.position)
@@ -88,7 +88,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       CommandQueue.dispatch(Kernels.iota, { y, start: 5 }, 16)
     ]
     for (const command of commands) {
-      const [, event] = yield* CommandQueue.withEvent(command)
+      const [event] = yield* CommandQueue.withEvent(command)
       yield* QueueEvent.wait(event)
       Expect.isTrue("an awaited event has happened", yield* QueueEvent.isDone(event))
     }
@@ -98,8 +98,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const there = yield* other
     const x = yield* BufferPool.allocate(64)
     const y = yield* there.pool.allocate(64)
-    const [, filled] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(y, 3)), there.context)
-    const [, written] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
+    const [filled] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(y, 3)), there.context)
+    const [written] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
     yield* CommandQueue.fill(x, 4).pipe(CommandQueue.after([filled, written]))
     Expect.isTrue("the other queue's event has happened", yield* QueueEvent.isDone(filled))
     yield* Effect.provide(CommandQueue.after(CommandQueue.fill(y, 5), [written]), there.context)

@@ -163,7 +163,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
     "an element outside the shape": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.get(0, 2))
+      (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
     ),
     "an element by too few indices": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
@@ -179,15 +179,15 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const lease = yield* written(Uint8Array.from({ length: 24 }, (_, at) => at))
     const rows = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4] })
     Expect.same("strides by rows", rows.strides, [12, 4, 1])
-    Expect.equal("an element by rows", rows.get(1, 2, 3), 23)
+    Expect.equal("an element by rows", rows.getUnsafe(1, 2, 3), 23)
     const columns = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4], order: "F" })
     Expect.same("strides by columns", columns.strides, [1, 2, 6])
-    Expect.equal("an element by columns", columns.get(1, 2, 2), 17)
+    Expect.equal("an element by columns", columns.getUnsafe(1, 2, 2), 17)
     const flat = yield* Mapping.map(lease, Uint32Array, { access: "read", offset: 8 })
     Expect.same("the shape of what is left", flat.shape, [4])
     Expect.equal("its type", flat.dtype, "u32")
     const one = yield* Mapping.map(lease, Uint32Array, { access: "read", shape: [] })
-    Expect.equal("an array without axes", one.get(), 0x03020100)
+    Expect.equal("an array without axes", one.getUnsafe(), 0x03020100)
   }),
   /** Mapped after what was recorded before, and seen by what is recorded after. */
   test("a mapping has its place in queue order", function*() {

@@ -19,6 +19,7 @@ import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
+import type * as ImageLike from "../services/images/ImageLike.ts"
 import * as ImagePool from "../services/images/ImagePool.ts"
 import * as Images from "../services/images/Images.ts"
 import * as KernelCache from "../services/KernelCache.ts"
@@ -87,7 +88,7 @@ const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
   ["a revoked proxy for a scope", withLease((lease) => Lease.transfer(lease, revoked()))],
   ["a revoked proxy to map", Mapping.map(revoked<PooledBuffer.PooledBuffer>(), Uint8Array)],
   ["options of a mapping that throw", withLease((lease) => Mapping.map(lease, Uint8Array, throwing("access")))],
-  ["a revoked proxy for an image", Images.read(revoked<ImageLike.ImageLike>())],
+  ["a revoked proxy for an image", Images.read(revoked<ImageLike.ImageLike>(), {})],
   ["a revoked proxy for a format", Images.make({ kind: "1d", width: 1, height: 1, depth: 1, layers: 1 }, revoked())],
   ["a limit that throws", BufferPool.setLimit(throwing("maxBytes"))],
   ["options of a pool that throw", build(BufferPool.layer(throwing("sizePolicy")))]

@@ -51,7 +51,7 @@ export const classOf = (format: ImageFormat): ImageArrayClass => {
 }
 
 /** A typed array over all of `memory`, with the items of the format. @internal */
-export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
+export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
   if (!(memory instanceof ArrayBuffer) || isDetached(memory)) {
     throw new TypeError(
       `ImageArray.overUnsafe: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`

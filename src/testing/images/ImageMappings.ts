@@ -148,14 +148,14 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.same("the class that fits", [fitting.data.constructor.name, fitting.shape], ["Float32Array", [3, 4, 4]])
     const columns = yield* Images.map(image, Float32Array, { access: "read", order: "F" })
     Expect.same("axes turned round", [columns.shape, columns.strides], [[4, 4, 3], [1, 4, 16]])
-    Expect.equal("an element by x and y", columns.get(3, 3, 2), 47)
+    Expect.equal("an element by x and y", columns.getUnsafe(3, 3, 2), 47)
     const inPlace = yield* Images.map(image, Float32Array, {
       access: "read",
       layout: "driver",
       origin: [1, 1],
       extent: [2, 2]
     })
-    Expect.equal("an element at the driver's pitch", inPlace.get(1, 1, 0), 40)
+    Expect.equal("an element at the driver's pitch", inPlace.getUnsafe(1, 1, 0), 40)
     Expect.same("strides by the pitch", inPlace.strides, [inPlace.rowPitch / 4, 4, 1])
   }),
   /** The program's axes are of packed elements, wherever the driver has them. */
@@ -163,10 +163,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const image = yield* numbered
     const rows = yield* Images.map(image, Float32Array, { access: "read", origin: [1], extent: [2, 3], shape: [6, 4] })
     Expect.same("its axes", [rows.shape, rows.strides], [[6, 4], [4, 1]])
-    Expect.same("elements of the second row", [rows.get(2, 0), rows.get(3, 1)], [20, 25])
+    Expect.same("elements of the second row", [rows.getUnsafe(2, 0), rows.getUnsafe(3, 1)], [20, 25])
     yield* Mapping.unmap(rows)
     const gaps = yield* Images.map(image, Float32Array, { access: "write", shape: [6], strides: [8] })
-    for (let at = 0; at < 6; at++) gaps.set(-1, at)
+    for (let at = 0; at < 6; at++) gaps.setUnsafe(-1, at)
     yield* Mapping.unmap(gaps)
     const expected = Float32Array.from({ length: 48 }, (_, at) => at % 8 === 0 ? -1 : at)
     Expect.numbers("what the strides leave out stays", yield* Images.read(image, Float32Array), expected)

@@ -145,7 +145,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const images = driverObjects.liveByKind.image ?? 0
     yield* CommandQueue.fill(lease, 7)
     const mapped = yield* Images.map(image, Uint32Array)
-    mapped.set(8, 3)
+    mapped.setUnsafe(8, 3)
     yield* Images.overBuffer(lease, uint32)
     yield* Lease.release(lease)
     Expect.equal("images", driverObjects.liveByKind.image ?? 0, images - 1)
