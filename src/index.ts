@@ -317,6 +317,14 @@ export * as BufferLike from "./services/BufferLike.ts"
 export * as BufferPool from "./services/buffers/BufferPool.ts"
 
 /**
+ * Where in a program memory was asked for.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export * as CallSite from "./services/CallSite.ts"
+
+/**
  * Ordered work on a device: writes, reads, copies, fills, kernels.
  *
  * @category commands

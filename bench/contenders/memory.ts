@@ -1,8 +1,7 @@
 /** What a million leases leave on the heap of a program that goes on. */
 import { Effect, Schema } from "effect"
-import { BufferPool } from "effect-gpu-pool"
+import { BufferPool, Lease } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Contender from "../Contender.ts"
 import * as Heap from "../Heap.ts"
 import * as Rounds from "../Rounds.ts"

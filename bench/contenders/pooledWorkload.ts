@@ -1,8 +1,7 @@
 /** The touched workload through a pool. */
 import { Effect, Layer, Schema } from "effect"
-import { BufferPool, CommandQueue, PoolStats } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, Lease, PoolStats } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool"
-import * as Lease from "../../src/services/lease/Lease.ts"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Policies from "../Policies.ts"

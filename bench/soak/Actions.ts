@@ -3,9 +3,7 @@
  * as long as the pool lets it.
  */
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { BufferPool, type GpuError } from "effect-gpu-pool"
-import * as Lease from "../../src/services/lease/Lease.ts"
-import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
+import { BufferPool, type GpuError, Lease, LeaseHolder } from "effect-gpu-pool"
 import * as Random from "../Random.ts"
 import { type Ground, pause, size } from "./Ground.ts"
 

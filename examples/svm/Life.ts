@@ -67,7 +67,7 @@ export const play = Effect.fn("Life.play")(function*(options: LifeOptions) {
     const shown = yield* show(cells, options)
     shown.data.fill(0)
     const middle = Math.floor(size / 2) - 1
-    for (const [row, column] of rPentomino) shown.set(1, middle + row, middle + column)
+    for (const [row, column] of rPentomino) shown.setUnsafe(1, middle + row, middle + column)
   }))
   for (let generation = 0; generation < generations; generation++) {
     yield* CommandQueue.dispatch(step, { cells, next, size }, size * size)

@@ -8,10 +8,11 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as PlatformError from "effect/PlatformError"
+import * as Result from "effect/Result"
 import { constants, open } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
-import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { shown, thrownText } from "../domain/ShownValue.ts"
 
@@ -44,7 +45,7 @@ export interface SourceOptions {
 export type Parse = (
   text: string,
   options: { readonly source: string; readonly backends: ReadonlyArray<string> }
-) => DeviceSelector.DeviceSelector | GpuError
+) => Result.Result<DeviceSelector.DeviceSelector, GpuError>
 
 /** A variable of the environment, or a file in the home directory. @internal */
 export interface Place {
@@ -55,10 +56,8 @@ export interface Place {
   readonly nvidiaOnly?: boolean | undefined
 }
 
-const firstForTests: Parse = (text, options) => {
-  const selector = DeviceSelector.parsePyOpenClTest(text, options)
-  return isGpuError(selector) ? selector : DeviceSelector.first(selector)
-}
+const firstForTests: Parse = (text, options) =>
+  Result.map(DeviceSelector.parsePyOpenClTest(text, options), DeviceSelector.first)
 
 const cuda = { parse: DeviceSelector.parseCudaDevice, nvidiaOnly: true }
 
@@ -110,9 +109,7 @@ export const firstOf = Effect.fnUntraced(function*(
     const text = variable === undefined ? yield* firstLine(source) : yield* valueOf(variable)
     if (text === undefined || text.trim() === "") continue
     if (nvidiaOnly === true && !(yield* hasNvidia)) continue
-    const selector = parse(text, { source, backends })
-    if (isGpuError(selector)) return yield* selector
-    return { source, text, selector }
+    return { source, text, selector: yield* Effect.fromResult(parse(text, { source, backends })) }
   }
   return { source: "default", text: undefined, selector: undefined }
 })

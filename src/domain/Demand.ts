@@ -1,7 +1,8 @@
 /**
  * What pure functions demand of their arguments: a TypeError that names the function, the argument and the value.
  *
- * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do.
+ * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do. Where its
+ * types allow a question that has no answer, it gives a Result.
  *
  * @internal
  */

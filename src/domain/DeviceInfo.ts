@@ -76,21 +76,7 @@ export interface DeviceInfo {
   readonly dtypes: ReadonlySet<DType>
 }
 
-/**
- * The device as messages name it.
- *
- * **Example** (Naming the device in a log)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceContext, DeviceInfo } from "effect-gpu-pool"
- *
- * const announce = Effect.flatMap(DeviceContext.info, (info) => Effect.log(`Running on ${DeviceInfo.format(info)}`))
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The device as messages name it. @internal */
 export const format = (info: DeviceInfo): string => {
   demandMembers("DeviceInfo.format", "the device", info, {})
   return `${line(info.backend)} ${line(info.name)}`

@@ -9,6 +9,7 @@
 import * as Data from "effect/Data"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import { line, lines, list } from "./ShownValue.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
@@ -28,7 +29,7 @@ export interface Holder {
   readonly capacity: number
   /** How many leases the pool has granted since this one. */
   readonly age: number
-  /** Where in the program it was asked for, where a `TrackingAllocator` keeps call sites. */
+  /** Where in the program it was asked for, in `CallSite.track`. */
   readonly callSite?: string | undefined
 }
 
@@ -650,6 +651,15 @@ export const isGpuError = (u: unknown): u is GpuError => {
     return false
   }
 }
+
+/**
+ * What a function of values answers: within the library an answer or an error is a union of both, as that of an effect's
+ * step, which needs no wrapping.
+ *
+ * @internal
+ */
+export const resultOf = <A>(answer: A | GpuError): Result.Result<A, GpuError> =>
+  isGpuError(answer) ? Result.fail(answer) : Result.succeed(answer)
 
 /**
  * Makes a {@link GpuError} from its reason.

@@ -7,8 +7,10 @@
  */
 import * as ByteSize from "effect/ByteSize"
 import * as Option from "effect/Option"
+import type * as Result from "effect/Result"
+import { demandMembers } from "./Demand.ts"
 import type { DeviceInfo } from "./DeviceInfo.ts"
-import { type GpuError, invalidRequest, make, Unsupported } from "./GpuError.ts"
+import { type GpuError, invalidRequest, make, resultOf, Unsupported } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
@@ -38,8 +40,7 @@ export type Input = number | bigint | string
 /**
  * A limit as options take it: bytes, or a share of the device's memory, or neither.
  *
- * @category models
- * @since 0.1.0
+ * @internal
  */
 export interface MemoryLimit {
   readonly bytes?: Input | undefined
@@ -48,30 +49,26 @@ export interface MemoryLimit {
 }
 
 /**
+ * A limit in bytes of a device, from 0 to 2^53 - 1 or `Infinity`. InvalidRequest for what is no limit, Unsupported for a
+ * share of memory that the device does not tell, as on WebGPU.
+ *
+ * @internal
+ */
+export const toBytes = (
+  limit: Input,
+  device: Pick<DeviceInfo, "backend" | "limits">
+): Result.Result<number, GpuError> => {
+  const operation = "MemoryLimit.toBytes"
+  demandMembers(operation, "the device", device, { limits: "object" })
+  return resultOf(ofBytes({ operation, name: "the limit", device }, limit))
+}
+
+/**
  * The limit in bytes, from 0 to 2^53 - 1 or `Infinity`; `undefined` when none is given. Otherwise why it is none, as an
  * error of `operation` that calls the limit `name`: InvalidRequest for what is no limit, or for bytes and a fraction at
  * once; Unsupported for a share of memory that the device does not tell, as on WebGPU.
  *
- * **Example** (Half of a device's memory)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceContext, MemoryLimit } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
- *
- * const program = DeviceContext.info.pipe(
- *   Effect.map((device) => [
- *     MemoryLimit.resolve("openCache", "maxBytes", { bytes: "50%" }, device),
- *     MemoryLimit.resolve("openCache", "maxBytes", { fraction: 0.5 }, device),
- *     MemoryLimit.resolve("openCache", "maxBytes", { bytes: "512 KiB" }, device)
- *   ]),
- *   Effect.provide(Host.layer({ capacityBytes: 1024 * 1024 }))
- * )
- * await Effect.runPromise(program) // => [524288, 524288, 524288]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const resolve = (
   operation: string,

@@ -34,8 +34,8 @@ export interface AllocateOptions {
   /** Shows in errors, and in a pool's lists of the largest holders. */
   readonly label?: string | undefined
   /**
-   * Where in the program the memory was asked for, as "file:line:column". The library fills it in while call sites are
-   * tracked (see `TrackingAllocator`), unless it is given.
+   * Where in the program the memory was asked for, as "file:line:column". In `CallSite.track` the
+   * library fills it in, unless it is given.
    */
   readonly callSite?: string | undefined
 }

@@ -1,41 +1,58 @@
 /**
  * Where in a program something was asked for, as "file:line:column".
  *
- * Looking at the stack costs microseconds, so it is done only while somebody wants to know: until then a call costs the
- * check of one number.
- *
- * @internal
+ * @since 0.1.0
  */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 
-/** How many want to know; anything above none makes calls look at their stack. */
-let interested = 0
+/** Whether calls in this context look where they stand. */
+const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
 
 /**
- * From now on call sites are captured, until {@link release} was called as often.
- *
- * @internal
+ * Whether the process has ever tracked. It decides nothing but what a call costs: until then the check of one variable
+ * instead of a search in the fiber's context, which is a twentieth of a lease.
  */
-export const retain = (): void => {
-  interested += 1
-}
+let everTracked = false
 
-/** @internal */
-export const release = (): void => {
-  interested -= 1
-}
+/**
+ * Runs an effect in which calls find out where in the program they stand. Pools and allocators keep the places: errors
+ * and `BufferPool.holders` name those of the largest holders, `TrackingAllocator.outstanding` those of what was not
+ * freed. It costs microseconds per call, in this effect and the fibers that it starts, and nothing elsewhere.
+ *
+ * The place is where `BufferPool.allocate`, `Allocator.allocate` or a method of their services was called. It stays
+ * unknown for calls that no fiber made, as for an effect that was made beforehand: put those into `Effect.gen` or
+ * `Effect.suspend`.
+ *
+ * **Example** (Who holds the memory, by file and line)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CallSite } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(4096)
+ *   const [holder] = yield* BufferPool.holders(1)
+ *   return holder?.callSite !== undefined
+ * }).pipe(Effect.scoped, CallSite.track, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => true
+ * ```
+ *
+ * @category tracking
+ * @since 0.1.0
+ */
+export const track = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    everTracked = true
+    return Effect.provideService(effect, Tracking, true)
+  })
+
+const isTracked = (): boolean => everTracked && Fiber.getCurrent()?.getRef(Tracking) === true
 
 /** @internal */
 export type Entry = (...args: never) => unknown
-
-/**
- * Where the caller of this library stands, or `undefined` while nobody wants to know and where the stack does not tell.
- *
- * `entry` is the function by which the caller came in. It matters only in a bundle, where files no longer tell whose code
- * a frame is; for an effect of ours that was made before anybody wanted to know, the place is then one of ours.
- *
- * @internal
- */
-export const capture = (entry?: Entry): string | undefined => interested === 0 ? undefined : captured(entry ?? capture)
 
 /** Options that can say where the call was made. @internal */
 export interface Located {
@@ -43,7 +60,11 @@ export interface Located {
 }
 
 /**
- * The options of a call with its place. They stay as they are while nobody wants to know, or when they name one.
+ * The options of a call with its place. They stay as they are while that is not tracked, when they name one, and where
+ * the stack does not tell.
+ *
+ * `entry` is the function by which the caller came in. It matters only in a bundle, where files no longer tell whose code
+ * a frame is; for an effect of ours that was made before it was tracked, the place is then one of ours.
  *
  * @internal
  */
@@ -51,7 +72,7 @@ export const locate = <Options extends Located>(
   options: Options | undefined,
   entry: Entry
 ): Options | Located | undefined => {
-  if (interested === 0 || options?.callSite !== undefined) return options
+  if (!isTracked() || options?.callSite !== undefined) return options
   const callSite = captured(entry)
   return callSite === undefined ? options : { ...options, callSite }
 }

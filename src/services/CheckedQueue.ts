@@ -10,14 +10,14 @@ import * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import * as BytePattern from "../domain/BytePattern.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
-import { elementClassProblem } from "../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../domain/ElementClass.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as BufferLike from "./BufferLike.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { CommandQueue, CopyOptions, ElementType, FillOptions, OffsetOptions, ReadOptions } from "./CommandQueue.ts"
+import type { CommandQueue, CopyOptions, FillOptions, OffsetOptions, ReadOptions } from "./CommandQueue.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
 import * as DispatchArguments from "./DispatchArguments.ts"
 import type { CompiledKernel, KernelCache } from "./KernelCache.ts"
@@ -72,15 +72,8 @@ export class CheckedQueue implements Service {
     this.readRectInto = rectangles.readInto
   }
 
-  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
-    target: BufferLike.BufferLike,
-    data: HostData.HostData,
-    options: Parameters<Service["write"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("CommandQueue.write", (operation) => {
+  readonly write: Service["write"] = (target, data, options) =>
+    this.#copies.write("CommandQueue.write", (operation) => {
       const unusable = this.#problem(operation, target, BufferUsage.copyDst, "write")
       if (unusable !== undefined) return unusable
       const bytes = HostData.bytes(operation, data)
@@ -90,15 +83,12 @@ export class CheckedQueue implements Service {
         BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment)
       if (problem !== undefined) return problem
       const memory = BufferLike.deviceBuffer(target)
-      if (memory === undefined || bytes.byteLength === 0) return Exit.void
-      return this.#copies.admit(
-        bytes.byteLength,
-        isFirst,
-        () => distrustUnproven(this.#driver.writeUnsafe(memory, offset, bytes), memory),
-        (isFirst) => this.#write(target, data, options, isFirst)
-      )
+      if (memory === undefined || bytes.byteLength === 0) return undefined
+      return {
+        bytes: bytes.byteLength,
+        write: () => distrustUnproven(this.#driver.writeUnsafe(memory, offset, bytes), memory)
+      }
     })
-  }
 
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read("CommandQueue.read", (operation) => {

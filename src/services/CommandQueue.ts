@@ -11,27 +11,20 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { listOf } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { ElementType } from "../domain/ElementClass.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
-import type * as Rectangle from "../domain/Rectangle.ts"
+import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { checkedStep } from "./CheckedStep.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 import * as QueueEvent from "./QueueEvent.ts"
+import { bufferFirst, sourceFirst, startsWithSubject } from "./SubjectFirst.ts"
 
-/**
- * A typed array class, such as `Float32Array`, that says how bytes are read.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ElementType<A extends ArrayBufferView> {
-  readonly BYTES_PER_ELEMENT: number
-  readonly name: string
-  new(buffer: ArrayBuffer): A
-}
+export type { ElementType } from "../domain/ElementClass.ts"
+export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 
 /**
  * The part of a buffer that `write` and `readInto` touch.
@@ -79,43 +72,6 @@ export interface CopyOptions {
   readonly targetOffset?: number | undefined
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
-}
-
-/**
- * A region, and how it lies in the two buffers between which `copyRect` copies.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CopyRectOptions {
-  readonly region: Rectangle.Region
-  /** In the source; at its start and packed without it. */
-  readonly source?: Rectangle.Placement | undefined
-  /** In the target; at its start and packed without it. */
-  readonly target?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer that `readRect` reads.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReadRectOptions {
-  readonly region: Rectangle.Region
-  /** In the buffer; at its start and packed without it. */
-  readonly buffer?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface HostRectOptions extends ReadRectOptions {
-  /** In the host's array, at any byte; at its start and packed without it. */
-  readonly host?: Rectangle.Placement | undefined
 }
 
 /**
@@ -212,6 +168,8 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly info: DeviceInfo
 }>()("effect-gpu-pool/CommandQueue") {}
 
+type Methods = CommandQueue["Service"]
+
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
  * are still under way, the write waits in line until the device has come far enough.
@@ -232,11 +190,24 @@ export class CommandQueue extends Context.Service<CommandQueue, {
  * @category accessors
  * @since 0.1.0
  */
-export const write = (
-  target: BufferLike.BufferLike,
-  data: HostData.HostData,
-  options?: OffsetOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.write(target, data, options))
+export const write: {
+  /**
+   * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
+   * are still under way, the write waits in line until the device has come far enough.
+   */
+  (
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["write"]>) => CommandQueue.use((queue) => queue.write(...args))
+)
 
 /**
  * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
@@ -260,11 +231,27 @@ export const write = (
  * @category accessors
  * @since 0.1.0
  */
-export const read = <A extends ArrayBufferView>(
-  source: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options?: ReadOptions
-): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
+export const read: {
+  /**
+   * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  startsWithSubject,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
+)
 
 /**
  * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
@@ -284,11 +271,24 @@ export const read = <A extends ArrayBufferView>(
  * @category accessors
  * @since 0.1.0
  */
-export const readInto = (
-  source: BufferLike.BufferLike,
-  target: HostData.HostData,
-  options?: OffsetOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readInto(source, target, options))
+export const readInto: {
+  /**
+   * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
+   * step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["readInto"]>) => CommandQueue.use((queue) => queue.readInto(...args))
+)
 
 /**
  * Copies bytes between two different buffers of one device.
@@ -306,11 +306,23 @@ export const readInto = (
  * @category accessors
  * @since 0.1.0
  */
-export const copy = (
-  source: BufferLike.BufferLike,
-  target: BufferLike.BufferLike,
-  options?: CopyOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copy(source, target, options))
+export const copy: {
+  /**
+   * Copies bytes between two different buffers of one device.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  sourceFirst,
+  (...args: Parameters<Methods["copy"]>) => CommandQueue.use((queue) => queue.copy(...args))
+)
 
 /**
  * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
@@ -348,11 +360,25 @@ export const copy = (
  * @category accessors
  * @since 0.1.0
  */
-export const fill = (
-  target: BufferLike.BufferLike,
-  pattern: number | HostData.HostData,
-  options?: FillOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.fill(target, pattern, options))
+export const fill: {
+  /**
+   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
+   * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
+   * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+   */
+  (
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["fill"]>) => CommandQueue.use((queue) => queue.fill(...args))
+)
 
 /**
  * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
@@ -442,11 +468,24 @@ export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.
  * @category accessors
  * @since 0.1.0
  */
-export const copyRect = (
-  source: BufferLike.BufferLike,
-  target: BufferLike.BufferLike,
-  options: CopyRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.copyRect(source, target, options))
+export const copyRect: {
+  /**
+   * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
+   * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["copyRect"]>) => CommandQueue.use((queue) => queue.copyRect(...args))
+)
 
 /**
  * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
@@ -476,11 +515,24 @@ export const copyRect = (
  * @category accessors
  * @since 0.1.0
  */
-export const writeRect = (
-  target: BufferLike.BufferLike,
-  data: HostData.HostData,
-  options: HostRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.writeRect(target, data, options))
+export const writeRect: {
+  /**
+   * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
+   * at any byte, the buffer's side as {@link copyRect} says.
+   */
+  (
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["writeRect"]>) => CommandQueue.use((queue) => queue.writeRect(...args))
+)
 
 /**
  * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
@@ -508,11 +560,27 @@ export const writeRect = (
  * @category accessors
  * @since 0.1.0
  */
-export const readRect = <A extends ArrayBufferView>(
-  source: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options: ReadRectOptions
-): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+export const readRect: {
+  /**
+   * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  3,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+)
 
 /**
  * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
@@ -535,12 +603,24 @@ export const readRect = <A extends ArrayBufferView>(
  * @category accessors
  * @since 0.1.0
  */
-export const readRectInto = (
-  source: BufferLike.BufferLike,
-  target: HostData.HostData,
-  options: HostRectOptions
-): Effect.Effect<void, GpuError, CommandQueue> =>
-  CommandQueue.use((queue) => queue.readRectInto(source, target, options))
+export const readRectInto: {
+  /**
+   * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
+   * in one step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["readRectInto"]>) => CommandQueue.use((queue) => queue.readRectInto(...args))
+)
 
 /**
  * Everything that was recorded until now, as a value to wait for with {@link QueueEvent}. It costs nothing: there is no
@@ -568,7 +648,7 @@ export const readRectInto = (
 export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
 
 /**
- * The result of an effect together with the event of all that was recorded by its end.
+ * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.
  *
  * **Example** (Handing work on with its event)
  *
@@ -584,8 +664,8 @@ export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = 
  */
 export const withEvent = <A, E, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<[result: A, event: QueueEvent.QueueEvent], E, R | CommandQueue> =>
-  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [result, event]))
+): Effect.Effect<[event: QueueEvent.QueueEvent, result: A], E, R | CommandQueue> =>
+  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
 
 /**
  * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only

@@ -9,8 +9,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import * as Delay from "../domain/Delay.ts"
-import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
+import * as MemoryLimit from "../domain/MemoryLimit.ts"
 import { shown } from "../domain/ShownValue.ts"
 import * as BufferPool from "./buffers/BufferPool.ts"
 import type { PooledBuffer } from "./buffers/PooledBuffer.ts"
@@ -81,7 +82,7 @@ const transferOf = (
 }
 
 /**
- * Measures one kind of transfer of `bytes` bytes, with two leases of the program's pool: some transfers first that
+ * Measures one kind of transfer of so many bytes, written as pools take their limits, with two leases of the program's pool: some transfers first that
  * are not counted, then rounds of more and more until one takes long enough. InvalidRequest for less than one byte; else as
  * leases and transfers fail.
  *
@@ -91,7 +92,7 @@ const transferOf = (
  * import { Effect } from "effect"
  * import { TransferSpeed } from "effect-gpu-pool"
  *
- * const time = Effect.map(TransferSpeed.measure("deviceToHost", 1 << 20), ({ time }) => time)
+ * const time = Effect.map(TransferSpeed.measure("deviceToHost", "1 MiB"), ({ time }) => time)
  * ```
  *
  * @see pyopencl.characterize.performance.transfer_bandwidth
@@ -100,7 +101,7 @@ const transferOf = (
  */
 export const measure = (
   direction: Direction,
-  bytes: number,
+  amount: MemoryLimit.Input,
   options?: MeasureOptions
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {
@@ -117,6 +118,9 @@ export const measure = (
         `Pass one of ${directions.map((one) => JSON.stringify(one)).join(", ")}.`
       )
     }
+    const queue = yield* CommandQueue
+    const bytes = MemoryLimit.resolve("TransferSpeed.measure", "the amount", { bytes: amount }, queue.info) ?? 0
+    if (isGpuError(bytes)) return yield* bytes
     const least = Delay.parse(atLeast)
     if (least === undefined || !isCount(bytes) || !isCount(maxRuns)) {
       return yield* invalidRequest(
@@ -127,7 +131,6 @@ export const measure = (
         "Pass positive integers and a duration."
       )
     }
-    const queue = yield* CommandQueue
     const [one, other] = yield* Effect.replicateEffect(BufferPool.allocate(bytes, { label: "transfer speed" }), 2)
     yield* queue.fill(one!, Uint8Array.of(0))
     const transfer = transferOf(queue, direction, one!, other!)

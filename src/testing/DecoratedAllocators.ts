@@ -23,7 +23,7 @@ import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
-const test = inGroup("decorated allocators")
+const test = inGroup("decorated allocators", { counting: true })
 
 type Decorated =
   | Allocator.Allocator
@@ -36,15 +36,15 @@ type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | QueueDriver>
 const limiting = LimitingAllocator.layer({ maxBytes: 4096 })
 
 const faultyOutside: Stack = FaultyAllocator.layer().pipe(
-  Layer.provideMerge(StatisticsAllocator.layer()),
-  Layer.provideMerge(TrackingAllocator.layer()),
+  Layer.provideMerge(StatisticsAllocator.layer),
+  Layer.provideMerge(TrackingAllocator.layer),
   Layer.provideMerge(limiting),
   Layer.provide(Allocator.layerImmediate)
 )
 
 const limitingOutside: Stack = limiting.pipe(
-  Layer.provideMerge(TrackingAllocator.layer()),
-  Layer.provideMerge(StatisticsAllocator.layer()),
+  Layer.provideMerge(TrackingAllocator.layer),
+  Layer.provideMerge(StatisticsAllocator.layer),
   Layer.provideMerge(FaultyAllocator.layer()),
   Layer.provide(Allocator.layerImmediate)
 )
@@ -85,8 +85,6 @@ const poolOver = (stack: Stack) =>
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside), {
-    counting: true
-  }),
-  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside), { counting: true })
+  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
+  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside))
 ]

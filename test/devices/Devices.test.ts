@@ -1,8 +1,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, DeviceContext, DeviceSelector, GpuError } from "effect-gpu-pool"
-import type { Backend, ListedDevice } from "effect-gpu-pool"
+import {
+  type Backend,
+  BufferPool,
+  CommandQueue,
+  DeviceContext,
+  DeviceSelector,
+  GpuError,
+  type ListedDevice
+} from "effect-gpu-pool"
 import { Devices } from "effect-gpu-pool/devices"
 import { Host } from "effect-gpu-pool/host"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -346,9 +353,9 @@ describe("who chooses", () => {
         const texts = new Map<string, string>([[at, text]])
         const watch = new Watch()
         yield* onMachine(machine, watch)(withTexts(texts)(open(Devices.layerDefault(optionsOf(texts)))))
-        const parsed = DeviceSelector.parse(means)
-        assert(!GpuError.isGpuError(parsed))
-        const [wanted] = yield* onMachine(machine)(Devices.select(parsed))
+        const [wanted] = yield* onMachine(machine)(
+          Devices.select(yield* Effect.fromResult(DeviceSelector.parse(means)))
+        )
         deepStrictEqual(watch.tried, [DeviceSelector.format(DeviceSelector.of(wanted!))])
         const nothing = { opencl: { "NVIDIA CUDA": [] } }
         const error = yield* Effect.flip(

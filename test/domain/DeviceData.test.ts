@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import * as DeviceData from "../../src/domain/characterisation/DeviceData.ts"
-import { isGpuError } from "../../src/domain/GpuError.ts"
 
 const attributes = { maxThreads: 512, warpSize: 32, registers: 8192, sharedMemory: 16384 }
 
@@ -31,23 +31,23 @@ describe("PyCUDA's figures", () => {
   it("round up to where words coalesce, and no further", () => {
     fc.assert(fc.property(fc.nat(1e6), fc.constantFrom(4, 8, 16), (amount, wordSize) => {
       const unit = wordSize === 4 ? 64 : 128
-      strictEqual(DeviceData.alignBytes(wordSize), unit)
-      strictEqual(DeviceData.alignWords(wordSize), unit / wordSize)
+      deepStrictEqual(DeviceData.alignBytes(wordSize), Result.succeed(unit))
+      deepStrictEqual(DeviceData.alignWords(wordSize), Result.succeed(unit / wordSize))
       for (
-        const [rounded, step] of [
+        const [answer, step] of [
           [DeviceData.align(amount, wordSize), unit],
           [DeviceData.alignElements(amount, wordSize), unit / wordSize]
-        ]
+        ] as const
       ) {
-        if (typeof rounded !== "number" || typeof step !== "number") throw new Error("no number")
+        assert(Result.isSuccess(answer))
+        const rounded = answer.success
         assert.isTrue(rounded >= amount && rounded - amount < step && rounded % step === 0)
       }
     }))
   })
 
   it("are of words of 4 bytes, as PyCUDA's, where no word is named", () => {
-    strictEqual(DeviceData.alignBytes(), 64)
-    strictEqual(DeviceData.align(65), 128)
+    deepStrictEqual([DeviceData.alignBytes(), DeviceData.align(65)], [Result.succeed(64), Result.succeed(128)])
   })
 
   it("know no other words, negative amounts, or textures of five channels", () => {
@@ -61,7 +61,10 @@ describe("PyCUDA's figures", () => {
         DeviceData.validTextureChannelCount(0),
         DeviceData.validTextureChannelCount(5)
       ]
-    ) assert.isTrue(isGpuError(wrong))
-    deepStrictEqual([1, 2, 3, 4].map(DeviceData.validTextureChannelCount), [1, 2, 4, 4])
+    ) assert(Result.isFailure(wrong) && wrong.failure.reason._tag === "InvalidRequest")
+    deepStrictEqual(
+      [1, 2, 3, 4].map(DeviceData.validTextureChannelCount),
+      ([1, 2, 4, 4] as const).map((count) => Result.succeed(count))
+    )
   })
 })

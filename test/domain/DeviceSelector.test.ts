@@ -1,27 +1,26 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { DeviceSelector, GpuError, type ListedDevice } from "effect-gpu-pool"
+import { DeviceSelector, type GpuError, type ListedDevice } from "effect-gpu-pool"
 import { Arbitraries } from "effect-gpu-pool/testing/properties"
+import * as Result from "effect/Result"
 import * as fc from "fast-check"
 
-type Parsed = DeviceSelector.DeviceSelector | GpuError.GpuError
+type Parsed = ReturnType<typeof DeviceSelector.parse>
 
-const formatted = (parsed: Parsed): string => {
-  assert(!GpuError.isGpuError(parsed), String(parsed))
-  return DeviceSelector.format(parsed)
-}
+const formatted = (parsed: Parsed): string => DeviceSelector.format(Result.getOrThrow(parsed))
 
 const refusal = (parsed: Parsed): GpuError.InvalidRequest => {
-  assert(GpuError.isGpuError(parsed), "it was read")
-  assert(parsed.reason._tag === "InvalidRequest")
-  return parsed.reason
+  assert(Result.isFailure(parsed), "it was read")
+  const { reason } = parsed.failure
+  assert(reason._tag === "InvalidRequest")
+  return reason
 }
 
 describe("texts of selections", () => {
   it("are read again as they were written", () => {
     fc.assert(
       fc.property(Arbitraries.selectors, (selector) => {
-        deepStrictEqual(DeviceSelector.parse(DeviceSelector.format(selector)), selector)
+        deepStrictEqual(DeviceSelector.parse(DeviceSelector.format(selector)), Result.succeed(selector))
       }),
       { numRuns: 2000 }
     )
@@ -30,7 +29,7 @@ describe("texts of selections", () => {
   it("mean the same in every way of writing them", () => {
     fc.assert(
       fc.property(Arbitraries.writtenSelectors, ({ selector, text }) => {
-        deepStrictEqual(DeviceSelector.parse(text), selector)
+        deepStrictEqual(DeviceSelector.parse(text), Result.succeed(selector))
       }),
       { numRuns: 2000 }
     )
@@ -47,7 +46,7 @@ describe("texts of selections", () => {
     fc.assert(
       fc.property(anything, (text) => {
         const parsed = DeviceSelector.parse(text)
-        if (!GpuError.isGpuError(parsed)) return deepStrictEqual(DeviceSelector.parse(formatted(parsed)), parsed)
+        if (Result.isSuccess(parsed)) return deepStrictEqual(DeviceSelector.parse(formatted(parsed)), parsed)
         const { hint, position } = refusal(parsed)
         assert(position !== undefined && position >= 0 && position <= text.length)
         const [, shown, carets] = hint.split("\n")
@@ -276,7 +275,7 @@ describe("selecting", () => {
         for (const { backend, selector: part, why } of misses) {
           assert.isNotEmpty(why)
           assert.isTrue(part.startsWith(backend))
-          assert.isFalse(GpuError.isGpuError(DeviceSelector.parse(part)))
+          assert.isTrue(Result.isSuccess(DeviceSelector.parse(part)))
         }
       }),
       { numRuns: 3000 }
@@ -325,8 +324,7 @@ describe("selecting", () => {
     ["opencl:0:3090", `"3090" in quotes is a part of a name`],
     ["opencl:0:broken", "it has no compiler for kernels"]
   ])("says why %s selects nothing", (text, why) => {
-    const selector = DeviceSelector.parse(text)
-    assert(!GpuError.isGpuError(selector))
+    const selector = Result.getOrThrow(DeviceSelector.parse(text))
     const { devices, misses } = DeviceSelector.select(selector, machine)
     deepStrictEqual(devices, [])
     assert.include(misses[0]?.why, why)

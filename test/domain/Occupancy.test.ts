@@ -1,17 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import * as ComputeCapability from "../../src/domain/characterisation/ComputeCapability.ts"
 import * as DeviceData from "../../src/domain/characterisation/DeviceData.ts"
 import * as Occupancy from "../../src/domain/characterisation/Occupancy.ts"
-import { isGpuError } from "../../src/domain/GpuError.ts"
 
-const known = <A>(value: A): Exclude<A, Error> => {
-  if (isGpuError(value)) throw value
-  return value as Exclude<A, Error>
-}
-
-const multiprocessor = (major: number, minor: number) => known(ComputeCapability.multiprocessor({ major, minor }))
+const multiprocessor = (major: number, minor: number) =>
+  Result.getOrThrow(ComputeCapability.multiprocessor({ major, minor }))
 
 const workloads = fc.record({
   threads: fc.integer({ min: 1, max: 1024 }),
@@ -20,7 +16,7 @@ const workloads = fc.record({
 })
 
 const multiprocessors = fc.constantFrom(...ComputeCapability.known).map((capability) =>
-  known(ComputeCapability.multiprocessor(capability))
+  Result.getOrThrow(ComputeCapability.multiprocessor(capability))
 )
 
 describe("NVIDIA's rule", () => {
@@ -35,15 +31,16 @@ describe("NVIDIA's rule", () => {
       [6, 1, { threads: 96, registers: 63, sharedMemory: 0 }, 10, "regs", 30 / 64]
     ] as const
   )("at %d.%d with %o", (major, minor, workload, blocks, limitedBy, occupancy) => {
-    const found = known(Occupancy.make(multiprocessor(major, minor), workload))
+    const found = Result.getOrThrow(Occupancy.make(multiprocessor(major, minor), workload))
     deepStrictEqual([found.threadBlocksPerMultiprocessor, found.limitedBy], [blocks, limitedBy])
     assert.approximately(found.occupancy, occupancy, 1e-12)
   })
 
   it("gives what fits, and no more would", () => {
     fc.assert(fc.property(multiprocessors, workloads, (device, workload) => {
-      const found = Occupancy.make(device, workload)
-      if (isGpuError(found)) return
+      const answer = Occupancy.make(device, workload)
+      if (Result.isFailure(answer)) return
+      const found = answer.success
       const warpsPerBlock = Math.ceil(workload.threads / 32)
       const registersPerWarp = Math.ceil(workload.registers * 32 / 256) * 256
       const partitionWarps = registersPerWarp === 0
@@ -64,10 +61,10 @@ describe("NVIDIA's rule", () => {
     fc.assert(
       fc.property(multiprocessors, workloads, fc.constantFrom("registers", "sharedMemory"), (device, less, of) => {
         const [one, other] = [less, { ...less, [of]: less[of] + 1 }].map((workload) => Occupancy.make(device, workload))
-        if (isGpuError(one)) assert.isTrue(isGpuError(other))
-        else if (!isGpuError(other)) {
-          assert.isAtMost(other!.threadBlocksPerMultiprocessor, one!.threadBlocksPerMultiprocessor)
-        }
+        const blocks = [one, other].map((answer) =>
+          Result.isSuccess(answer!) ? answer.success.threadBlocksPerMultiprocessor : 0
+        )
+        assert.isAtMost(blocks[1]!, blocks[0]!)
       })
     )
   })
@@ -83,12 +80,12 @@ describe("NVIDIA's rule", () => {
     [{ threads: 32, sharedMemory: 163 * 1024 + 1 }, /bytes of shared memory does not run/]
   ])("refuses %o", (workload, message) => {
     const found = Occupancy.make(multiprocessor(8, 0), workload)
-    assert.isTrue(isGpuError(found))
-    assert.match(String(isGpuError(found) ? found.message : ""), message)
+    assert(Result.isFailure(found))
+    assert.match(found.failure.message, message)
   })
 
   it("answers no figure for what is no device", () => {
-    const refused = [
+    const refused: ReadonlyArray<ReturnType<typeof Occupancy.make>> = [
       Occupancy.make({ ...multiprocessor(9, 0), warps: 0 }, { threads: 32 }),
       Occupancy.make({ ...multiprocessor(9, 0), registerUnit: NaN }, { threads: 32, registers: 8 }),
       // What a program without types gets where it does not look for the error.
@@ -99,13 +96,15 @@ describe("NVIDIA's rule", () => {
       Reflect.apply(Occupancy.make, undefined, [multiprocessor(9, 0), { threads: Symbol("many") }]),
       Reflect.apply(Occupancy.pycuda, undefined, [multiprocessor(9, 0), { threads: 32 }])
     ]
-    for (const found of refused) assert(isGpuError(found) && found.reason._tag === "InvalidRequest", String(found))
+    for (const found of refused) {
+      assert(Result.isFailure(found) && found.failure.reason._tag === "InvalidRequest", String(found))
+    }
   })
 
   it("is Unsupported where no agreeing source is known", () => {
     for (const capability of [{ major: 2, minor: 0 }, { major: 11, minor: 0 }, { major: 12, minor: 0 }]) {
       const found = ComputeCapability.multiprocessor(capability)
-      assert.isTrue(isGpuError(found) && found.reason._tag === "Unsupported")
+      assert(Result.isFailure(found) && found.failure.reason._tag === "Unsupported")
     }
   })
 })
@@ -145,7 +144,11 @@ describe("PyCUDA's formula", () => {
       const found = Occupancy.pycuda(device, { threads, registers, sharedMemory })
       const expected = described(major!, minor!, threads, sharedMemory, registers)
       deepStrictEqual(
-        isGpuError(found) ? undefined : [found.threadBlocksPerMultiprocessor, found.limitedBy, found.occupancy],
+        Result.getOrUndefined(Result.map(found, (record) => [
+          record.threadBlocksPerMultiprocessor,
+          record.limitedBy,
+          record.occupancy
+        ])),
         expected
       )
     }))

@@ -38,8 +38,8 @@ const devices: { readonly [B in Backend]: () => Layer.Layer<Device.Services, Gpu
 /** A device with everything that stands on one: what a program under test asks for. */
 export const layerOf = (backend: Backend) => {
   const allocators = FaultyAllocator.layer().pipe(
-    Layer.provideMerge(TrackingAllocator.layer()),
-    Layer.provideMerge(StatisticsAllocator.layer()),
+    Layer.provideMerge(TrackingAllocator.layer),
+    Layer.provideMerge(StatisticsAllocator.layer),
     Layer.provideMerge(Allocator.layerImmediate)
   )
   const pools = Layer.mergeAll(

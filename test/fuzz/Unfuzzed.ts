@@ -24,7 +24,6 @@ export const unfuzzed: { readonly [id: string]: string } = {
   "GpuError.invalidRequest": trusted,
   "GpuError.outOfMemory": trusted,
   "BufferLike.problem": trusted,
-  "MemoryLimit.resolve": trusted,
   "ImageLike.problem": trusted,
   "BufferLike.deviceBuffer": trusted,
   "ImageLike.deviceImage": trusted,

@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Occupancy from "../../src/domain/characterisation/Occupancy.ts"
-import { isGpuError } from "../../src/domain/GpuError.ts"
 import { OpenCl } from "../../src/layers/OpenCl/OpenCl.ts"
 import { OpenClCharacteristics } from "../../src/opencl.ts"
 import { onDevice, reasonOf } from "../support/openClDevice.ts"
@@ -36,8 +35,7 @@ describe("an NVIDIA GPU", () => {
         deepStrictEqual(found.computeCapability, { major: 8, minor: 6 })
         const device = yield* OpenClCharacteristics.deviceData
         strictEqual(device.registers, 65536)
-        const occupancy = Occupancy.pycuda(device, { threads: 256, registers: 32 })
-        if (isGpuError(occupancy)) return yield* occupancy
+        const occupancy = yield* Effect.fromResult(Occupancy.pycuda(device, { threads: 256, registers: 32 }))
         strictEqual(occupancy.threadBlocksPerMultiprocessor, 8)
       }), asNvidia))
 })

@@ -46,8 +46,8 @@ const isOver = (mapped: Mapping.MappedArray<Float32Array>) => {
   strictEqual(mapped.data.buffer.byteLength, 0)
   strictEqual(mapped.data[0], undefined)
   assert.throws(() => mapped.data.fill(1), TypeError)
-  assert.throws(() => mapped.get(0), /MappedArray.get: the mapping of \d+ bytes/)
-  assert.throws(() => mapped.set(1, 0), /MappedArray.set/)
+  assert.throws(() => mapped.getUnsafe(0), /MappedArray.getUnsafe: the mapping of \d+ bytes/)
+  assert.throws(() => mapped.setUnsafe(1, 0), /MappedArray.setUnsafe/)
 }
 
 /** Elements one by one: methods of an array that ended with its lease throw. */
@@ -126,8 +126,8 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           const whole = yield* Svm.view(x, Float32Array, { shape: [2, 4] })
           const column = yield* Svm.view(x, Float32Array, { offset: 4, shape: [2], strides: [4] })
           const bytes = yield* Svm.view(x, Uint8Array, { offset: 5, shape: [3] })
-          whole.set(7, 1, 1)
-          deepStrictEqual([column.get(1), column.shape, column.strides, whole.dtype], [7, [2], [4], "f32"])
+          whole.setUnsafe(7, 1, 1)
+          deepStrictEqual([column.getUnsafe(1), column.shape, column.strides, whole.dtype], [7, [2], [4], "f32"])
           strictEqual(bytes.data.length, 3)
           strictEqual((yield* Svm.view(yield* BufferPool.allocate(0), Float32Array)).data.length, 0)
         }), fine))
@@ -289,7 +289,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
             yield* CommandQueue.fill(x, 7)
             const over = yield* Effect.scoped(Effect.gen(function*() {
               const mapped = yield* Svm.map(x, Float32Array, { shape: [4, 4] })
-              mapped.set(2, 3, 3)
+              mapped.setUnsafe(2, 3, 3)
               strictEqual(yield* reasonOf(CommandQueue.fill(x, 0)), "InvalidRequest")
               strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(0))), "InvalidRequest")
               strictEqual(yield* reasonOf(Svm.map(x, Float32Array)), "InvalidRequest")

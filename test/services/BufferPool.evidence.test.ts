@@ -6,8 +6,8 @@ import * as GpuError from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as LimitingAllocator from "../../src/services/allocators/LimitingAllocator.ts"
-import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as CallSite from "../../src/services/CallSite.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
 
@@ -104,8 +104,6 @@ describe("OutOfMemory", () => {
 })
 
 describe("call sites", () => {
-  const tracked = TrackingAllocator.layer({ callSites: true }).pipe(Layer.provide(Allocator.layerImmediate))
-
   it.effect("tell where the largest holders were asked for, hits included", () =>
     Effect.gen(function*() {
       yield* hold([400])
@@ -115,7 +113,11 @@ describe("call sites", () => {
       const [recycled] = error.reason.holders
       assert.match(recycled?.callSite ?? "", /BufferPool\.evidence\.test\.ts:\d+:\d+$/)
       assert.include(error.message, `recycled 400 B, 0 leases ago at ${recycled?.callSite}`)
-    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 }, allocator: tracked }))))
+    }).pipe(
+      Effect.scoped,
+      CallSite.track,
+      Effect.provide(layer({ pool: { maxBytes: 1000 } }))
+    ))
 
   it.effect("are left out while nobody keeps them", () =>
     Effect.gen(function*() {

@@ -1,62 +1,59 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { flow, identity, pipe } from "effect/Function"
 import type { AllocateOptions } from "../../src/services/Allocator.ts"
 import * as CallSite from "../../src/services/CallSite.ts"
 import { here, stacksDuring } from "../support/callSites.ts"
 
-/** While somebody wants to know. */
-const interested = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.acquireUseRelease(Effect.sync(CallSite.retain), () => effect, () => Effect.sync(CallSite.release))
-
-const capture = (): string => CallSite.capture() ?? "unknown"
-
-const at = (place: string, callSite: string | undefined): void => {
-  assert.match(callSite ?? "unknown", /:\d+:\d+$/)
-  strictEqual(callSite?.replace(/:\d+$/, ""), place)
+const at = (place: string, options: CallSite.Located | undefined): void => {
+  assert.match(options?.callSite ?? "unknown", /:\d+:\d+$/)
+  strictEqual(options?.callSite?.replace(/:\d+$/, ""), place)
 }
+
+/** By which the caller came in, as far as these tests go. */
+const entry: CallSite.Entry = () => undefined
+
+/** A bound function is no frame of its own. */
+const locate: () => CallSite.Located | undefined = CallSite.locate.bind(undefined, {}, entry)
 
 const setLimit = (value: number, writable: boolean) =>
   Object.defineProperty(Error, "stackTraceLimit", { value, writable, configurable: true })
 
 describe("a call site", () => {
-  it.effect("is not looked for while nobody wants to know", () =>
+  it.effect("is not looked for unless the running fiber tracks it", () =>
     Effect.gen(function*() {
-      const off = yield* stacksDuring(Effect.sync(() => [CallSite.capture(), CallSite.locate({}, capture)]))
-      deepStrictEqual(off, [0, [undefined, {}]])
-      const [stacks] = yield* interested(stacksDuring(Effect.sync(capture)))
-      strictEqual(stacks, 1)
-      strictEqual(CallSite.capture(), undefined)
+      const found = Effect.sync(() => locate())
+      const stacks = Effect.map(stacksDuring(found), ([stacks]) => stacks)
+      const on = yield* Effect.forkChild(CallSite.track(Effect.andThen(Effect.yieldNow, stacks)))
+      deepStrictEqual(yield* stacksDuring(found), [0, {}])
+      strictEqual(yield* CallSite.track(stacks), 1)
+      deepStrictEqual([yield* stacks, yield* Fiber.join(on), yield* stacks], [0, 1, 0])
     }))
 
-  it.effect("is wanted until as many have gone as came", () =>
-    Effect.gen(function*() {
-      yield* interested(Effect.gen(function*() {
-        yield* interested(Effect.void)
-        assert.isDefined(CallSite.capture())
-      }))
-      strictEqual(CallSite.capture(), undefined)
-    }))
+  it("is unknown outside of any fiber", () => {
+    deepStrictEqual(locate(), {})
+  })
 
   it.effect("is the caller's line, as a path", () =>
-    interested(Effect.sync(() => {
-      at(here(), CallSite.capture())
+    CallSite.track(Effect.sync(() => {
+      at(here(), locate())
       assert.isFalse(here().startsWith("file:"))
       // through Effect's own functions and the engine's
-      pipe([1], (numbers) => numbers.map(() => at(here(), CallSite.capture())))
-      let deep: (entry: CallSite.Entry) => string | undefined = CallSite.capture
+      pipe([1], (numbers) => numbers.map(() => at(here(), locate())))
+      let deep = locate
       for (let frames = 0; frames < 20; frames++) deep = flow(deep, identity)
-      at(here(), deep(capture))
+      at(here(), deep())
     })))
 
   it.effect("leaves the engine's limit of frames as it is", () =>
-    interested(Effect.sync(() => {
+    CallSite.track(Effect.sync(() => {
       const { stackTraceLimit } = Error
       try {
         for (const writable of [true, false]) {
           setLimit(9, writable)
-          at(here(), CallSite.capture())
+          at(here(), locate())
           strictEqual(Error.stackTraceLimit, 9)
         }
       } finally {
@@ -65,30 +62,30 @@ describe("a call site", () => {
     })))
 
   it.effect("is found in any function that makes effects", () =>
-    interested(Effect.gen(function*() {
-      at(here(), yield* Effect.suspend(() => Effect.succeed(CallSite.capture())))
-      yield* Effect.forEach([1, 2], () => Effect.succeed(at(here(), CallSite.capture())))
+    CallSite.track(Effect.gen(function*() {
+      at(here(), yield* Effect.suspend(() => Effect.succeed(locate())))
+      yield* Effect.forEach([1, 2], () => Effect.succeed(at(here(), locate())))
       yield* Effect.yieldNow
-      at(here(), CallSite.capture())
+      at(here(), locate())
     })))
 
   it.effect("is unknown where only Effect's run loop called, whoever resumed it", () =>
-    interested(Effect.gen(function*() {
-      const unknown = Effect.sync(CallSite.capture)
-      strictEqual(yield* unknown, undefined)
-      strictEqual(Effect.runSync(unknown), undefined)
+    CallSite.track(Effect.gen(function*() {
+      const unknown = Effect.sync(locate)
+      deepStrictEqual(yield* unknown, {})
+      deepStrictEqual(Effect.runSync(CallSite.track(unknown)), {})
     })))
 
   it.effect("is part of the options, unless they name one", () =>
-    interested(Effect.sync(() => {
+    CallSite.track(Effect.sync(() => {
       const options: AllocateOptions = { label: "x" }
-      const [located, place] = [CallSite.locate(options, capture), here()]
-      at(place, located?.callSite)
+      const [located, place] = [CallSite.locate(options, entry), here()]
+      at(place, located)
       deepStrictEqual(located, { label: "x", callSite: located?.callSite })
       deepStrictEqual(options, { label: "x" })
       const named = { callSite: "mine:1:1" }
-      strictEqual(CallSite.locate(named, capture), named)
-      at(here(), CallSite.locate(undefined, capture)?.callSite)
+      strictEqual(CallSite.locate(named, entry), named)
+      at(here(), CallSite.locate(undefined, entry))
     })))
 
   it("is remembered of an object", () => {
@@ -103,13 +100,13 @@ const own = (folder: string, extension = "js") => `    at captured (${folder}/se
 
 /** What is found in a stack of these lines. */
 const foundIn = (lines: ReadonlyArray<string>) =>
-  interested(Effect.acquireUseRelease(
+  CallSite.track(Effect.acquireUseRelease(
     Effect.sync(() => {
       const { prepareStackTrace } = Error
       Error.prepareStackTrace = () => lines.join("\n")
       return prepareStackTrace
     }),
-    () => Effect.sync(() => CallSite.capture()),
+    () => Effect.sync(() => locate()?.callSite),
     (prepareStackTrace) => Effect.sync(() => void (Error.prepareStackTrace = prepareStackTrace))
   ))
 
@@ -218,8 +215,8 @@ describe("stacks of other places", () => {
     Effect.gen(function*() {
       const { prepareStackTrace } = Error
       Error.prepareStackTrace = (_, sites) => sites
-      const callSite = yield* interested(Effect.sync(() => CallSite.capture()))
+      const located = yield* CallSite.track(Effect.sync(() => locate()))
       Error.prepareStackTrace = prepareStackTrace
-      strictEqual(callSite, undefined)
+      deepStrictEqual(located, {})
     }))
 })

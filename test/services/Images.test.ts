@@ -260,8 +260,8 @@ describe("a mapping of an image", () => {
       yield* Images.copy(image, copy)
       deepStrictEqual(Array.from(yield* Images.read(copy)), [6, 6, 6, 6])
       strictEqual(yield* reasonOf(Mapping.unmap(mapped)), "Released")
-      assert.throws(() => mapped.get(0, 0, 0), /has ended/)
-      assert.throws(() => mapped.set(1, 0, 0, 0), /has ended/)
+      assert.throws(() => mapped.getUnsafe(0, 0, 0), /has ended/)
+      assert.throws(() => mapped.setUnsafe(1, 0, 0, 0), /has ended/)
     }).pipe(Effect.scoped, Effect.provide(Host.layer())))
 
   it.effect("ends when it is interrupted while the device is busy, and writes nothing", () => {

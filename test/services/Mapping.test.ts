@@ -20,7 +20,7 @@ import { hasStats, layer, open, tagOf } from "../support/hostPool.ts"
 
 const isDetached = (mapped: Mapping.MappedArray<Uint32Array>): void => {
   strictEqual(mapped.data.length, 0)
-  assert.throws(() => mapped.get(0), /has ended/)
+  assert.throws(() => mapped.getUnsafe(0), /has ended/)
 }
 
 const mapIn = (scope: Scope.Scope, buffer: PooledBuffer.PooledBuffer) =>
@@ -33,7 +33,7 @@ describe("a mapping", () => {
       yield* CommandQueue.write(x, Uint32Array.from({ length: 8 }, (_, at) => at))
       yield* Effect.scoped(Effect.gen(function*() {
         const odd = yield* Mapping.map(x, Uint32Array, { access: "write", offset: 4, shape: [4], strides: [2] })
-        for (let at = 0; at < 4; at++) odd.set(100 + at, at)
+        for (let at = 0; at < 4; at++) odd.setUnsafe(100 + at, at)
       }))
       deepStrictEqual([...(yield* CommandQueue.read(x, Uint32Array))], [0, 100, 2, 101, 4, 102, 6, 103])
     }).pipe(Effect.provide(layer())))
@@ -150,7 +150,7 @@ describe("a mapping", () => {
         yield* CommandQueue.fill(x, 1)
         strictEqual(yield* tagOf(Mapping.map(x, Uint32Array)), "DriverError")
         yield* CommandQueue.fill(x, 2)
-        strictEqual((yield* Mapping.map(x, Uint32Array)).get(0), 2)
+        strictEqual((yield* Mapping.map(x, Uint32Array)).getUnsafe(0), 2)
       }).pipe(Effect.scoped, Effect.provide(opened.context))
       yield* opened.closePool
       yield* opened.closeHost

@@ -56,7 +56,7 @@ describe("an event", () => {
       yield* Effect.gen(function*() {
         const x = yield* BufferPool.allocate(64, { label: "x" })
         opened.faults.failCommands()
-        const [, event] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
+        const [event] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
         const error = yield* Effect.flip(QueueEvent.wait(event))
         assert(error.reason._tag === "DriverError")
         deepStrictEqual(error.reason.commands, ["fill 64 B -> x"])
@@ -71,7 +71,7 @@ describe("an event", () => {
       yield* Effect.gen(function*() {
         const x = yield* BufferPool.allocate(4000)
         const idle = Kernel.make({ name: "idle", args: [VectorArg("u32", "y")], body: { host: () => {} } })
-        const [, event] = yield* CommandQueue.withEvent(CommandQueue.dispatch(idle, { y: x }, 1000))
+        const [event] = yield* CommandQueue.withEvent(CommandQueue.dispatch(idle, { y: x }, 1000))
         const fiber = yield* Effect.forkChild(tagOf(QueueEvent.wait(event)), { startImmediately: true })
         opened.faults.lose("unplugged")
         strictEqual(yield* Fiber.join(fiber), "DeviceLost")
@@ -87,7 +87,7 @@ describe("an event", () => {
       let ran = false
       const x = yield* Effect.provide(BufferPool.allocate(64), one.context)
       one.faults.failCommands()
-      const [, event] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(x, 1)), one.context)
+      const [event] = yield* Effect.provide(CommandQueue.withEvent(CommandQueue.fill(x, 1)), one.context)
       const work = Effect.sync(() => void (ran = true))
       const after = yield* Effect.exit(Effect.provide(CommandQueue.after(work, [event]), two.context))
       assert.isTrue(Exit.isFailure(after))
@@ -110,7 +110,7 @@ describe("an event", () => {
       const opened = yield* open()
       const program = Effect.gen(function*() {
         const x = yield* BufferPool.allocate(64)
-        const [, event] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
+        const [event] = yield* CommandQueue.withEvent(CommandQueue.fill(x, 1))
         const before = opened.faults.operations
         yield* CommandQueue.after(Effect.void, [event])
         strictEqual(opened.faults.operations, before)

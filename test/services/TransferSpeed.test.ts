@@ -42,7 +42,7 @@ describe("transfers", () => {
     (direction) =>
       Effect.gen(function*() {
         const { found, stats, transfers } = yield* timed(
-          TransferSpeed.measure(direction, 4096, { atLeast: "10 millis" })
+          TransferSpeed.measure(direction, "4 KiB", { atLeast: "10 millis" })
         )
         deepStrictEqual([found.direction, found.bytes], [direction, 4096])
         // Three to warm up, then rounds of 1, 2, 4, 8 and 16.

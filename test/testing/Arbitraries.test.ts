@@ -3,11 +3,13 @@
  */
 import { assert, describe, it, makeMethods } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, BufferUsage, DeviceSelector, GpuError, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, BufferUsage, DeviceSelector, SizePolicy } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { Arbitraries, PoolCommands } from "effect-gpu-pool/testing/properties"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -18,12 +20,10 @@ const isRequest = ({ size, usage }: Arbitraries.Request) => isSize(size) && isUs
 const isTrace = (trace: Arbitraries.Trace) =>
   trace.every(({ request, slot }) => slot >= 0 && slot < 8 && (request === undefined || isRequest(request)))
 const isCommand = (command: PoolCommands.Command) => /^\w+/.test(command.toString())
-const written = (selector: DeviceSelector.DeviceSelector | GpuError.GpuError) =>
-  GpuError.isGpuError(selector) ? selector.message : DeviceSelector.format(selector)
-const isSelector = (selector: DeviceSelector.DeviceSelector) =>
-  written(DeviceSelector.parse(written(selector))) === written(selector)
-const isWritten = ({ selector, text }: Arbitraries.WrittenSelector) =>
-  written(DeviceSelector.parse(text)) === written(selector)
+const means = (text: string, selector: DeviceSelector.DeviceSelector) =>
+  Equal.equals(DeviceSelector.parse(text), Result.succeed(selector))
+const isSelector = (selector: DeviceSelector.DeviceSelector) => means(DeviceSelector.format(selector), selector)
+const isWritten = ({ selector, text }: Arbitraries.WrittenSelector) => means(text, selector)
 
 /** Both engines on an arbitrary, and what is true of all its values. */
 const checks = <A>(name: string, arbitrary: Arbitraries.Arbitrary<A>, holds: (value: A) => boolean) => {

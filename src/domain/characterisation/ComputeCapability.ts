@@ -8,6 +8,7 @@
  * @see `cuda_occupancy.h` of the CUDA toolkit, for how registers and shared memory are handed out
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import { demandMembers } from "../Demand.ts"
 import { type GpuError, make as makeError, Unsupported } from "../GpuError.ts"
 
@@ -84,39 +85,13 @@ const rows: ReadonlyMap<string, Row> = new Map([
   ["10.0", { blocks: 32, warps: 64, sharedKiB: 228, sharedKiBPerBlock: 227 }]
 ])
 
-/**
- * The compute capabilities that {@link multiprocessor} knows.
- *
- * **Example** (Whether the newest are among them)
- *
- * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
- *
- * ComputeCapability.known.at(-1) // => { major: 10, minor: 0 }
- * ```
- *
- * @category constants
- * @since 0.1.0
- */
+/** The compute capabilities that {@link multiprocessor} knows. @internal */
 export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((text) => {
   const [major, minor] = text.split(".").map(Number)
   return { major: major!, minor: minor! }
 })
 
-/**
- * As documents write it.
- *
- * **Example** (An H200)
- *
- * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
- *
- * ComputeCapability.format({ major: 9, minor: 0 }) // => "9.0"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** As documents write it. @internal */
 export const format = (capability: ComputeCapability): string => {
   check("ComputeCapability.format", "the capability", capability)
   return `${capability.major}.${capability.minor}`
@@ -153,19 +128,22 @@ const subPartitions = ({ major, minor }: ComputeCapability): number => major ===
  * **Example** (Warps on an A100)
  *
  * ```ts
- * import { ComputeCapability, GpuError } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { ComputeCapability } from "effect-gpu-pool"
  *
  * const a100 = ComputeCapability.multiprocessor({ major: 8, minor: 0 })
- * GpuError.isGpuError(a100) ? undefined : a100.warps // => 64
+ * Result.getOrThrow(a100).warps // => 64
  * ```
  *
  * @category getters
  * @since 0.1.0
  */
-export const multiprocessor = (computeCapability: ComputeCapability): Multiprocessor | GpuError => {
+export const multiprocessor = (
+  computeCapability: ComputeCapability
+): Result.Result<Multiprocessor, GpuError> => {
   const row = rows.get(format(computeCapability))
   if (row === undefined) {
-    return makeError(
+    return Result.fail(makeError(
       new Unsupported({
         operation: "ComputeCapability.multiprocessor",
         backend: "opencl",
@@ -174,10 +152,10 @@ export const multiprocessor = (computeCapability: ComputeCapability): Multiproce
           [...rows.keys()].join(", ")
         }; for others pass a Multiprocessor of your own to Occupancy.make.`
       })
-    )
+    ))
   }
   const { major } = computeCapability
-  return {
+  return Result.succeed({
     computeCapability,
     warpSize: 32,
     maxThreadsPerBlock: 1024,
@@ -192,5 +170,5 @@ export const multiprocessor = (computeCapability: ComputeCapability): Multiproce
     sharedMemoryBytesPerBlock: row.sharedKiBPerBlock * KiB,
     sharedMemoryUnit: major >= 8 ? 128 : 256,
     reservedSharedMemoryBytes: major >= 8 ? KiB : 0
-  }
+  })
 }

@@ -5,6 +5,7 @@
  * @see pycuda.tools.DeviceData
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import { demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { shown } from "../ShownValue.ts"
@@ -92,32 +93,33 @@ export const make = (attributes: DeviceAttributes): DeviceData => {
  * **Example** (Words of 4 and of 8 bytes)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.alignBytes() // => 64
- * DeviceData.alignBytes(8) // => 128
+ * Result.getOrThrow(DeviceData.alignBytes()) // => 64
+ * Result.getOrThrow(DeviceData.alignBytes(8)) // => 128
  * ```
  *
  * @see pycuda.tools.DeviceData.align_bytes
  * @category layout
  * @since 0.1.0
  */
-export const alignBytes = (wordSize = 4): number | GpuError => {
-  if (wordSize === 4) return 64
-  if (wordSize === 8 || wordSize === 16) return 128
-  return invalidRequest(
+export const alignBytes = (wordSize = 4): Result.Result<number, GpuError> => {
+  if (wordSize === 4) return Result.succeed(64)
+  if (wordSize === 8 || wordSize === 16) return Result.succeed(128)
+  return Result.fail(invalidRequest(
     "DeviceData.alignBytes",
     `a word of ${shown(wordSize)} bytes does not coalesce`,
     "Use 4, 8 or 16."
-  )
+  ))
 }
 
-const whole = (operation: string, count: number, of: string): GpuError | undefined =>
+const roundUp = (operation: string, count: number, of: string, unit: number): Result.Result<number, GpuError> =>
   Number.isSafeInteger(count) && count >= 0
-    ? undefined
-    : invalidRequest(operation, `${shown(count)} is no number of ${of}`, "Pass a whole number, zero or more.")
-
-const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
+    ? Result.succeed(Math.ceil(count / unit) * unit)
+    : Result.fail(
+      invalidRequest(operation, `${shown(count)} is no number of ${of}`, "Pass a whole number, zero or more.")
+    )
 
 /**
  * Bytes rounded up to the next boundary of {@link alignBytes}. Words have 4 bytes unless told otherwise.
@@ -125,20 +127,18 @@ const roundUp = (value: number, unit: number): number => Math.ceil(value / unit)
  * **Example** (A row of 100 bytes)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.align(100, 4) // => 128
+ * Result.getOrThrow(DeviceData.align(100, 4)) // => 128
  * ```
  *
  * @see pycuda.tools.DeviceData.align
  * @category layout
  * @since 0.1.0
  */
-export const align = (bytes: number, wordSize = 4): number | GpuError => {
-  const unit = alignBytes(wordSize)
-  if (typeof unit !== "number") return unit
-  return whole("DeviceData.align", bytes, "bytes") ?? roundUp(bytes, unit)
-}
+export const align = (bytes: number, wordSize = 4): Result.Result<number, GpuError> =>
+  Result.flatMap(alignBytes(wordSize), (unit) => roundUp("DeviceData.align", bytes, "bytes", unit))
 
 /**
  * The boundary of {@link alignBytes} in words.
@@ -146,19 +146,18 @@ export const align = (bytes: number, wordSize = 4): number | GpuError => {
  * **Example** (Words of 8 bytes)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.alignWords(8) // => 16
+ * Result.getOrThrow(DeviceData.alignWords(8)) // => 16
  * ```
  *
  * @see pycuda.tools.DeviceData.align_words
  * @category layout
  * @since 0.1.0
  */
-export const alignWords = (wordSize: number): number | GpuError => {
-  const unit = alignBytes(wordSize)
-  return typeof unit === "number" ? unit / wordSize : unit
-}
+export const alignWords = (wordSize: number): Result.Result<number, GpuError> =>
+  Result.map(alignBytes(wordSize), (unit) => unit / wordSize)
 
 /**
  * Elements rounded up so that their bytes end on a boundary of {@link alignBytes}.
@@ -166,20 +165,21 @@ export const alignWords = (wordSize: number): number | GpuError => {
  * **Example** (A row of 100 single-precision numbers)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.alignElements(100, 4) // => 112
+ * Result.getOrThrow(DeviceData.alignElements(100, 4)) // => 112
  * ```
  *
  * @see pycuda.tools.DeviceData.align_dtype
  * @category layout
  * @since 0.1.0
  */
-export const alignElements = (elements: number, elementBytes: number): number | GpuError => {
-  const unit = alignWords(elementBytes)
-  if (typeof unit !== "number") return unit
-  return whole("DeviceData.alignElements", elements, "elements") ?? roundUp(elements, unit)
-}
+export const alignElements = (elements: number, elementBytes: number): Result.Result<number, GpuError> =>
+  Result.flatMap(
+    alignWords(elementBytes),
+    (unit) => roundUp("DeviceData.alignElements", elements, "elements", unit)
+  )
 
 /**
  * The next channel count that a texture can have: 1, 2 or 4; InvalidRequest for others.
@@ -187,28 +187,29 @@ export const alignElements = (elements: number, elementBytes: number): number | 
  * **Example** (Three channels take the room of four)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceData } from "effect-gpu-pool"
  *
- * DeviceData.validTextureChannelCount(3) // => 4
+ * Result.getOrThrow(DeviceData.validTextureChannelCount(3)) // => 4
  * ```
  *
  * @see pycuda.tools.DeviceData.make_valid_tex_channel_count
  * @category layout
  * @since 0.1.0
  */
-export const validTextureChannelCount = (channels: number): 1 | 2 | 4 | GpuError => {
+export const validTextureChannelCount = (channels: number): Result.Result<1 | 2 | 4, GpuError> => {
   switch (channels) {
     case 1:
     case 2:
     case 4:
-      return channels
+      return Result.succeed(channels)
     case 3:
-      return 4
+      return Result.succeed(4)
     default:
-      return invalidRequest(
+      return Result.fail(invalidRequest(
         "DeviceData.validTextureChannelCount",
         `a texture has no ${shown(channels)} channels`,
         "Use 1 to 4."
-      )
+      ))
   }
 }

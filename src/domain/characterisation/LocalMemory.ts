@@ -4,6 +4,7 @@
  * @see pyopencl.characterize.why_not_local_access_conflict_free
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import { demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { list, shown } from "../ShownValue.ts"
@@ -118,11 +119,12 @@ const mostHits = (
  * **Example** (Columns of a square tile, plain and padded)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { LocalMemory } from "effect-gpu-pool"
  *
  * const banks = { banks: 32, granularity: 4, simultaneousWorkItems: 32 }
- * LocalMemory.conflicts(banks, 4, [32, 32]) // => { multiplicity: 32, axis: 0 }
- * LocalMemory.conflicts(banks, 4, [32, 32], [32, 33]) // => { multiplicity: 1, axis: undefined }
+ * Result.getOrThrow(LocalMemory.conflicts(banks, 4, [32, 32])) // => { multiplicity: 32, axis: 0 }
+ * Result.getOrThrow(LocalMemory.conflicts(banks, 4, [32, 32], [32, 33])) // => { multiplicity: 1, axis: undefined }
  * ```
  *
  * @see pyopencl.characterize.why_not_local_access_conflict_free
@@ -134,13 +136,13 @@ export const conflicts = (
   itemSize: number,
   shape: ReadonlyArray<number>,
   storedShape: ReadonlyArray<number> = shape
-): LocalMemoryConflict | GpuError => {
+): Result.Result<LocalMemoryConflict, GpuError> => {
   const problem = problemOf(banks, itemSize, shape, storedShape)
-  if (problem !== undefined) return problem
-  if (banks.banks === undefined) return { multiplicity: 1, axis: undefined }
+  if (problem !== undefined) return Result.fail(problem)
+  if (banks.banks === undefined) return Result.succeed({ multiplicity: 1, axis: undefined })
   const count = banks.banks
   const strides = stridesOf(storedShape)
   const hits = shape.map((_, axis) => mostHits(banks, count, itemSize, (item) => placeOf(item, axis, shape, strides)))
   const multiplicity = Math.max(...hits)
-  return { multiplicity, axis: multiplicity === 1 ? undefined : hits.indexOf(multiplicity) }
+  return Result.succeed({ multiplicity, axis: multiplicity === 1 ? undefined : hits.indexOf(multiplicity) })
 }

@@ -4,8 +4,9 @@
  * @see pycuda.tools.OccupancyRecord
  * @since 0.1.0
  */
+import type * as Result from "effect/Result"
 import { demandMembers } from "../Demand.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, resultOf } from "../GpuError.ts"
 import { shown } from "../ShownValue.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
 import type { DeviceData } from "./DeviceData.ts"
@@ -74,7 +75,7 @@ const deviceProblem = <Device extends object>(
   return wrong === undefined ? undefined : invalidRequest(
     operation,
     `the device's ${wrong} is ${shown(device[wrong])}`,
-    "Pass a device with positive whole numbers; one that could not be made is an error, and none."
+    "Pass a device with positive whole numbers."
   )
 }
 
@@ -133,20 +134,24 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  * **Example** (256 threads with 40 registers and 16 KiB on an A100)
  *
  * ```ts
- * import { ComputeCapability, GpuError, Occupancy } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { ComputeCapability, Occupancy } from "effect-gpu-pool"
  *
- * const a100 = ComputeCapability.multiprocessor({ major: 8, minor: 0 })
- * const found = GpuError.isGpuError(a100)
- *   ? a100
- *   : Occupancy.make(a100, { threads: 256, registers: 40, sharedMemory: 16384 })
- * GpuError.isGpuError(found) ? undefined : [found.limitedBy, found.occupancy] // => ["regs", 0.75]
+ * const found = ComputeCapability.multiprocessor({ major: 8, minor: 0 }).pipe(
+ *   Result.flatMap((a100) => Occupancy.make(a100, { threads: 256, registers: 40, sharedMemory: 16384 })),
+ *   Result.map(({ limitedBy, occupancy }) => [limitedBy, occupancy])
+ * )
+ * Result.getOrThrow(found) // => ["regs", 0.75]
  * ```
  *
  * @see `cudaOccMaxActiveBlocksPerMultiprocessor` in `cuda_occupancy.h` of the CUDA toolkit
  * @category constructors
  * @since 0.1.0
  */
-export const make = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
+export const make = (multiprocessor: Multiprocessor, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
+  resultOf(occupancyOf(multiprocessor, workload))
+
+const occupancyOf = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.make"
   demandMembers(operation, "the multiprocessor", multiprocessor, {})
   demandMembers(operation, "the workload", workload, {})
@@ -210,7 +215,8 @@ const sharedMemoryLimit = (
  * **Example** (The same block in PyCUDA's eyes)
  *
  * ```ts
- * import { DeviceData, GpuError, Occupancy } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { DeviceData, Occupancy } from "effect-gpu-pool"
  *
  * const device = DeviceData.make({
  *   computeCapability: { major: 8, minor: 0 },
@@ -220,14 +226,17 @@ const sharedMemoryLimit = (
  *   sharedMemory: 49152
  * })
  * const found = Occupancy.pycuda(device, { threads: 256, registers: 40, sharedMemory: 16384 })
- * GpuError.isGpuError(found) ? undefined : [found.limitedBy, found.occupancy] // => ["smem", 0.375]
+ * Result.map(found, ({ limitedBy, occupancy }) => [limitedBy, occupancy]) // => Result.succeed(["smem", 0.375])
  * ```
  *
  * @see pycuda.tools.OccupancyRecord
  * @category constructors
  * @since 0.1.0
  */
-export const pycuda = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
+export const pycuda = (device: DeviceData, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
+  resultOf(pycudaOf(device, workload))
+
+const pycudaOf = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.pycuda"
   demandMembers(operation, "the device", device, {})
   demandMembers(operation, "the workload", workload, {})

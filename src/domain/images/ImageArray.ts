@@ -50,25 +50,11 @@ export const classOf = (format: ImageFormat): ImageArrayClass => {
   return type === "f16" ? { name: "Float16Array", BYTES_PER_ELEMENT: 2 } : classes[type]
 }
 
-/**
- * A typed array over all of `memory`, with the items of the format.
- *
- * **Example** (The bytes of a red pixel)
- *
- * ```ts
- * import { ImageArray, ImageFormat } from "effect-gpu-pool"
- *
- * const pixel = ImageArray.over(ImageFormat.rgba8, Uint8Array.of(255, 0, 0, 255).buffer)
- * pixel.length // => 4
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const over = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
+/** A typed array over all of `memory`, with the items of the format. @internal */
+export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
   if (!(memory instanceof ArrayBuffer) || isDetached(memory)) {
     throw new TypeError(
-      `ImageArray.over: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
+      `ImageArray.overUnsafe: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
     )
   }
   const type = item(format)

@@ -173,69 +173,60 @@ export const decodeFrom = (format: ImageFormat, view: DataView, at: number): Cha
 
 /**
  * The bytes of an element, little-endian. Values beyond what a channel can hold become the nearest that it can; half of
- * a step rounds to even.
+ * a step rounds to even. Throws a RangeError unless there is one value for each channel.
  *
  * **Example** (Orange in two bytes)
  *
  * ```ts
  * import { ImageElement, ImageFormat } from "effect-gpu-pool"
  *
- * const bytes = ImageElement.encode(ImageFormat.make("rgb", "unorm565"), [1, 0.5, 0])
+ * const bytes = ImageElement.encodeUnsafe(ImageFormat.make("rgb", "unorm565"), [1, 0.5, 0])
  * Array.from(bytes) // => [0, 252]
  * ```
  *
  * @category conversions
  * @since 0.1.0
  */
-export const encode = (format: ImageFormat, values: ChannelValues): Uint8Array<ArrayBuffer> => {
+export const encodeUnsafe = (format: ImageFormat, values: ChannelValues): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(Format.elementBytes(format))
-  demandValues("ImageElement.encode", values, Format.channelCount(format))
+  demandValues("ImageElement.encodeUnsafe", values, Format.channelCount(format))
   encodeInto(format, values, new DataView(bytes.buffer), 0)
   return bytes
 }
 
 /**
- * The values that an element's bytes stand for.
+ * The values that an element's bytes stand for. Throws a TypeError for fewer bytes than an element has.
  *
  * **Example** (A signed normalised byte)
  *
  * ```ts
  * import { ImageElement, ImageFormat } from "effect-gpu-pool"
  *
- * ImageElement.decode(ImageFormat.make("rg", "snorm8"), Uint8Array.of(127, 129)) // => [1, -1]
+ * ImageElement.decodeUnsafe(ImageFormat.make("rg", "snorm8"), Uint8Array.of(127, 129)) // => [1, -1]
  * ```
  *
  * @category conversions
  * @since 0.1.0
  */
-export const decode = (format: ImageFormat, element: Uint8Array<ArrayBuffer>): ChannelValues => {
+export const decodeUnsafe = (format: ImageFormat, element: Uint8Array<ArrayBuffer>): ChannelValues => {
   const bytes = Format.elementBytes(format)
   if (element instanceof Uint8Array && element.byteLength >= bytes) {
     return decodeFrom(format, new DataView(element.buffer, element.byteOffset, element.byteLength), 0)
   }
   throw new TypeError(
-    `ImageElement.decode: ${shown(element)} was given for the element. Pass a Uint8Array of ${bytes} bytes.`
+    `ImageElement.decodeUnsafe: ${shown(element)} was given for the element. Pass a Uint8Array of ${bytes} bytes.`
   )
 }
 
 /**
  * The four values that a kernel gets for an element: colours that the format lacks are 0, alpha is 1; intensity is all
- * four, luminance all three colours.
+ * four, luminance all three colours. Throws a RangeError unless there is one value for each channel.
  *
- * **Example** (A format without green)
- *
- * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
- *
- * ImageElement.toRgba(ImageFormat.make("ra", "float32"), [0.25, 0.5]) // => [0.25, 0, 0, 0.5]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
-export const toRgba = (format: ImageFormat, values: ChannelValues): Rgba => {
+export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba => {
   const channels = Format.channels(format)
-  demandValues("ImageElement.toRgba", values, channels.length)
+  demandValues("ImageElement.toRgbaUnsafe", values, channels.length)
   if (format.order === "rgba") return [values[0]!, values[1]!, values[2]!, values[3]!]
   const [first] = values
   if (format.order === "intensity") return [first!, first!, first!, first!]
@@ -248,16 +239,7 @@ export const toRgba = (format: ImageFormat, values: ChannelValues): Rgba => {
 /**
  * The values of the format's channels in four that a kernel writes; intensity, luminance and depth are the first.
  *
- * **Example** (Blue first)
- *
- * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
- *
- * ImageElement.fromRgba(ImageFormat.make("bgra", "unorm8"), [0.1, 0.2, 0.3, 1]) // => [0.3, 0.2, 0.1, 1]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues => {
   const channels = Format.channels(format)

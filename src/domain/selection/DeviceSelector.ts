@@ -26,9 +26,10 @@
  * @see pyopencl.create_some_context (PYOPENCL_CTX), pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST)
  * @since 0.1.0
  */
+import type * as Result from "effect/Result"
 import { optionsProblem } from "../ArgumentProblem.ts"
 import { demand, demandMembers } from "../Demand.ts"
-import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { type GpuError, invalidRequest, resultOf } from "../GpuError.ts"
 import * as KnownOptions from "../KnownOptions.ts"
 import { shown } from "../ShownValue.ts"
 import type { ListedDevice } from "./ListedDevice.ts"
@@ -77,13 +78,14 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * **Example** (The first GPU by a vendor, else any adapter)
  *
  * ```ts
- * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { DeviceSelector } from "effect-gpu-pool"
  *
- * DeviceSelector.parse("opencl:nvidia:0; webgpu")
+ * Result.getOrThrow(DeviceSelector.parse("opencl:nvidia:0; webgpu"))
  * // => [{ backend: "opencl", platform: "nvidia", devices: [0] }, { backend: "webgpu", platform: undefined, devices: [undefined] }]
  *
- * const error = DeviceSelector.parse("opencl:0;cuda:1", { source: "GPU_POOL_DEVICE" })
- * const [problem, ...place] = GpuError.isGpuError(error) ? error.message.split("\n") : []
+ * const unread = DeviceSelector.parse("opencl:0;cuda:1", { source: "GPU_POOL_DEVICE" })
+ * const [problem, ...place] = Result.isFailure(unread) ? unread.failure.message.split("\n") : []
  * problem?.split(". ")[0] // => 'GPU_POOL_DEVICE: "cuda" is no backend, at character 10'
  * place // => ["  opencl:0;cuda:1", "           ^^^^"]
  * ```
@@ -91,9 +93,20 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * @category parsing
  * @since 0.1.0
  */
-export const parse = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  sourceProblem("DeviceSelector.parse", options) ??
-    SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own, options?.backends)
+export const parse = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
+  parsed("DeviceSelector.parse", "DeviceSelector.parse", text, options, own)
+
+const parsed = (
+  operation: string,
+  source: string,
+  text: string,
+  options: SourceOptions | undefined,
+  dialect: SelectorSyntax.Dialect
+): Result.Result<DeviceSelector, GpuError> =>
+  resultOf(
+    sourceProblem(operation, options) ??
+      SelectorSyntax.parse(options?.source ?? source, text, dialect, options?.backends)
+  )
 
 /**
  * Where a text comes from.
@@ -130,19 +143,19 @@ const isName = (u: unknown): u is string => typeof u === "string" && /^[a-z][a-z
  * **Example** (The documents' own example)
  *
  * ```ts
- * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { DeviceSelector } from "effect-gpu-pool"
  *
  * const selector = DeviceSelector.parsePyOpenClTest("0:0,1;intel=i5,i7")
- * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:0:0,1;opencl:intel:i5,i7"
+ * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:0:0,1;opencl:intel:i5,i7"
  * ```
  *
  * @see pyopencl.tools.pytest_generate_tests_for_pyopencl
  * @category parsing
  * @since 0.1.0
  */
-export const parsePyOpenClTest = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  sourceProblem("DeviceSelector.parsePyOpenClTest", options) ??
-    SelectorSyntax.parse(options?.source ?? "PYOPENCL_TEST", text, pyOpenClTest)
+export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
+  parsed("DeviceSelector.parsePyOpenClTest", "PYOPENCL_TEST", text, options, pyOpenClTest)
 
 /**
  * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out is any, where PyOpenCL takes
@@ -151,19 +164,19 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Device
  * **Example** (A variable that is set already)
  *
  * ```ts
- * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { DeviceSelector } from "effect-gpu-pool"
  *
  * const selector = DeviceSelector.parsePyOpenClContext("portable:0")
- * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:portable:0"
+ * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:portable:0"
  * ```
  *
  * @see pyopencl.create_some_context
  * @category parsing
  * @since 0.1.0
  */
-export const parsePyOpenClContext = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
-  sourceProblem("DeviceSelector.parsePyOpenClContext", options) ??
-    SelectorSyntax.parse(options?.source ?? "PYOPENCL_CTX", text, pyOpenClContext)
+export const parsePyOpenClContext = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
+  parsed("DeviceSelector.parsePyOpenClContext", "PYOPENCL_CTX", text, options, pyOpenClContext)
 
 /**
  * The platforms that PyCUDA's selections mean.
@@ -179,17 +192,21 @@ export const nvidia: Part = "nvidia"
  * **Example** (The second device of the vendor)
  *
  * ```ts
- * import { DeviceSelector, GpuError } from "effect-gpu-pool"
+ * import { Result } from "effect"
+ * import { DeviceSelector } from "effect-gpu-pool"
  *
  * const selector = DeviceSelector.parseCudaDevice("1")
- * GpuError.isGpuError(selector) ? "" : DeviceSelector.format(selector) // => "opencl:nvidia:1"
+ * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:nvidia:1"
  * ```
  *
  * @see pycuda.tools.make_default_context
  * @category parsing
  * @since 0.1.0
  */
-export const parseCudaDevice = (text: string, options?: SourceOptions): DeviceSelector | GpuError => {
+export const parseCudaDevice = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
+  resultOf(cudaDevice(text, options))
+
+const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSelector | GpuError => {
   const unknown = sourceProblem("DeviceSelector.parseCudaDevice", options)
   if (unknown !== undefined) return unknown
   const name = options?.source ?? "CUDA_DEVICE"
@@ -375,7 +392,7 @@ export const from = (
   backends?: ReadonlyArray<string>
 ): DeviceSelector | GpuError =>
   typeof selector === "string" ?
-    parse(selector, { source, backends }) :
+    SelectorSyntax.parse(source, selector, own, backends) :
     isSelector(selector) ?
     selector :
     invalidRequest(

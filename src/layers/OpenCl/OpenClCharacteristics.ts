@@ -118,9 +118,9 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
  * import { Occupancy } from "effect-gpu-pool"
  * import { OpenClCharacteristics } from "effect-gpu-pool/opencl"
  *
- * const occupancy = Effect.map(
+ * const occupancy = Effect.flatMap(
  *   OpenClCharacteristics.deviceData,
- *   (device) => Occupancy.pycuda(device, { threads: 256, registers: 32 })
+ *   (device) => Effect.fromResult(Occupancy.pycuda(device, { threads: 256, registers: 32 }))
  * )
  * ```
  *

@@ -342,26 +342,29 @@ const adoptSamplerUnsafe = (
  * @since 0.1.0
  */
 export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
-  useOpened("OpenClMemory.retain", ({ opened }) =>
-    ScopedAttachment.acquire("OpenClMemory.retain", (attachment) => {
-      const memory = handleOf("OpenClMemory.retain", object, opened)
-      if (isGpuError(memory)) return Exit.fail(memory)
-      const code = opened.api.clRetainMemObject(memory)
-      if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
-      opened.driverObjects.add("reference")
-      const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
-      // Memory that is not the driver's lives as long as the driver has its address.
-      const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
-      beneath?.retain()
-      const pinned = pinnedOf(object)
-      attachment.begin(ownerOf(object), () => {
-        // First, while the reference keeps the context alive: the layer may have closed.
-        const freed = beneath?.releaseUnsafe() ?? Exit.void
-        const released = releaseReference(opened, memory, pinned)
-        return Exit.isFailure(released) ? released : freed
+  useOpened(
+    "OpenClMemory.retain",
+    ({ opened }) =>
+      ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {
+        const memory = handleOf("OpenClMemory.retain", object, opened)
+        if (isGpuError(memory)) return Exit.fail(memory)
+        const code = opened.api.clRetainMemObject(memory)
+        if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+        opened.driverObjects.add("reference")
+        const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
+        // Memory that is not the driver's lives as long as the driver has its address.
+        const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+        beneath?.retain()
+        const pinned = pinnedOf(object)
+        attachment.begin(ownerOf(object), () => {
+          // First, while the reference keeps the context alive: the layer may have closed.
+          const freed = beneath?.releaseUnsafe() ?? Exit.void
+          const released = releaseReference(opened, memory, pinned)
+          return Exit.isFailure(released) ? released : freed
+        })
+        return Exit.succeed(memory)
       })
-      return Exit.succeed(memory)
-    }))
+  )
 
 /** The program's memory that it uses, which must stay for as long as the driver has its address. */
 const pinnedOf = (object: MemoryObject): Uint8Array<ArrayBuffer> | undefined => {

@@ -57,7 +57,7 @@ export class AllocatorStatistics extends Context.Service<AllocatorStatistics, {
  * import { Host } from "effect-gpu-pool/host"
  *
  * const gpu = BufferPool.layerNoDeps().pipe(
- *   Layer.provideMerge(StatisticsAllocator.layer()),
+ *   Layer.provideMerge(StatisticsAllocator.layer),
  *   Layer.provide(Allocator.layerImmediate),
  *   Layer.provideMerge(Host.layer())
  * )
@@ -75,13 +75,14 @@ export class AllocatorStatistics extends Context.Service<AllocatorStatistics, {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (): Layer.Layer<Allocator | AllocatorStatistics, never, Allocator> =>
-  Layer.fresh(Layer.effectContext(Effect.map(Allocator, (inner) => {
+export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocator> = Layer.fresh(
+  Layer.effectContext(Effect.map(Allocator, (inner) => {
     const counting = new Counting()
     return Context.make(Allocator, counted(inner, counting)).pipe(
       Context.add(AllocatorStatistics, statistics(counting))
     )
-  })))
+  }))
+)
 
 /** Everybody who counts: the counters on top of the stack, and those of the effects that are measured now. */
 class Counting {
@@ -190,7 +191,7 @@ const nothingPushed = Effect.suspend(() =>
  * const program = Effect.all([Allocator.allocate(100), Allocator.allocate(50)]).pipe(
  *   Effect.scoped,
  *   Effect.andThen(StatisticsAllocator.counters),
- *   Effect.provide(StatisticsAllocator.layer().pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
  *   Effect.provide(Host.layer())
  * )
  * await Effect.runPromise(program)
@@ -251,7 +252,7 @@ export const push: Effect.Effect<Counters, never, AllocatorStatistics> = Allocat
  *   return [inner.bytes, outer.bytes]
  * }).pipe(
  *   Effect.scoped,
- *   Effect.provide(StatisticsAllocator.layer().pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
  *   Effect.provide(Host.layer())
  * )
  * await Effect.runPromise(program)
@@ -280,7 +281,7 @@ export const pop: Effect.Effect<Counters, GpuError, AllocatorStatistics> = Alloc
  *
  * const step = Effect.map(Allocator.allocate(64), (buffer) => buffer.size)
  * const program = StatisticsAllocator.measure(Effect.scoped(step)).pipe(
- *   Effect.provide(StatisticsAllocator.layer().pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
  *   Effect.provide(Host.layer())
  * )
  * const [{ bytes }, size] = await Effect.runPromise(program)

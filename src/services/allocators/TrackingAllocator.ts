@@ -10,9 +10,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { membersOf } from "../../domain/ArgumentProblem.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { Allocator } from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
@@ -30,25 +27,8 @@ export interface Allocation {
   readonly bytes: number
   /** Milliseconds since it was allocated, on Effect's clock. */
   readonly ageMillis: number
-  /** Where it was asked for, as "file:line:column", as far as call sites are tracked and the place is known. */
+  /** Where it was asked for, as "file:line:column", in `CallSite.track` and as far as the place is known. */
   readonly callSite: string | undefined
-}
-
-/**
- * What a tracking allocator keeps of each buffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TrackingOptions {
-  /**
-   * Whether to find out where in the program each buffer is asked for; `false` when left out, for it costs microseconds
-   * per call, also to pools and allocators elsewhere in the program.
-   *
-   * The place is where `Allocator.allocate` or `BufferPool.allocate` was called. It stays unknown for calls before the
-   * layer was built, as for an effect that was made beforehand: put those into `Effect.gen` or `Effect.suspend`.
-   */
-  readonly callSites?: boolean | undefined
 }
 
 /**
@@ -79,16 +59,8 @@ interface Tracked {
   readonly since: number
 }
 
-const known = KnownOptions.of<TrackingOptions>({ callSites: true })
-
-const make = Effect.fnUntraced(function*(options: TrackingOptions) {
+const make = Effect.gen(function*() {
   const inner = yield* Allocator
-  const read = membersOf("TrackingAllocator.layer", options, known)
-  if (isGpuError(read)) return yield* read
-  const { callSites = false } = read
-  if (callSites) {
-    yield* Effect.acquireRelease(Effect.sync(CallSite.retain), () => Effect.sync(CallSite.release))
-  }
   const live = new Map<DeviceBuffer, Tracked>()
 
   const outstanding = Clock.clockWith((clock) => {
@@ -97,7 +69,7 @@ const make = Effect.fnUntraced(function*(options: TrackingOptions) {
     const left = Array.from(live).filter(([buffer]) => !buffer.destroyed)
     return Effect.succeed(left.map(([buffer, tracked]) => allocationOf(buffer, tracked, now)))
   })
-  yield* Effect.addFinalizer(() => Effect.flatMap(outstanding, (left) => report(left, callSites)))
+  yield* Effect.addFinalizer(() => Effect.flatMap(outstanding, report))
 
   const allocate: Allocator["Service"]["allocate"] = (bytes, request) => {
     const located = CallSite.locate(request, allocate)
@@ -133,7 +105,7 @@ const allocationOf = (buffer: DeviceBuffer, { callSite, label, since }: Tracked,
 /** More lines help nobody, and a loop that leaks makes very many. */
 const longestReport = 100
 
-const report = (left: ReadonlyArray<Allocation>, callSites: boolean): Effect.Effect<void> => {
+const report = (left: ReadonlyArray<Allocation>): Effect.Effect<void> => {
   if (left.length === 0) return Effect.void
   const buffers = left.length === 1 ? "1 buffer was" : `${left.length} buffers were`
   const younger = left.slice(longestReport)
@@ -142,7 +114,9 @@ const report = (left: ReadonlyArray<Allocation>, callSites: boolean): Effect.Eff
     ...left.slice(0, longestReport).map(lineOf),
     ...(younger.length > 0 ? [`  and ${younger.length} younger ones, ${bytesOf(younger)} bytes together`] : []),
     "Allocate in a scope that closes (Allocator.allocate), or call freeUnsafe once for each buffer." +
-    (callSites ? "" : " TrackingAllocator.layer({ callSites: true }) tells where each was asked for.")
+    (left.some(({ callSite }) => callSite !== undefined)
+      ? ""
+      : " Run the program in CallSite.track to learn where each was asked for.")
   ].join("\n"))
 }
 
@@ -156,7 +130,8 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
   allocations.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /**
- * Tracks what the Allocator in context gives and gets back: label, bytes, age and, on demand, the place in the program.
+ * Tracks what the Allocator in context gives and gets back: label, bytes, age and, in `CallSite.track`, the place in
+ * the program.
  *
  * When it closes, it logs a warning that lists what was not freed. It frees nothing by itself: such buffers go with
  * their device. Under a pool it sees blocks instead of leases, each with the label and place of its first lease, and
@@ -169,7 +144,7 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
  * import { Allocator, TrackingAllocator } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const tracked = TrackingAllocator.layer({ callSites: true }).pipe(
+ * const tracked = TrackingAllocator.layer.pipe(
  *   Layer.provide(Allocator.layerImmediate),
  *   Layer.provideMerge(Host.layer())
  * )
@@ -188,9 +163,9 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
  * @category layers
  * @since 0.1.0
  */
-export const layer = (
-  options: TrackingOptions = {}
-): Layer.Layer<Allocator | AllocationTracker, GpuError, Allocator> => Layer.fresh(Layer.effectContext(make(options)))
+export const layer: Layer.Layer<Allocator | AllocationTracker, never, Allocator> = Layer.fresh(
+  Layer.effectContext(make)
+)
 
 /**
  * What was allocated and not freed, oldest first.

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
@@ -21,7 +21,7 @@ import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import type { ElementType } from "../CommandQueue.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
@@ -114,16 +114,16 @@ export class CheckedImages implements Service {
     )
 
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
-    ScopedAttachment.acquire("Images.overBuffer", (attachment) => {
+    ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
       const request = optionsProblem(operation, options, knownOfOver) ??
         OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
-      if (isGpuError(request)) return Exit.fail(request)
+      if (isGpuError(request)) return request
       const { createOverUnsafe } = this.#driver
-      if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.#device.info))
+      if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
       const { label, memory, shape, usage } = request
       const problem = this.#allocator.deviceProblem(operation, shape, format, usage)
-      if (problem !== undefined) return Exit.fail(problem)
+      if (problem !== undefined) return problem
       const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
       if (Exit.isFailure(created)) return created
       const image = created.value
@@ -185,30 +185,22 @@ export class CheckedImages implements Service {
       return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
 
-  readonly write: Service["write"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
-    target: ImageLike.ImageLike,
-    data: HostData.HostData,
-    options: Parameters<Service["write"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("Images.write", (operation) => {
+  readonly write: Service["write"] = (target, data, options) =>
+    this.#copies.write("Images.write", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
       if (isGpuError(part)) return part
       const bytes = HostData.bytes(operation, data)
       if (isGpuError(bytes)) return bytes
       const place = HostRows.place(operation, part, bytes.byteLength, options)
       if (isGpuError(place)) return place
-      if (part.bytes === 0) return Exit.void
+      if (part.bytes === 0) return undefined
       const write = () => {
         const packed = HostRows.gathered(part, bytes, place)
         if (isGpuError(packed)) return packed
         return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
-      return this.#copies.admit(part.bytes, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
+      return { bytes: part.bytes, write }
     })
-  }
 
   readonly read: Service["read"] = (
     source: ImageLike.ImageLike,
@@ -225,7 +217,7 @@ export class CheckedImages implements Service {
     })
     return Effect.map(
       memory,
-      (memory) => (type === undefined ? ImageArray.over(source.format, memory) : new type(memory)) as never
+      (memory) => (type === undefined ? ImageArray.overUnsafe(source.format, memory) : new type(memory)) as never
     )
   }
 
@@ -290,36 +282,47 @@ export class CheckedImages implements Service {
     })
 
   readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
-    checkedStep("Images.toBuffer", (operation) => {
-      const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfBuffer)
-      if (isGpuError(part)) return part
-      const offset = options?.offset ?? 0
-      const problem = this.#bufferProblem(operation, target, BufferUsage.copyDst, offset, part)
-      if (problem !== undefined) return problem
-      const memory = BufferLike.deviceBuffer(target)
-      if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnproven(
-        this.#commands.toBufferUnsafe(part.image, part.region, memory, offset),
-        part.image,
-        memory
-      )
-    })
+    this.#throughBuffer(
+      "Images.toBuffer",
+      source,
+      ImageUsage.copySrc,
+      target,
+      BufferUsage.copyDst,
+      options,
+      (part, to) => this.#commands.toBufferUnsafe(part.image, part.region, to, options?.offset ?? 0)
+    )
 
   readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
-    checkedStep("Images.fromBuffer", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfBuffer)
+    this.#throughBuffer(
+      "Images.fromBuffer",
+      target,
+      ImageUsage.copyDst,
+      source,
+      BufferUsage.copySrc,
+      options,
+      (part, from) => this.#commands.fromBufferUnsafe(from, options?.offset ?? 0, part.image, part.region)
+    )
+
+  /** A copy between a part of an image and a buffer, one way or the other. */
+  #throughBuffer(
+    operation: string,
+    like: ImageLike.ImageLike,
+    imageUsage: ImageUsage.ImageUsage,
+    buffer: BufferLike.BufferLike,
+    bufferUsage: BufferUsage.BufferUsage,
+    options: BufferOptions | undefined,
+    copy: (part: ImageProblems.Part, memory: DeviceBuffer) => Exit.Exit<void, GpuError>
+  ): Effect.Effect<void, GpuError> {
+    return checkedStep(operation, () => {
+      const part = this.#part(operation, like, imageUsage, options, knownOfBuffer)
       if (isGpuError(part)) return part
-      const offset = options?.offset ?? 0
-      const problem = this.#bufferProblem(operation, source, BufferUsage.copySrc, offset, part)
+      const problem = this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part)
       if (problem !== undefined) return problem
-      const memory = BufferLike.deviceBuffer(source)
+      const memory = BufferLike.deviceBuffer(buffer)
       if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnproven(
-        this.#commands.fromBufferUnsafe(memory, offset, part.image, part.region),
-        part.image,
-        memory
-      )
+      return distrustUnproven(copy(part, memory), part.image, memory)
     })
+  }
 
   readonly map: Service["map"] = (
     image: ImageLike.ImageLike,
@@ -328,16 +331,11 @@ export class CheckedImages implements Service {
   ) => {
     // What is no options is meant for a class, and told as a wrong one.
     const [type, options] = typeof first === "function" || second !== undefined ? [first, second] : [undefined, first]
-    return Effect.gen({ self: this }, function*() {
-      const mapping = yield* ScopedMapping.register(yield* Effect.scope)
-      return yield* Effect.onExit(
-        checkedStep(
-          "Images.map",
-          (operation) => this.#beginMapping(operation, mapping, image, type as never, options as MapOptions | undefined)
-        ),
-        (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
-      )
-    }) as never
+    const operation = "Images.map"
+    return ScopedMapping.acquire(
+      operation,
+      (mapping) => this.#beginMapping(operation, mapping, image, type as never, options as MapOptions | undefined)
+    ) as never
   }
 
   readonly sampler: Service["sampler"] = (options) => {

@@ -119,10 +119,7 @@ export class ImageAllocator {
   }
 
   #afterRecorded(destroy: () => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> {
-    const flushed = this.#queue.flushUnsafe()
-    const destroyed = destroy()
-    // Nothing can be submitted to a lost device, and nothing has to be.
-    return Exit.isFailure(flushed) && this.device.status.error === undefined ? flushed : destroyed
+    return inOrderUnsafe(this.device.status, this.#queue, destroy)
   }
 
   #unsupported(

@@ -13,7 +13,9 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
+import type { ElementType, ViewType } from "../../domain/ElementClass.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type * as HostData from "../../domain/HostData.ts"
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
@@ -24,14 +26,13 @@ import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../BufferLike.ts"
-import type { ElementType } from "../CommandQueue.ts"
 import type { HostMode } from "../DeviceContext.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
-import type { ViewType } from "../memory/MemoryObjects.ts"
 import type { MapAccess } from "../QueueDriver.ts"
+import { bufferFirst, sourceFirst, startsWithSubject, subjectFirst } from "../SubjectFirst.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
-import type * as ImageLike from "./ImageLike.ts"
+import * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
@@ -261,6 +262,10 @@ export class Images extends Context.Service<Images, {
   readonly largest: (kind: ImageKind) => Effect.Effect<Omit<ImageShape, "kind">, GpuError>
 }>()("effect-gpu-pool/Images") {}
 
+type Methods = Images["Service"]
+
+const imageFirst = subjectFirst(2, ImageLike.isImageLike)
+
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
  * with OutOfMemory where the device has no memory for it now, with LimitExceeded beyond {@link largest}, and with
@@ -366,10 +371,18 @@ export const fromHost = (
  * @category accessors
  * @since 0.1.0
  */
-export const hostArray = <A extends ArrayBufferView>(
-  image: ImageLike.ImageLike,
-  type: ViewType<A>
-): Effect.Effect<A, GpuError, Images> => Images.use((images) => images.hostArray(image, type))
+export const hostArray: {
+  /**
+   * The program's own data as an image made by {@link fromHost} with mode "use" sees it now: waits for recorded work, then makes
+   * what the device has written visible. A view of all the data, gaps included, not a copy.
+   */
+  <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
+  <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
+} = dual(
+  2,
+  <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images> =>
+    Images.use((images) => images.hostArray(image, type))
+)
 
 /**
  * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
@@ -410,12 +423,25 @@ export const hostArray = <A extends ArrayBufferView>(
  * @category constructors
  * @since 0.1.0
  */
-export const overBuffer = (
-  buffer: BufferLike.BufferLike,
-  format: ImageFormat,
-  options?: OverBufferOptions
-): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope> =>
-  Images.use((images) => images.overBuffer(buffer, format, options))
+export const overBuffer: {
+  /**
+   * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
+   * that of a `1d` image. What is written by the one is seen in the other, in queue order. Kernels declare the kind, and read
+   * elements without a sampler.
+   */
+  (
+    format: ImageFormat,
+    options?: OverBufferOptions
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
+  (
+    buffer: BufferLike.BufferLike,
+    format: ImageFormat,
+    options?: OverBufferOptions
+  ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
+} = dual(
+  (args) => args.length > 2 || startsWithSubject(args),
+  (...args: Parameters<Methods["overBuffer"]>) => Images.use((images) => images.overBuffer(...args))
+)
 
 /**
  * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
@@ -466,11 +492,23 @@ export const fromArray = (
  * @category accessors
  * @since 0.1.0
  */
-export const write = (
-  target: ImageLike.ImageLike,
-  data: HostData.HostData,
-  options?: RegionOptions & HostLayout
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.write(target, data, options))
+export const write: {
+  /**
+   * Puts host data into an image or a part of it. The data is copied before the effect completes.
+   */
+  (
+    data: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): (target: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    target: ImageLike.ImageLike,
+    data: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["write"]>) => Images.use((images) => images.write(...args))
+)
 
 /**
  * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
@@ -500,20 +538,25 @@ export const read: {
    * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
    * format, or of the one that is named.
    */
+  (options?: RegionOptions): (source: ImageLike.ImageLike) => Effect.Effect<ImageArray, GpuError, Images>
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options?: RegionOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   (source: ImageLike.ImageLike, options?: RegionOptions): Effect.Effect<ImageArray, GpuError, Images>
   <A extends ArrayBufferView>(
     source: ImageLike.ImageLike,
     type: ElementType<A>,
     options?: RegionOptions
   ): Effect.Effect<A, GpuError, Images>
-} = <A extends ArrayBufferView>(
+} = dual(startsWithSubject, <A extends ArrayBufferView>(
   source: ImageLike.ImageLike,
   typeOrOptions?: ElementType<A> | RegionOptions,
   options?: RegionOptions
 ): Effect.Effect<never, GpuError, Images> =>
   Images.use((images): Effect.Effect<never, GpuError> =>
     images.read(source, typeOrOptions as ElementType<never>, options)
-  )
+  ))
 
 /**
  * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
@@ -533,11 +576,24 @@ export const read: {
  * @category accessors
  * @since 0.1.0
  */
-export const readInto = (
-  source: ImageLike.ImageLike,
-  target: HostData.HostData,
-  options?: RegionOptions & HostLayout
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.readInto(source, target, options))
+export const readInto: {
+  /**
+   * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
+   * The target is only touched at the end, in one step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: HostData.HostData,
+    options?: RegionOptions & HostLayout
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["readInto"]>) => Images.use((images) => images.readInto(...args))
+)
 
 /**
  * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
@@ -558,11 +614,25 @@ export const readInto = (
  * @category accessors
  * @since 0.1.0
  */
-export const fill = (
-  target: ImageLike.ImageLike,
-  values: number | ChannelValues,
-  options?: RegionOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fill(target, values, options))
+export const fill: {
+  /**
+   * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
+   * all. Normalised channels take 0 or -1 to 1, `srgb` ones linear values; what a channel cannot hold becomes the nearest
+   * that it can.
+   */
+  (
+    values: number | ChannelValues,
+    options?: RegionOptions
+  ): (target: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    target: ImageLike.ImageLike,
+    values: number | ChannelValues,
+    options?: RegionOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["fill"]>) => Images.use((images) => images.fill(...args))
+)
 
 /**
  * Copies elements between two images of one format, or between two parts of one image that share no element. The images
@@ -585,11 +655,24 @@ export const fill = (
  * @category accessors
  * @since 0.1.0
  */
-export const copy = (
-  source: ImageLike.ImageLike,
-  target: ImageLike.ImageLike,
-  options?: CopyOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.copy(source, target, options))
+export const copy: {
+  /**
+   * Copies elements between two images of one format, or between two parts of one image that share no element. The images
+   * may be of different kinds: a slice of a volume can be copied to a picture.
+   */
+  (
+    target: ImageLike.ImageLike,
+    options?: CopyOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: ImageLike.ImageLike,
+    options?: CopyOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  sourceFirst,
+  (...args: Parameters<Methods["copy"]>) => Images.use((images) => images.copy(...args))
+)
 
 /**
  * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
@@ -612,11 +695,23 @@ export const copy = (
  * @category accessors
  * @since 0.1.0
  */
-export const toBuffer = (
-  source: ImageLike.ImageLike,
-  target: BufferLike.BufferLike,
-  options?: BufferOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.toBuffer(source, target, options))
+export const toBuffer: {
+  /**
+   * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options?: BufferOptions
+  ): (source: ImageLike.ImageLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: ImageLike.ImageLike,
+    target: BufferLike.BufferLike,
+    options?: BufferOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  imageFirst,
+  (...args: Parameters<Methods["toBuffer"]>) => Images.use((images) => images.toBuffer(...args))
+)
 
 /**
  * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
@@ -639,11 +734,23 @@ export const toBuffer = (
  * @category accessors
  * @since 0.1.0
  */
-export const fromBuffer = (
-  source: BufferLike.BufferLike,
-  target: ImageLike.ImageLike,
-  options?: BufferOptions
-): Effect.Effect<void, GpuError, Images> => Images.use((images) => images.fromBuffer(source, target, options))
+export const fromBuffer: {
+  /**
+   * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
+   */
+  (
+    target: ImageLike.ImageLike,
+    options?: BufferOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, Images>
+  (
+    source: BufferLike.BufferLike,
+    target: ImageLike.ImageLike,
+    options?: BufferOptions
+  ): Effect.Effect<void, GpuError, Images>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["fromBuffer"]>) => Images.use((images) => images.fromBuffer(...args))
+)
 
 /**
  * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
@@ -672,7 +779,7 @@ export const fromBuffer = (
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
- *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.set(-1, 1, 0)))
+ *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.setUnsafe(-1, 1, 0)))
  *   return Array.from(yield* Images.read(image))
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  *
@@ -689,7 +796,7 @@ export const fromBuffer = (
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
  *   const mapped = yield* Images.map(image, Float32Array, { access: "read", layout: "driver", order: "F" })
- *   return [mapped.shape, mapped.get(2, 1)]
+ *   return [mapped.shape, mapped.getUnsafe(2, 1)]
  * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
  *
  * await Effect.runPromise(program) // => [[3, 2], 6]
@@ -705,6 +812,11 @@ export const map: {
    * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
    * after, and the array has length 0 from then on. A release of the image ends it first.
    */
+  (options?: MapOptions): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage, GpuError, Images | Scope.Scope>
+  <A extends Elements>(
+    type: ElementType<A>,
+    options?: MapOptions
+  ): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
   (
     image: ImageLike.ImageLike,
     options?: MapOptions
@@ -714,12 +826,12 @@ export const map: {
     type: ElementType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
-} = <A extends Elements>(
+} = dual(startsWithSubject, <A extends Elements>(
   image: ImageLike.ImageLike,
   typeOrOptions?: ElementType<A> | MapOptions,
   options?: MapOptions
 ): Effect.Effect<MappedImage<never>, GpuError, Images | Scope.Scope> =>
-  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options))
+  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options)))
 
 /**
  * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.

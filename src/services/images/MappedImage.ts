@@ -13,7 +13,7 @@ import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
 /**
  * A mapped part of an image: the items of its elements in a typed array, which are the image's again when the scope closes.
  * Its shape has slices, rows, columns and the items of an element, the outermost first, without those that there are not; its
- * strides count items. Afterwards the array has length 0, and `get` and `set` throw, so a late use reads and writes nothing.
+ * strides count items. Afterwards the array has length 0, and `getUnsafe` and `setUnsafe` throw, so a late use reads and writes nothing.
  * `Mapping.unmap` ends it before its scope closes, and fails when it cannot be given back.
  *
  * Commands cannot use the image meanwhile, except that what is mapped for `"read"` can be read and copied from.
@@ -21,7 +21,7 @@ import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
  * **Gotchas**
  *
  * With the layout `"driver"` what lies in `data` between the rows of the part may be other elements of the image, or the
- * driver's own: write none of it. `get` and `set` do not reach it.
+ * driver's own: write none of it. `getUnsafe` and `setUnsafe` do not reach it.
  *
  * **Example** (Inverting one row in place)
  *

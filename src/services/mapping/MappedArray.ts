@@ -30,12 +30,12 @@ const dtypes: Readonly<Record<string, DType>> = {
 }
 
 /**
- * Mapped memory as an array. `data` has all the mapped elements; `get` and `set` find one by its indices.
+ * Mapped memory as an array. `data` has all the mapped elements; `getUnsafe` and `setUnsafe` find one by its indices.
  *
  * **Details**
  *
  * It is valid until the mapping ends. Then `data` is detached (its length is 0, and what is stored into it goes nowhere),
- * and `get` and `set` throw a `GpuError` with the reason Released. They throw InvalidRequest for an index outside the
+ * and `getUnsafe` and `setUnsafe` throw a `GpuError` with the reason Released. They throw InvalidRequest for an index outside the
  * shape.
  *
  * **Gotchas**
@@ -54,7 +54,7 @@ const dtypes: Readonly<Record<string, DType>> = {
  *   const x = yield* BufferPool.allocate(24)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4, 5, 6))
  *   const rows = yield* Mapping.map(x, Float32Array, { access: "read", shape: [2, 3] })
- *   return [rows.get(1, 0), rows.shape, rows.strides]
+ *   return [rows.getUnsafe(1, 0), rows.shape, rows.strides]
  * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
  *
  * await Effect.runPromise(program) // => [4, [2, 3], [3, 1]]
@@ -88,13 +88,13 @@ export class MappedArray<A extends Elements> {
   }
 
   /** The element at these indices, one for each axis. */
-  get(...indices: ReadonlyArray<number>): A[number] {
-    return this.data[this.#at("MappedArray.get", indices)]!
+  getUnsafe(...indices: ReadonlyArray<number>): A[number] {
+    return this.data[this.#at("MappedArray.getUnsafe", indices)]!
   }
 
   /** Stores an element at these indices, one for each axis. */
-  set(value: A[number], ...indices: ReadonlyArray<number>): void {
-    const at = this.#at("MappedArray.set", indices)
+  setUnsafe(value: A[number], ...indices: ReadonlyArray<number>): void {
+    const at = this.#at("MappedArray.setUnsafe", indices)
     this.data[at] = value
   }
 

@@ -5,11 +5,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -17,7 +19,6 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
 import type { DeviceImage } from "../images/DeviceImage.ts"
@@ -29,6 +30,8 @@ import { QueueDriver } from "../QueueDriver.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
 import * as PinnedMemory from "./PinnedMemory.ts"
+
+export type { ViewType } from "../../domain/ElementClass.ts"
 
 /**
  * How a buffer is made of data.
@@ -145,28 +148,33 @@ export const fromHost = (
  * @category accessors
  * @since 0.1.0
  */
-export const hostArray = <A extends Mapping.Elements>(
-  buffer: BufferLike.BufferLike,
-  type: ViewType<A>
-): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
-  Effect.flatMap(DeviceContext, (device) =>
-    checkedStep("MemoryObjects.hostArray", (operation) => {
-      const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
-      if (problem !== undefined) return problem
-      const view = viewOf(operation, buffer, type)
-      // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
-      return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
-    }))
-
-/**
- * A typed array class, as {@link hostArray} takes it: one that can begin anywhere in an ArrayBuffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ViewType<A extends ArrayBufferView> extends ElementType<A> {
-  new(buffer: ArrayBuffer, byteOffset?: number, length?: number): A
-}
+export const hostArray: {
+  /**
+   * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
+   * has written visible. A view of the data, not a copy.
+   */
+  <A extends Mapping.Elements>(
+    type: ViewType<A>
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
+} = dual(
+  2,
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
+    Effect.flatMap(DeviceContext, (device) =>
+      checkedStep("MemoryObjects.hostArray", (operation) => {
+        const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+        if (problem !== undefined) return problem
+        const view = viewOf(operation, buffer, type)
+        // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+        return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
+      }))
+)
 
 /**
  * Where buffers and images are to be.

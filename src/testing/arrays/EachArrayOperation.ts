@@ -126,4 +126,4 @@ export const tests: ReadonlyArray<ConformanceTest> = ([
   ["each operation on arrays of i32 is what it says", eachOperation(["i32", "i32"])],
   ["each operation on arrays of two types is what it says", mixedOperations],
   ["each operation on arrays of f16 and f64 is, where the device has them", optionalOperations]
-] as const).map(([name, body]) => test(name, body, { heavy: true }))
+] as const).map(([name, body]) => test(name, { heavy: true }, body))

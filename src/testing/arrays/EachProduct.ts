@@ -92,5 +92,5 @@ const eachProduct = Effect.gen(function*() {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("products of matrices of every size are what a loop gives", eachProduct, { heavy: true })
+  test("products of matrices of every size are what a loop gives", { heavy: true }, eachProduct)
 ]

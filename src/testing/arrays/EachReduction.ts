@@ -75,5 +75,5 @@ const eachReduction = Effect.gen(function*() {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("each reduction of long rows is what a loop gives", eachReduction, { heavy: true })
+  test("each reduction of long rows is what a loop gives", { heavy: true }, eachReduction)
 ]

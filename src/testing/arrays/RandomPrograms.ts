@@ -101,5 +101,5 @@ const expectSame = (eager: Elements, mixed: Elements): void => {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("random programs give what nested loops do, eagerly, scoped and lazily", programs, { heavy: true })
+  test("random programs give what nested loops do, eagerly, scoped and lazily", { heavy: true }, programs)
 ]

@@ -109,11 +109,11 @@ const eachOperation = (type: DType): Effect.Effect<void, unknown, TestServices> 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...(["f32", "i32", "u32"] as const).map((type) =>
-    test(`each operation on ${type} is what it says, at awkward numbers too`, eachOperation(type), { heavy: true })
+    test(`each operation on ${type} is what it says, at awkward numbers too`, { heavy: true }, eachOperation(type))
   ),
   ...(["f16", "f64"] as const).map((type) =>
-    test(`each operation on ${type} is, where the device has it`, supporting(type, eachOperation(type)), {
+    test(`each operation on ${type} is, where the device has it`, {
       heavy: true
-    })
+    }, supporting(type, eachOperation(type)))
   )
 ]

@@ -69,11 +69,11 @@ const expectEnough = (total: ReadonlyArray<Compared>): void => {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("random expressions of f32, i32 and u32 are what they say", randomExpressions("f32", 8), { heavy: true }),
-  test("random expressions with f16 are, where the device has it", supporting("f16", randomExpressions("f16", 3)), {
+  test("random expressions of f32, i32 and u32 are what they say", { heavy: true }, randomExpressions("f32", 8)),
+  test("random expressions with f16 are, where the device has it", {
     heavy: true
-  }),
-  test("random expressions with f64 are, where the device has it", supporting("f64", randomExpressions("f64", 3)), {
+  }, supporting("f16", randomExpressions("f16", 3))),
+  test("random expressions with f64 are, where the device has it", {
     heavy: true
-  })
+  }, supporting("f64", randomExpressions("f64", 3)))
 ]

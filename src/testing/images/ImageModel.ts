@@ -31,7 +31,7 @@ export const anyElements = (
 ): Uint8Array<ArrayBuffer> => {
   const size = ImageFormat.elementBytes(format)
   const bytes = new Uint8Array(count * size)
-  for (let at = 0; at < count; at++) bytes.set(ImageElement.encode(format, anyValues(random, format)), at * size)
+  for (let at = 0; at < count; at++) bytes.set(ImageElement.encodeUnsafe(format, anyValues(random, format)), at * size)
   return bytes
 }
 
@@ -119,7 +119,7 @@ export const write = (model: ImageModel, region: Region, packed: Uint8Array): vo
 
 /** @internal */
 export const fill = (model: ImageModel, region: Region, values: ReadonlyArray<number>): void => {
-  const element = ImageElement.encode(model.format, values)
+  const element = ImageElement.encodeUnsafe(model.format, values)
   const packed = new Uint8Array(ImageShape.count(region) * element.length)
   for (let at = 0; at < packed.length; at += element.length) packed.set(element, at)
   write(model, region, packed)

@@ -292,13 +292,14 @@ const entries: fc.Arbitrary<DeviceSelector.Entry> = fc.record({
  * **Example** (What is written is read again)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceSelector } from "effect-gpu-pool"
  * import { Arbitraries } from "effect-gpu-pool/testing/properties"
  * import { deepStrictEqual } from "node:assert/strict"
  * import * as fc from "fast-check"
  *
  * fc.assert(fc.property(Arbitraries.selectors, (selector) => {
- *   deepStrictEqual(DeviceSelector.parse(DeviceSelector.format(selector)), selector)
+ *   deepStrictEqual(Result.getOrThrow(DeviceSelector.parse(DeviceSelector.format(selector))), selector)
  * }))
  * ```
  *
@@ -357,13 +358,14 @@ const waysOfEntry = ({ backend, devices, platform }: DeviceSelector.Entry): fc.A
  * **Example** (However it is written)
  *
  * ```ts
+ * import { Result } from "effect"
  * import { DeviceSelector } from "effect-gpu-pool"
  * import { Arbitraries } from "effect-gpu-pool/testing/properties"
  * import { deepStrictEqual } from "node:assert/strict"
  * import * as fc from "fast-check"
  *
  * fc.assert(fc.property(Arbitraries.writtenSelectors, ({ selector, text }) => {
- *   deepStrictEqual(DeviceSelector.parse(text), selector)
+ *   deepStrictEqual(Result.getOrThrow(DeviceSelector.parse(text)), selector)
  * }))
  * ```
  *

@@ -18,9 +18,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { dual } from "effect/Function"
 import * as Scheduler from "effect/Scheduler"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
+import { startsWithSubject, subjectFirst } from "../../services/SubjectFirst.ts"
 import * as Exploration from "./Exploration.ts"
 import { ScheduledRun } from "./ScheduledRun.ts"
 import { parse } from "./SchedulePath.ts"
@@ -109,20 +111,35 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
  * @category running
  * @since 0.1.0
  */
-export const explore = (
-  program: Effect.Effect<unknown, unknown>,
-  options: ExploreOptions = {}
-): Effect.Effect<Exploration.Report, ScheduleViolation> =>
-  Effect.suspend(() => {
-    const operation = "Schedules.explore"
-    KnownOptions.demand(operation, options, knownOfExploring)
-    const deviations = count(operation, "deviations", options.deviations, 2, 0)
-    return Exploration.explore(program, everySchedule(deviations), {
-      maxSteps: stepsOf(operation, options),
-      maxSchedules: count(operation, "maxSchedules", options.maxSchedules, 100_000, 1),
-      seed: undefined
+export const explore: {
+  /**
+   * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
+   * with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
+   */
+  (
+    options?: ExploreOptions
+  ): (program: Effect.Effect<unknown, unknown>) => Effect.Effect<Exploration.Report, ScheduleViolation>
+  (
+    program: Effect.Effect<unknown, unknown>,
+    options?: ExploreOptions
+  ): Effect.Effect<Exploration.Report, ScheduleViolation>
+} = dual(
+  startsWithSubject,
+  (
+    program: Effect.Effect<unknown, unknown>,
+    options: ExploreOptions = {}
+  ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
+    Effect.suspend(() => {
+      const operation = "Schedules.explore"
+      KnownOptions.demand(operation, options, knownOfExploring)
+      const deviations = count(operation, "deviations", options.deviations, 2, 0)
+      return Exploration.explore(program, everySchedule(deviations), {
+        maxSteps: stepsOf(operation, options),
+        maxSchedules: count(operation, "maxSchedules", options.maxSchedules, 100_000, 1),
+        seed: undefined
+      })
     })
-  })
+)
 
 /**
  * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
@@ -148,21 +165,36 @@ export const explore = (
  * @category running
  * @since 0.1.0
  */
-export const random = (
-  program: Effect.Effect<unknown, unknown>,
-  options: RandomOptions = {}
-): Effect.Effect<Exploration.Report, ScheduleViolation> =>
-  Effect.suspend(() => {
-    const operation = "Schedules.random"
-    KnownOptions.demand(operation, options, knownOfRandom)
-    const seed = count(operation, "seed", options.seed, 1, Number.MIN_SAFE_INTEGER)
-    const deviations = count(operation, "deviations", options.deviations, 5, 1)
-    return Exploration.explore(program, randomSchedules(seed, deviations), {
-      maxSteps: stepsOf(operation, options),
-      maxSchedules: count(operation, "schedules", options.schedules, 1000, 1),
-      seed
+export const random: {
+  /**
+   * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
+   * short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
+   */
+  (
+    options?: RandomOptions
+  ): (program: Effect.Effect<unknown, unknown>) => Effect.Effect<Exploration.Report, ScheduleViolation>
+  (
+    program: Effect.Effect<unknown, unknown>,
+    options?: RandomOptions
+  ): Effect.Effect<Exploration.Report, ScheduleViolation>
+} = dual(
+  startsWithSubject,
+  (
+    program: Effect.Effect<unknown, unknown>,
+    options: RandomOptions = {}
+  ): Effect.Effect<Exploration.Report, ScheduleViolation> =>
+    Effect.suspend(() => {
+      const operation = "Schedules.random"
+      KnownOptions.demand(operation, options, knownOfRandom)
+      const seed = count(operation, "seed", options.seed, 1, Number.MIN_SAFE_INTEGER)
+      const deviations = count(operation, "deviations", options.deviations, 5, 1)
+      return Exploration.explore(program, randomSchedules(seed, deviations), {
+        maxSteps: stepsOf(operation, options),
+        maxSchedules: count(operation, "schedules", options.schedules, 1000, 1),
+        seed
+      })
     })
-  })
+)
 
 /**
  * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
@@ -182,24 +214,41 @@ export const random = (
  * @category running
  * @since 0.1.0
  */
-export const replay = (
-  program: Effect.Effect<unknown, unknown>,
-  path: string,
-  options: Pick<ExploreOptions, "maxSteps"> = {}
-): Effect.Effect<string, ScheduleViolation> =>
-  Effect.suspend(() => {
-    const operation = "Schedules.replay"
-    KnownOptions.demand(operation, options, knownOfReplay)
-    const parsed = typeof path === "string" ? parse(path) : undefined
-    if (parsed === undefined) {
-      throw new TypeError(`${operation}: ${shown(path)} is no path of a schedule, as "41:1 52:2".`)
-    }
-    return Exploration.replay(program, parsed, {
-      maxSteps: stepsOf(operation, options),
-      maxSchedules: 1,
-      seed: undefined
+export const replay: {
+  /**
+   * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
+   * as it did then. Dies with a TypeError for an unknown option.
+   */
+  (
+    path: string,
+    options?: Pick<ExploreOptions, "maxSteps">
+  ): (program: Effect.Effect<unknown, unknown>) => Effect.Effect<string, ScheduleViolation>
+  (
+    program: Effect.Effect<unknown, unknown>,
+    path: string,
+    options?: Pick<ExploreOptions, "maxSteps">
+  ): Effect.Effect<string, ScheduleViolation>
+} = dual(
+  subjectFirst(2, Effect.isEffect),
+  (
+    program: Effect.Effect<unknown, unknown>,
+    path: string,
+    options: Pick<ExploreOptions, "maxSteps"> = {}
+  ): Effect.Effect<string, ScheduleViolation> =>
+    Effect.suspend(() => {
+      const operation = "Schedules.replay"
+      KnownOptions.demand(operation, options, knownOfReplay)
+      const parsed = typeof path === "string" ? parse(path) : undefined
+      if (parsed === undefined) {
+        throw new TypeError(`${operation}: ${shown(path)} is no path of a schedule, as "41:1 52:2".`)
+      }
+      return Exploration.replay(program, parsed, {
+        maxSteps: stepsOf(operation, options),
+        maxSchedules: 1,
+        seed: undefined
+      })
     })
-  })
+)
 
 const currentRun = (fiber: Fiber.Fiber<unknown, unknown>): ScheduledRun | undefined => {
   const scheduler = fiber.getRef(Scheduler.Scheduler)
@@ -231,11 +280,20 @@ const waiting = (schedule: (run: ScheduledRun, task: () => void) => Woken): Effe
  * @category combinators
  * @since 0.1.0
  */
-export const named = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    currentRun(fiber)?.nameFiber(fiber, name)
-    return effect
-  })
+export const named: {
+  /**
+   * Names the fiber that runs the effect, for traces. Does nothing outside of an exploration.
+   */
+  (name: string): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(effect: Effect.Effect<A, E, R>, name: string): Effect.Effect<A, E, R>
+} = dual(
+  2,
+  <A, E, R>(effect: Effect.Effect<A, E, R>, name: string): Effect.Effect<A, E, R> =>
+    Effect.withFiber((fiber) => {
+      currentRun(fiber)?.nameFiber(fiber, name)
+      return effect
+    })
+)
 
 /**
  * Runs `intruder` in a fiber of its own at any step of `program`: one deviation puts all of it there, more cut it in
@@ -268,19 +326,34 @@ export const named = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>)
  * @category combinators
  * @since 0.1.0
  */
-export const withIntruder = <A, E, R, E2, R2>(
-  program: Effect.Effect<A, E, R>,
-  intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
-): Effect.Effect<A, E | E2, R | R2> =>
-  Effect.gen(function*() {
-    const main = yield* Effect.forkChild(named("program")(program))
-    const other = yield* Effect.forkChild(named("intruder")(Effect.andThen(last, intruder(main))), {
-      startImmediately: true
+export const withIntruder: {
+  /**
+   * Runs `intruder` in a fiber of its own at any step of `program`: one deviation puts all of it there, more cut it in
+   * pieces. In the usual order it comes when nothing else can go on. Ends when both have ended, as `program` did.
+   */
+  <A, E, R, E2, R2>(
+    intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
+  ): (program: Effect.Effect<A, E, R>) => Effect.Effect<A, E | E2, R | R2>
+  <A, E, R, E2, R2>(
+    program: Effect.Effect<A, E, R>,
+    intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
+  ): Effect.Effect<A, E | E2, R | R2>
+} = dual(
+  2,
+  <A, E, R, E2, R2>(
+    program: Effect.Effect<A, E, R>,
+    intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
+  ): Effect.Effect<A, E | E2, R | R2> =>
+    Effect.gen(function*() {
+      const main = yield* Effect.forkChild(named("program")(program))
+      const other = yield* Effect.forkChild(named("intruder")(Effect.andThen(last, intruder(main))), {
+        startImmediately: true
+      })
+      const exit = yield* Fiber.await(main)
+      yield* Fiber.join(other)
+      return yield* exit
     })
-    const exit = yield* Fiber.await(main)
-    yield* Fiber.join(other)
-    return yield* exit
-  })
+)
 
 /**
  * Goes on when nothing else can: every other fiber has ended or waits, and no timer is left. Then a program can check

@@ -59,7 +59,7 @@ export const commands: ReadonlyArray<Scene> = [
     run: (stage) =>
       Effect.gen(function*() {
         const lease = yield* shared(stage)
-        const [, event] = yield* CommandQueue.withEvent(CommandQueue.fill(lease, 1))
+        const [event] = yield* CommandQueue.withEvent(CommandQueue.fill(lease, 1))
         yield* CommandQueue.after(CommandQueue.fill(lease, 2), [event])
         yield* QueueEvent.wait(event)
       })

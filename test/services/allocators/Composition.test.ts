@@ -47,11 +47,11 @@ const decorate = Effect.fnUntraced(function*(order: Order) {
   const layers = {
     limiting: LimitingAllocator.layer({ maxBytes: limit }),
     statistics: Layer.tap(
-      StatisticsAllocator.layer(),
+      StatisticsAllocator.layer,
       (context) => Effect.sync(() => statistics.push(Context.get(context, StatisticsAllocator.AllocatorStatistics)))
     ),
     tracking: Layer.tap(
-      TrackingAllocator.layer(),
+      TrackingAllocator.layer,
       (context) => Effect.sync(() => trackers.push(Context.get(context, TrackingAllocator.AllocationTracker)))
     ),
     faulty: FaultyAllocator.layer({ faults })

@@ -26,6 +26,9 @@ const both = Effect.all([
   BufferPool.make({ label: "tables", onExhausted: "wait" })
 ])
 
+/** Leases that come together or not at all. */
+const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
+
 /** Until what was told has been heard. */
 const settled = Effect.replicateEffect(nextTurn, 8, { discard: true })
 
@@ -91,8 +94,7 @@ describe("two pools on one limited allocator", () => {
       const [frames, tables] = yield* both
       const third = yield* Scope.make()
       yield* Scope.provide(frames.allocate(2048), third)
-      const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
-      const jobs = yield* Effect.forEach([frames, tables], (pool) => Effect.forkChild(pair(pool)))
+      const jobs = yield* Effect.forEach([pair(frames), pair(tables)], (one) => Effect.forkChild(one))
       yield* settled
       const before = faults.allocations
       yield* Effect.replicateEffect(nextTurn, 200, { discard: true })

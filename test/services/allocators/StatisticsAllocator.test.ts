@@ -18,7 +18,7 @@ import { DeviceContext } from "../../../src/services/DeviceContext.ts"
 import { type AllocatorLayer, decorated, hold, MiB, recorded, tagOf } from "../../support/hostPool.ts"
 
 const counting = (host?: Host.HostOptions, below: AllocatorLayer = Allocator.layerImmediate) =>
-  Statistics.layer().pipe(Layer.provide(below), Layer.provideMerge(Host.layer(host)))
+  Statistics.layer.pipe(Layer.provide(below), Layer.provideMerge(Host.layer(host)))
 
 type Triple = readonly [current: number, peak: number, total: number]
 
@@ -144,7 +144,7 @@ describe("a statistics allocator", () => {
   })
 
   it.effect("counts for itself where the same layer is used for two devices", () => {
-    const one = Statistics.layer()
+    const one = Statistics.layer
     const gpu = () => one.pipe(Layer.provide(Allocator.layerImmediate), Layer.provideMerge(Host.layer()))
     const inner = Effect.andThen(Allocator.allocate(20), Statistics.counters).pipe(
       Effect.scoped,
@@ -159,8 +159,8 @@ describe("a statistics allocator", () => {
 
   it.effect("stands above or below a limit: the limit's refusals count on neither side", () =>
     Effect.gen(function*() {
-      const above = Statistics.layer().pipe(Layer.provide(LimitingAllocator.layer({ maxBytes: 100 })))
-      const below = LimitingAllocator.layer({ maxBytes: 100 }).pipe(Layer.provideMerge(Statistics.layer()))
+      const above = Statistics.layer.pipe(Layer.provide(LimitingAllocator.layer({ maxBytes: 100 })))
+      const below = LimitingAllocator.layer({ maxBytes: 100 }).pipe(Layer.provideMerge(Statistics.layer))
       for (const both of [above, below]) {
         const gpu = both.pipe(Layer.provide(Allocator.layerImmediate), Layer.provideMerge(Host.layer()))
         yield* Effect.gen(function*() {

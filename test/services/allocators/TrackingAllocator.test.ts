@@ -24,8 +24,8 @@ import { interruptEverywhere } from "../../support/nullDevice.ts"
 
 type Tracked = HostServices | Allocator.Allocator | TrackingAllocator.AllocationTracker
 
-const tracked = (options?: TrackingAllocator.TrackingOptions, host?: Host.HostOptions) =>
-  TrackingAllocator.layer(options).pipe(
+const tracked = (host?: Host.HostOptions) =>
+  TrackingAllocator.layer.pipe(
     Layer.provide(Allocator.layerImmediate),
     Layer.provideMerge(Layer.fresh(Host.layer(host)))
   )
@@ -36,7 +36,7 @@ const labels = Effect.map(TrackingAllocator.outstanding, (left) => left.map(({ l
 const leak = (bytes: number, label: string) => Scope.provide(Allocator.allocate(bytes, { label }), Scope.makeUnsafe())
 
 /** Runs a program in a tracker of its own; the lines that it has logged when the tracker is closed. */
-const reportOf = <E>(program: Effect.Effect<unknown, E, Tracked>, layer = tracked({ callSites: true })) =>
+const reportOf = <E>(program: Effect.Effect<unknown, E, Tracked>, layer = tracked()) =>
   Effect.suspend(() => {
     const messages: Array<string> = []
     return program.pipe(
@@ -75,7 +75,7 @@ describe("a tracking allocator", () => {
       strictEqual(Exit.isFailure(allocator.freeUnsafe(buffer)), true)
       deepStrictEqual(yield* labels, [])
       strictEqual(Exit.isSuccess(allocator.freeUnsafe(buffer)), true)
-    }).pipe(Effect.provide(tracked({}, { capacityBytes: 512 }))))
+    }).pipe(Effect.provide(tracked({ capacityBytes: 512 }))))
 
   it.effect("keeps what could not be freed", () =>
     Effect.gen(function*() {
@@ -90,7 +90,7 @@ describe("a tracking allocator", () => {
         Effect.map(Allocator.Allocator, (allocator) =>
           Allocator.Allocator.of({ ...allocator, freeUnsafe: () => Exit.fail(outOfMemory(0)) }))
       )
-      const over = TrackingAllocator.layer().pipe(Layer.provide(stubborn))
+      const over = TrackingAllocator.layer.pipe(Layer.provide(stubborn))
       const left = Effect.andThen(Effect.scoped(Allocator.allocate(64, { label: "kept" })), labels)
       deepStrictEqual(yield* left.pipe(Effect.provide(over), Effect.provide(mine)), ["kept"])
     }).pipe(Effect.scoped, Effect.provide(logsTo([]))))
@@ -107,7 +107,7 @@ describe("a tracking allocator", () => {
     Effect.gen(function*() {
       const immediate = Effect.map(Allocator.Allocator, (allocator) => allocator.immediate)
       strictEqual(yield* Effect.provide(immediate, tracked()), true)
-      const deferred = TrackingAllocator.layer().pipe(Layer.provide(Allocator.layerDeferred))
+      const deferred = TrackingAllocator.layer.pipe(Layer.provide(Allocator.layerDeferred))
       strictEqual(yield* immediate.pipe(Effect.provide(deferred), Effect.provide(Host.layer())), false)
       const reclaimed = Effect.gen(function*() {
         yield* Effect.scoped(Allocator.allocate(64))
@@ -115,12 +115,12 @@ describe("a tracking allocator", () => {
         yield* Allocator.reclaim
         return yield* Host.usedBytes
       })
-      strictEqual(yield* Effect.provide(reclaimed, tracked({}, { lateFree: true })), 0)
+      strictEqual(yield* Effect.provide(reclaimed, tracked({ lateFree: true })), 0)
     }))
 
   it.effect("belongs to the device in its context, also when one layer value stands on two", () =>
     Effect.gen(function*() {
-      const layer = TrackingAllocator.layer()
+      const layer = TrackingAllocator.layer
       const on = (effect: Effect.Effect<unknown, unknown, Tracked>) =>
         Effect.andThen(effect, labels).pipe(
           Effect.provide(layer.pipe(Layer.provide(Allocator.layerImmediate), Layer.provideMerge(Host.layer())))
@@ -136,7 +136,7 @@ describe("a tracking allocator", () => {
   it.effect("tells each tracker its own when they are nested", () =>
     Effect.gen(function*() {
       const inner = yield* Layer.build(tracked())
-      const outer = yield* Layer.build(TrackingAllocator.layer()).pipe(Effect.provide(inner))
+      const outer = yield* Layer.build(TrackingAllocator.layer).pipe(Effect.provide(inner))
       yield* Effect.provide(leak(10, "below"), inner)
       const both = yield* Effect.provide(leak(20, "through both"), outer)
       deepStrictEqual(yield* Effect.provide(labels, inner), ["below", "through both"])
@@ -162,18 +162,20 @@ describe("the report of a tracking allocator that closes", () => {
   it.effect("names exactly what was not freed: label, bytes, age, file and line", () =>
     Effect.gen(function*() {
       let places: ReadonlyArray<string> = []
-      const lines = yield* reportOf(Effect.gen(function*() {
-        const allocator = yield* Allocator.Allocator
-        yield* Effect.scoped(Allocator.allocate(1, { label: "one" }))
-        const [, two] = [yield* allocator.allocate(2, { label: "two" }), here()]
-        yield* TestClock.adjust("1 minute")
-        const three = yield* allocator.allocate(3, { label: "three" })
-        const [, four] = [yield* Scope.provide(Allocator.allocate(4), Scope.makeUnsafe()), here()]
-        const five = yield* leak(5, "five")
-        yield* TestClock.adjust("1500 millis")
-        for (const buffer of [five, three]) yield* allocator.freeUnsafe(buffer)
-        places = [two, four]
-      }))
+      const lines = yield* reportOf(
+        Effect.gen(function*() {
+          const allocator = yield* Allocator.Allocator
+          yield* Effect.scoped(Allocator.allocate(1, { label: "one" }))
+          const [, two] = [yield* allocator.allocate(2, { label: "two" }), here()]
+          yield* TestClock.adjust("1 minute")
+          const three = yield* allocator.allocate(3, { label: "three" })
+          const [, four] = [yield* Scope.provide(Allocator.allocate(4), Scope.makeUnsafe()), here()]
+          const five = yield* leak(5, "five")
+          yield* TestClock.adjust("1500 millis")
+          for (const buffer of [five, three]) yield* allocator.freeUnsafe(buffer)
+          places = [two, four]
+        }).pipe(CallSite.track)
+      )
       deepStrictEqual(lines.map((line) => line.replace(/:\d+$/, "")), [
         "Warn 2 buffers were allocated and not freed, 6 bytes together:",
         `  "two", 2 bytes, 1m 1s 500ms old, asked for at ${places[0]}`,
@@ -193,7 +195,7 @@ describe("the report of a tracking allocator that closes", () => {
       const lines = yield* reportOf(leak(8, "x"), tracked())
       strictEqual(lines[0], "Warn 1 buffer was allocated and not freed, 8 bytes together:")
       strictEqual(lines[1], `  "x", 8 bytes, 0ms old`)
-      assert.include(lines[2] ?? "", "TrackingAllocator.layer({ callSites: true })")
+      assert.include(lines[2] ?? "", "CallSite.track")
     }))
 
   it.effect("stays readable when a loop leaks", () =>
@@ -211,7 +213,7 @@ describe("the report of a tracking allocator that closes", () => {
       const program = Effect.andThen(leak(64, "x"), DeviceContext)
       const lines = yield* reportOf(
         Effect.tap(program, (device) => Effect.sync(() => (used = device.driverObjects.liveByKind["buffer"] ?? 0))),
-        tracked({}, { faults })
+        tracked({ faults })
       )
       deepStrictEqual([lines.length, used, faults.frees], [3, 1, 0])
     }))
@@ -224,12 +226,13 @@ const siteOf = <E, R>(effect: Effect.Effect<unknown, E, R>) =>
 describe("call sites", () => {
   it.effect("cost no stack unless they are asked for", () =>
     Effect.gen(function*() {
-      const program = Effect.scoped(Allocator.allocate(64))
-      const run = (options: TrackingAllocator.TrackingOptions) =>
-        Effect.map(stacksDuring(Effect.provide(Effect.suspend(() => program), tracked(options))), ([stacks]) => stacks)
-      deepStrictEqual([yield* run({}), yield* run({ callSites: false })], [0, 0])
-      assert.isAbove(yield* run({ callSites: true }), 0)
-      strictEqual(CallSite.capture(), undefined)
+      const run = Effect.map(
+        stacksDuring(Effect.provide(Effect.suspend(() => Effect.scoped(Allocator.allocate(64))), tracked())),
+        ([stacks]) => stacks
+      )
+      strictEqual(yield* run, 0)
+      assert.isAbove(yield* CallSite.track(run), 0)
+      strictEqual(yield* run, 0)
     }))
 
   it.effect("are where the accessor or the service was called, also over other decorators", () =>
@@ -237,11 +240,11 @@ describe("call sites", () => {
       const allocator = yield* Allocator.Allocator
       const [direct, directLine] = [yield* siteOf(allocator.allocate(1)), here()]
       const [accessor, accessorLine] = [yield* siteOf(Allocator.allocate(1)), here()]
-      const over = Effect.provide(TrackingAllocator.layer())
+      const over = Effect.provide(TrackingAllocator.layer)
       const [outer, outerLine] = [yield* over(siteOf(Allocator.allocate(1))), here()]
       const found = [direct, accessor, outer].map((callSite) => callSite?.replace(/:\d+$/, ""))
       deepStrictEqual(found, [directLine, accessorLine, outerLine])
-    }).pipe(Effect.scoped, Effect.provide(tracked({ callSites: true }))))
+    }).pipe(Effect.scoped, CallSite.track, Effect.provide(tracked())))
 
   it.effect("of a pool's block are those of the lease for which it was allocated", () =>
     Effect.gen(function*() {
@@ -254,7 +257,8 @@ describe("call sites", () => {
       deepStrictEqual(found, [firstLine, firstLine, serviceLine, usedLine])
     }).pipe(
       Effect.scoped,
-      Effect.provide(BufferPool.layerNoDeps().pipe(Layer.provideMerge(tracked({ callSites: true }))))
+      CallSite.track,
+      Effect.provide(BufferPool.layerNoDeps().pipe(Layer.provideMerge(tracked())))
     ))
 
   it.effect("are what the caller says they are", () =>
@@ -266,22 +270,23 @@ describe("call sites", () => {
     const early = siteOf(Allocator.allocate(1))
     return Effect.gen(function*() {
       strictEqual(yield* early, undefined)
-    }).pipe(Effect.scoped, Effect.provide(tracked({ callSites: true })))
+    }).pipe(Effect.scoped, CallSite.track, Effect.provide(tracked()))
   })
 
   it("are found in a bundle, where the file is one for all", async () => {
     const program = `
       import * as Effect from "effect/Effect"
       import * as Layer from "effect/Layer"
-      import { Allocator, TrackingAllocator } from "./src/index.ts"
+      import { Allocator, CallSite, TrackingAllocator } from "./src/index.ts"
       import { Host } from "./src/host.ts"
-      const layer = TrackingAllocator.layer({ callSites: true }).pipe(
+      const layer = TrackingAllocator.layer.pipe(
         Layer.provide(Allocator.layerImmediate), Layer.provide(Host.layer()))
       const mine = Effect.gen(function*() {
         yield* Allocator.allocate(12321)
         return (yield* TrackingAllocator.outstanding)[0].callSite
       })
-      process.stdout.write(await Effect.runPromise(Effect.provide(Effect.scoped(mine), layer)))`
+      process.stdout.write(await Effect.runPromise(mine.pipe(
+        Effect.scoped, CallSite.track, Effect.provide(layer))))`
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "effect-gpu-pool-")))
     try {
       const outfile = join(folder, "bundle.mjs")

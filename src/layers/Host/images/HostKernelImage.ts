@@ -55,9 +55,9 @@ const readable = (image: HostImage, view: DataView): ReadableImage => {
   const { format, shape } = image
   const { depth, height, layers, width } = shape
   const place = placeOf(image)
-  const border = ImageElement.toRgba(format, ImageFormat.channels(format).map(() => 0))
+  const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
   const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
-    at === undefined ? otherwise : ImageElement.toRgba(format, ImageElement.decodeFrom(format, view, at))
+    at === undefined ? otherwise : ImageElement.toRgbaUnsafe(format, ImageElement.decodeFrom(format, view, at))
   const texel: ImageSampling.Texel = (x, y, z) => elementAt(place(x, y, z), border)
   return {
     width,

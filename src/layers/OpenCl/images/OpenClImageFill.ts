@@ -32,7 +32,7 @@ export const fillColor = (
   element: Uint8Array<ArrayBuffer>
 ): ArrayBufferView<ArrayBuffer> | undefined => {
   if (!plainOrders.has(format.order)) return undefined
-  const rgba = ImageElement.toRgba(format, ImageElement.decode(format, element))
+  const rgba = ImageElement.toRgbaUnsafe(format, ImageElement.decodeUnsafe(format, element))
   switch (ImageChannel.of(format)) {
     case "int":
       return Int32Array.from(rgba)

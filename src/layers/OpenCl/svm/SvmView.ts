@@ -12,10 +12,8 @@ import { detachMemory } from "../../../domain/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
-import { MappedRanges } from "../../../domain/MappedRanges.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
 import type * as BufferLike from "../../../services/BufferLike.ts"
-import { checkedStep } from "../../../services/CheckedStep.ts"
 import type { ElementType } from "../../../services/CommandQueue.ts"
 import type { DeviceContext } from "../../../services/DeviceContext.ts"
 import * as Mapping from "../../../services/mapping/Mapping.ts"
@@ -43,7 +41,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
 
 /**
  * The memory of a buffer of fine grain as a typed array with a shape, in place and without a copy: `data` has all the
- * elements, `get` and `set` find one by its indices. Commands go on using the buffer meanwhile.
+ * elements, `getUnsafe` and `setUnsafe` find one by its indices. Commands go on using the buffer meanwhile.
  *
  * **Details**
  *
@@ -52,7 +50,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  * device must keep off each other's elements, or meet there with atomics.
  *
  * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
- * length is 0, methods throw, and what is stored into it goes nowhere; `get` and `set` throw Released.
+ * length is 0, methods throw, and what is stored into it goes nowhere; `getUnsafe` and `setUnsafe` throw Released.
  *
  * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
  * memory; with InvalidRequest for a buffer that is not in it, a part outside the buffer, or a usage without `copySrc` and
@@ -85,16 +83,12 @@ export const view = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options?: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
-  Effect.gen(function*() {
-    const { svm } = yield* own
-    const view = yield* ScopedMapping.register(yield* Effect.scope)
-    return yield* Effect.onExit(
-      checkedStep(operation, () =>
-        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {})),
-      (exit) =>
-        Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => view.endUnsafe("released"))
-    )
-  })
+  Effect.flatMap(
+    own,
+    ({ svm }) =>
+      ScopedMapping.acquire(operation, (view) =>
+        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {}))
+  )
 
 /**
  * Maps shared virtual memory of either grain, as `Mapping.map` maps any buffer, of which it takes the options: the host has
@@ -152,24 +146,16 @@ const begin = <A extends Mapping.Elements>(
   const offset = options.offset ?? 0
   const layout = layoutOf(buffer.size, type, options, offset)
   if (isGpuError(layout)) return layout
-  const ended = view.problem(operation)
-  if (ended !== undefined) return ended
   const bytes = layout.span * type.BYTES_PER_ELEMENT
-  if (target === undefined || bytes === 0) {
-    return Effect.succeed(new Mapping.MappedArray(new type(new ArrayBuffer(0)), layout, view))
-  }
+  const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
+  if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
   if (target.allocation.grain !== "fine") {
     return unsupported(operation, "a view of memory of coarse grain", `Use Svm.map, or allocate with grain: "fine".`)
   }
-  const shared = new SharedView(svm, target, offset, bytes)
-  // Of ranges of its own: commands may use the buffer while the host does.
-  view.begin({ label: buffer.label, size: bytes }, buffer, new MappedRanges().claim(wholeOf(bytes)), shared)
-  return Effect.flatMap(shared.memory, (contents) =>
-    // The lease may have ended while the device was busy.
-    view.problem(operation) ?? Effect.succeed(new Mapping.MappedArray(new type(contents), layout, view)))
+  // Without a claim: commands may use the buffer while the host does.
+  const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
+  return view.begin(operation, part, () => Exit.succeed(new SharedView(svm, target, offset, bytes)), show)
 }
-
-const wholeOf = (bytes: number) => ({ from: 0, to: bytes, writes: true })
 
 /** The memory, shown once everything recorded has ended, and until the view ends. */
 class SharedView implements DriverMapping {

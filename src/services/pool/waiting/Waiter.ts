@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError, WaitingJob } from "../../../domain/GpuError.ts"
 import type { Lease } from "../../lease/Lease.ts"
