@@ -44,7 +44,7 @@ export interface SourceOptions {
 /** @internal */
 export type Parse = (
   text: string,
-  options: { readonly source: string }
+  options: { readonly source: string; readonly backends: ReadonlyArray<string> }
 ) => Result.Result<DeviceSelector.DeviceSelector, GpuError>
 
 /** A variable of the environment, or a file in the home directory. @internal */
@@ -96,7 +96,8 @@ export const firstOf = Effect.fnUntraced(function*(
   operation: string,
   places: ReadonlyArray<Place>,
   hasNvidia: Effect.Effect<boolean>,
-  options: SourceOptions
+  options: SourceOptions,
+  backends: ReadonlyArray<string>
 ): Effect.fn.Return<Choice, GpuError> {
   const home = options.home ?? homeOfUser()
   if (typeof home !== "string") {
@@ -108,7 +109,7 @@ export const firstOf = Effect.fnUntraced(function*(
     const text = variable === undefined ? yield* firstLine(source) : yield* valueOf(variable)
     if (text === undefined || text.trim() === "") continue
     if (nvidiaOnly === true && !(yield* hasNvidia)) continue
-    return { source, text, selector: yield* Effect.fromResult(parse(text, { source })) }
+    return { source, text, selector: yield* Effect.fromResult(parse(text, { source, backends })) }
   }
   return { source: "default", text: undefined, selector: undefined }
 })

@@ -11,12 +11,20 @@ import { shown } from "./ShownValue.ts"
 /**
  * A set of usage flags, joined with `|`.
  *
- * **Example** (A buffer that kernels read and copies fill)
+ * **Example** (Buffers by what they are for)
  *
  * ```ts
  * import { BufferPool, BufferUsage } from "effect-gpu-pool"
  *
- * const input = BufferPool.allocate(1024, { usage: BufferUsage.storage | BufferUsage.copyDst })
+ * const { copyDst, copySrc, hostNoAccess, hostReadOnly, index, indirect, kernelReadOnly, storage, vertex } = BufferUsage
+ *
+ * const input = BufferPool.allocate(1024, { usage: storage | copyDst })
+ * const table = BufferPool.allocate(1024, { usage: storage | copyDst | kernelReadOnly })
+ * const result = BufferPool.allocate(1024, { usage: storage | copySrc | hostReadOnly })
+ * const betweenTwoKernels = BufferPool.allocate(65536, { usage: storage | hostNoAccess })
+ * const triangles = BufferPool.allocate(6144, { usage: index | copyDst })
+ * const particles = BufferPool.allocate(65536, { usage: vertex | storage })
+ * const howMuchIsDrawn = BufferPool.allocate(16, { usage: indirect | storage })
  * ```
  *
  * @category models
@@ -27,28 +35,12 @@ export type BufferUsage = number
 /**
  * Kernels read and write it.
  *
- * **Example** (Memory that only kernels see)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const scratch = BufferPool.allocate(4096, { usage: BufferUsage.storage })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
 export const storage = 1
 /**
  * Kernels read it as a uniform block.
- *
- * **Example** (Parameters of a shader of your own)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const parameters = BufferPool.allocate(256, { usage: BufferUsage.uniform | BufferUsage.copyDst })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -57,28 +49,12 @@ export const uniform = 2
 /**
  * Copies and reads take data from it.
  *
- * **Example** (A result to read)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const result = BufferPool.allocate(4096, { usage: BufferUsage.storage | BufferUsage.copySrc })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
 export const copySrc = 4
 /**
  * Copies, writes and fills put data into it.
- *
- * **Example** (An input to write)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const input = BufferPool.allocate(4096, { usage: BufferUsage.storage | BufferUsage.copyDst })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -87,28 +63,12 @@ export const copyDst = 8
 /**
  * Draw calls take indices from it (WebGPU).
  *
- * **Example** (The triangles of a mesh)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const triangles = BufferPool.allocate(6144, { usage: BufferUsage.index | BufferUsage.copyDst })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
 export const index = 16
 /**
  * Draw calls take vertices from it (WebGPU).
- *
- * **Example** (Particles that a kernel moves and a render pass draws)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const particles = BufferPool.allocate(65536, { usage: BufferUsage.vertex | BufferUsage.storage })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -117,29 +77,12 @@ export const vertex = 32
 /**
  * Indirect draws and dispatches take their counts from it (WebGPU).
  *
- * **Example** (A kernel that decides how much is drawn)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const counts = BufferPool.allocate(16, { usage: BufferUsage.indirect | BufferUsage.storage })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
 export const indirect = 64
 /**
  * Kernels only read it: CL_MEM_READ_ONLY. Binding it writable is InvalidRequest on every backend.
- *
- * **Example** (A table that no kernel may change)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.storage | BufferUsage.copyDst | BufferUsage.kernelReadOnly
- * const table = BufferPool.allocate(1024, { usage })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -148,15 +91,6 @@ export const kernelReadOnly = 128
 /**
  * Kernels only write it: CL_MEM_WRITE_ONLY. Binding it readable is InvalidRequest on every backend.
  *
- * **Example** (An output that no kernel reads back)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.kernelWriteOnly
- * const image = BufferPool.allocate(1024, { usage })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
@@ -164,15 +98,6 @@ export const kernelWriteOnly = 256
 /**
  * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR. All memory of OpenCL's CPU devices is
  * so without being asked, see `OpenCl.DeviceOptions`.
- *
- * **Example** (Memory that an OpenCL driver can share with the host)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.defaultUsage | BufferUsage.hostMemory
- * const shared = BufferPool.allocate(1024, { usage })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -183,15 +108,6 @@ export const hostMemory = 512
  * kernels, copies and fills put data into it as into any other. OpenCL drivers get the flag from version 1.2 on, and may
  * choose other memory for it.
  *
- * **Example** (A result that only kernels make)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.hostReadOnly
- * const result = BufferPool.allocate(1024, { usage })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
@@ -200,15 +116,6 @@ export const hostReadOnly = 1024
  * The program only writes it: CL_MEM_HOST_WRITE_ONLY. A read, or a mapping that may read, is InvalidRequest on every backend;
  * kernels and copies take data from it as from any other.
  *
- * **Example** (An input that never comes back)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.storage | BufferUsage.copyDst | BufferUsage.hostWriteOnly
- * const input = BufferPool.allocate(1024, { usage })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
@@ -216,15 +123,6 @@ export const hostWriteOnly = 2048
 /**
  * The program neither reads nor writes it: CL_MEM_HOST_NO_ACCESS. Reads, writes and mappings are InvalidRequest on every
  * backend; kernels, copies and fills use it as any other.
- *
- * **Example** (Memory between two kernels)
- *
- * ```ts
- * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- *
- * const usage = BufferUsage.storage | BufferUsage.copySrc | BufferUsage.copyDst | BufferUsage.hostNoAccess
- * const between = BufferPool.allocate(65536, { usage })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -265,20 +163,7 @@ const names: ReadonlyArray<readonly [string, number]> = [
 
 const all = names.reduce((flags, [, flag]) => flags | flag, 0)
 
-/**
- * Whether `usage` has every flag of `flags`.
- *
- * **Example** (Checking a flag)
- *
- * ```ts
- * import { BufferUsage } from "effect-gpu-pool"
- *
- * BufferUsage.has(BufferUsage.defaultUsage, BufferUsage.copySrc) // => true
- * ```
- *
- * @category predicates
- * @since 0.1.0
- */
+/** Whether `usage` has every flag of `flags`. @internal */
 export const has = (usage: BufferUsage, flags: BufferUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
@@ -321,20 +206,7 @@ export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
   (usage & ~(whole | kernelRestrictions | forbidding.readwrite)) === 0 && has(usage, whole & kernelRestrictions) &&
   (["read", "write"] as const).every((access) => allowsHost(whole, access) || !allowsHost(usage, access))
 
-/**
- * The flags by name, for messages.
- *
- * **Example** (Showing a usage)
- *
- * ```ts
- * import { BufferUsage } from "effect-gpu-pool"
- *
- * BufferUsage.format(BufferUsage.defaultUsage) // => "storage | copySrc | copyDst"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The flags by name, for messages. @internal */
 export const format = (usage: BufferUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
   return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")

@@ -57,20 +57,7 @@ export interface TypedArrayOf {
 
 const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
 
-/**
- * Whether a value names an element type.
- *
- * **Example** (Guarding what a file says)
- *
- * ```ts
- * import { DType } from "effect-gpu-pool"
- *
- * DType.isDType("bf16") // => false
- * ```
- *
- * @category guards
- * @since 0.1.0
- */
+/** Whether a value names an element type. @internal */
 export const isDType = (u: unknown): u is DType => typeof u === "string" && Object.hasOwn(sizes, u)
 
 /**

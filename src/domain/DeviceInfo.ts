@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { BackendTraits } from "./BackendTraits.ts"
 import { demandMembers } from "./Demand.ts"
 import type { DType } from "./DType.ts"
 import { line } from "./ShownValue.ts"
@@ -61,7 +62,9 @@ export interface DeviceLimits {
  * @since 0.1.0
  */
 export interface DeviceInfo {
-  readonly backend: "webgpu" | "opencl" | "host"
+  /** The backend's name: `webgpu`, `opencl`, `host`, or that of one from elsewhere. */
+  readonly backend: string
+  readonly traits: BackendTraits
   /** The driver's name for it. */
   readonly name: string
   /** Who made it, as the driver says; may be empty. */
@@ -73,21 +76,7 @@ export interface DeviceInfo {
   readonly dtypes: ReadonlySet<DType>
 }
 
-/**
- * The device as messages name it.
- *
- * **Example** (Naming the device in a log)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceContext, DeviceInfo } from "effect-gpu-pool"
- *
- * const announce = Effect.flatMap(DeviceContext.info, (info) => Effect.log(`Running on ${DeviceInfo.format(info)}`))
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The device as messages name it. @internal */
 export const format = (info: DeviceInfo): string => {
   demandMembers("DeviceInfo.format", "the device", info, {})
   return `${line(info.backend)} ${line(info.name)}`

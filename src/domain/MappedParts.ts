@@ -1,14 +1,16 @@
 /**
- * Which parts of one device allocation are mapped now, and what may be done meanwhile. The rules are OpenCL's, which
- * leaves undefined what a command does to memory that is mapped for writing, and what writes to memory that is mapped for
- * reading.
+ * Which parts of a buffer's memory or of an image are mapped now, and what may be done meanwhile. The rules are OpenCL's,
+ * which leaves undefined what a command does to memory that is mapped for writing, and what writes to memory that is
+ * mapped for reading.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#accessing-mapped-regions
  * @internal
  */
 
-/** @internal */
+/** Bytes from one on, along one axis, or elements of an image along three: one at least along each. @internal */
 export interface MappedPart {
+  readonly origin: ReadonlyArray<number>
+  readonly extent: ReadonlyArray<number>
   /** Whether the program may write there. */
   readonly writes: boolean
 }
@@ -26,47 +28,31 @@ export interface Claim {
 }
 
 /** @internal */
-export type MappedState = "unmapped" | "reading" | "writing"
-
-/** @internal */
-export class MappedParts<P extends MappedPart> {
-  readonly #meet: (one: P, other: P) => boolean
-  readonly #parts = new Set<P>()
+export class MappedParts {
+  readonly #parts = new Set<MappedPart>()
   #writing = 0
 
-  /** `meet` tells whether two parts share any memory. */
-  constructor(meet: (one: P, other: P) => boolean) {
-    this.#meet = meet
-  }
-
   /** What of it is mapped: for reading alone, or for writing too. */
-  get state(): MappedState {
+  get state(): "unmapped" | "reading" | "writing" {
     return this.#writing > 0 ? "writing" : this.#parts.size > 0 ? "reading" : "unmapped"
   }
 
   /** A part to add, with what stands against it now. */
-  claim(part: P): Claim {
+  claim(part: MappedPart): Claim {
     return {
-      conflicts: this.conflict(part) !== undefined,
-      add: () => this.add(part),
-      remove: () => this.remove(part)
+      conflicts: [...this.#parts].some((mapped) => (part.writes || mapped.writes) && meet(part, mapped)),
+      add: () => {
+        this.#parts.add(part)
+        if (part.writes) this.#writing += 1
+      },
+      remove: () => {
+        if (this.#parts.delete(part) && part.writes) this.#writing -= 1
+      }
     }
-  }
-
-  add(part: P): void {
-    this.#parts.add(part)
-    if (part.writes) this.#writing += 1
-  }
-
-  remove(part: P): void {
-    if (this.#parts.delete(part) && part.writes) this.#writing -= 1
-  }
-
-  /** A part with which this one cannot be mapped at the same time: they share memory, and one of them writes. */
-  conflict(part: P): P | undefined {
-    for (const mapped of this.#parts) {
-      if ((part.writes || mapped.writes) && this.#meet(part, mapped)) return mapped
-    }
-    return undefined
   }
 }
+
+const meet = (one: MappedPart, other: MappedPart): boolean =>
+  one.extent.every((length, axis) =>
+    one.origin[axis]! < other.origin[axis]! + other.extent[axis]! && other.origin[axis]! < one.origin[axis]! + length
+  )

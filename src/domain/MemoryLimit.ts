@@ -52,23 +52,7 @@ export interface MemoryLimit {
  * A limit in bytes of a device, from 0 to 2^53 - 1 or `Infinity`. InvalidRequest for what is no limit, Unsupported for a
  * share of memory that the device does not tell, as on WebGPU.
  *
- * **Example** (Half of a device's memory)
- *
- * ```ts
- * import { Effect, Result } from "effect"
- * import { DeviceContext, MemoryLimit } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
- *
- * const program = DeviceContext.info.pipe(
- *   Effect.map((device) => Result.all([MemoryLimit.toBytes("50%", device), MemoryLimit.toBytes("512 KiB", device)])),
- *   Effect.flatMap(Effect.fromResult),
- *   Effect.provide(Host.layer({ capacityBytes: 1024 * 1024 }))
- * )
- * await Effect.runPromise(program) // => [524288, 524288]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const toBytes = (
   limit: Input,

@@ -80,21 +80,7 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
   return leases === 0 ? 0 : stats.hits / leases
 }
 
-/**
- * The bytes of active blocks that nobody asked for: what rounding up and borrowing cost at this moment.
- *
- * **Example** (Comparing size policies)
- *
- * ```ts
- * import { BufferPool, PoolStats } from "effect-gpu-pool"
- * import { Effect } from "effect"
- *
- * const wasted = Effect.map(BufferPool.stats, PoolStats.wasteBytes)
- * ```
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The bytes of active blocks that nobody asked for: what rounding up and borrowing cost at this moment. @internal */
 export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" | "activeBytes">): number => {
   const kinds = { managedBytes: "number", heldBytes: "number", activeBytes: "number" } as const
   demandMembers("PoolStats.wasteBytes", "the counters", stats, kinds)

@@ -12,7 +12,8 @@
  */
 import { optionsProblem } from "./ArgumentProblem.ts"
 import { type Alignment, alignmentHint } from "./BufferRange.ts"
-import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "./GpuError.ts"
+import * as HostData from "./HostData.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 
@@ -61,6 +62,43 @@ export interface Placement {
   readonly rowPitch?: number | undefined
   /** Bytes from a slice to the next, whole rows; without it, or with 0, the slices of the region are packed. */
   readonly slicePitch?: number | undefined
+}
+
+/**
+ * A region, and how it lies in the two buffers between which `copyRect` copies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyRectOptions {
+  readonly region: Region
+  /** In the source; at its start and packed without it. */
+  readonly source?: Placement | undefined
+  /** In the target; at its start and packed without it. */
+  readonly target?: Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer that `readRect` reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReadRectOptions {
+  readonly region: Region
+  /** In the buffer; at its start and packed without it. */
+  readonly buffer?: Placement | undefined
+}
+
+/**
+ * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HostRectOptions extends ReadRectOptions {
+  /** In the host's array, at any byte; at its start and packed without it. */
+  readonly host?: Placement | undefined
 }
 
 /**
@@ -283,4 +321,17 @@ export const copyBytes = (
   to: Place
 ): void => {
   for (const [here, there, bytes] of runs(extent, from, to)) target.set(source.subarray(here, here + bytes), there)
+}
+
+/** A copy of a region of host memory without gaps, or why there is no memory for one. @internal */
+export const gathered = (
+  extent: Extent,
+  source: Uint8Array<ArrayBuffer>,
+  from: Place
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const memory = HostData.allocate(byteLength(extent))
+  if (memory === undefined) return outOfMemory(byteLength(extent))
+  const rows = new Uint8Array(memory)
+  copyBytes(extent, source, from, rows, packed(extent))
+  return rows
 }

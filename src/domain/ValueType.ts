@@ -161,21 +161,7 @@ const parts: ReadonlyMap<unknown, Parts> = new Map(
   ])
 )
 
-/**
- * Whether a value names a type of values.
- *
- * **Example** (Guarding what a file says)
- *
- * ```ts
- * import { ValueType } from "effect-gpu-pool"
- *
- * ValueType.isValueType("vec4<u8>") // => true
- * ValueType.isValueType("vec5<u8>") // => false
- * ```
- *
- * @category guards
- * @since 0.1.0
- */
+/** Whether a value names a type of values. @internal */
 export const isValueType = (u: unknown): u is ValueType => parts.has(u)
 
 /**

@@ -11,33 +11,20 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { listOf } from "../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../domain/DeviceInfo.ts"
+import type { ElementType } from "../domain/ElementClass.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
-import type * as Rectangle from "../domain/Rectangle.ts"
-import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
+import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 import type * as BufferLike from "./BufferLike.ts"
-import { CheckedQueue } from "./CheckedQueue.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { DeviceContext } from "./DeviceContext.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
-import type { KernelCache } from "./KernelCache.ts"
-import type { QueueDriver } from "./QueueDriver.ts"
 import * as QueueEvent from "./QueueEvent.ts"
 import { bufferFirst, sourceFirst, startsWithSubject } from "./SubjectFirst.ts"
 
-/**
- * A typed array class, such as `Float32Array`, that says how bytes are read.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ElementType<A extends ArrayBufferView> {
-  readonly BYTES_PER_ELEMENT: number
-  readonly name: string
-  new(buffer: ArrayBuffer): A
-}
+export type { ElementType } from "../domain/ElementClass.ts"
+export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../domain/Rectangle.ts"
 
 /**
  * The part of a buffer that `write` and `readInto` touch.
@@ -85,43 +72,6 @@ export interface CopyOptions {
   readonly targetOffset?: number | undefined
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
-}
-
-/**
- * A region, and how it lies in the two buffers between which `copyRect` copies.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CopyRectOptions {
-  readonly region: Rectangle.Region
-  /** In the source; at its start and packed without it. */
-  readonly source?: Rectangle.Placement | undefined
-  /** In the target; at its start and packed without it. */
-  readonly target?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer that `readRect` reads.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReadRectOptions {
-  readonly region: Rectangle.Region
-  /** In the buffer; at its start and packed without it. */
-  readonly buffer?: Rectangle.Placement | undefined
-}
-
-/**
- * A region, and how it lies in the buffer and in the host's memory, for `writeRect` and `readRectInto`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface HostRectOptions extends ReadRectOptions {
-  /** In the host's array, at any byte; at its start and packed without it. */
-  readonly host?: Rectangle.Placement | undefined
 }
 
 /**
@@ -216,40 +166,9 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly finish: Effect.Effect<void, GpuError>
   /** The device that the queue works on: its limits and element types, for programs that fit their kernels to them. */
   readonly info: DeviceInfo
-  /** The backend's side, for allocators and other services over this queue. */
-  readonly driver: QueueDriver
 }>()("effect-gpu-pool/CommandQueue") {}
 
 type Methods = CommandQueue["Service"]
-
-/**
- * Builds the queue that programs use from a backend's driver.
- *
- * **Example** (The queue of a backend of your own)
- *
- * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { DeviceContext, KernelCache, QueueDriver } from "effect-gpu-pool"
- *
- * const queueOf = (
- *   driver: QueueDriver.QueueDriver,
- *   device: DeviceContext.DeviceContext["Service"],
- *   cache: KernelCache.KernelCache["Service"]
- * ) => CommandQueue.fromDriver({ driver, device, cache })
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const fromDriver = (options: {
-  readonly driver: QueueDriver
-  readonly device: DeviceContext["Service"]
-  readonly cache: KernelCache["Service"]
-}): CommandQueue["Service"] =>
-  showing(
-    () => inOneLine("CommandQueue", undefined, [deviceState(options.device.status, options.device.info)]),
-    "CommandQueue"
-  )(CommandQueue.of(new CheckedQueue(options)))
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
@@ -786,14 +705,15 @@ export const after: {
     effect: Effect.Effect<A, E, R>,
     events: Iterable<QueueEvent.QueueEvent>
   ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
-    CommandQueue.use(({ driver }) =>
+    Effect.flatMap(event, (own) =>
       Effect.flatMap(
         checkedStep("CommandQueue.after", (operation) => {
           const listed = listOf(operation, "events", events)
           if (isGpuError(listed)) return listed
-          return Effect.forEach(listed.filter((event) => event?.driver !== driver), QueueEvent.wait, { discard: true })
+          return Effect.forEach(listed.filter((event) => event?.driver !== own.driver), QueueEvent.wait, {
+            discard: true
+          })
         }),
         () => effect
-      )
-    )
+      ))
 )

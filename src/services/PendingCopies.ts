@@ -4,8 +4,10 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
-import type { GpuError } from "../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../domain/GpuError.ts"
+import { checkedStep } from "./CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
 /** Enough to keep any device busy while the next copies are made. */
@@ -17,6 +19,12 @@ interface Copies {
   bytes: number
 }
 
+/** A write that copies so many bytes of the program's. */
+interface Write {
+  readonly bytes: number
+  readonly write: () => Effect.Effect<void, GpuError>
+}
+
 /**
  * The copies for one queue. A write for which there is no room waits in line until the device has come far enough, without
  * blocking the event loop; one that is larger than the bound goes alone. It waits for the device only, never for another
@@ -25,21 +33,21 @@ interface Copies {
  * @internal
  */
 export class PendingCopies {
-  readonly #driver: QueueDriver
+  readonly #driver: QueueDriver["Service"]
   readonly #line = Semaphore.makeUnsafe(1)
   #pending: Array<Copies> = []
   #bytes = 0
   /** Writes in line, the first one included. */
   #waiting = 0
 
-  private constructor(driver: QueueDriver) {
+  private constructor(driver: QueueDriver["Service"]) {
     this.#driver = driver
   }
 
-  static readonly #ofDrivers = new WeakMap<QueueDriver, PendingCopies>()
+  static readonly #ofDrivers = new WeakMap<QueueDriver["Service"], PendingCopies>()
 
   /** Those of a driver, whichever services stand on it. */
-  static of(driver: QueueDriver): PendingCopies {
+  static of(driver: QueueDriver["Service"]): PendingCopies {
     const known = PendingCopies.#ofDrivers.get(driver)
     if (known !== undefined) return known
     const copies = new PendingCopies(driver)
@@ -53,22 +61,28 @@ export class PendingCopies {
   }
 
   /**
-   * Runs a write that copies `bytes` bytes now if there is room, and later if not: `again` is the whole operation, checks
-   * included, since its lease may have ended meanwhile. It is told that it is the first in line, and passes that on.
+   * A write that is checked and done in one step: now if there is room for its copy, and later if not. Then it is checked
+   * once more, since its lease may have ended meanwhile. The check answers what is to be done, why it cannot be, or
+   * nothing where there are no bytes to write.
    */
-  admit<A>(
-    bytes: number,
-    isFirst: boolean,
-    write: () => Effect.Effect<A, GpuError>,
-    again: (isFirst: true) => Effect.Effect<A, GpuError>
-  ): Effect.Effect<A, GpuError> {
-    if (this.#hasRoom(bytes, isFirst)) {
-      const written = write()
-      this.add(bytes)
-      return written
-    }
-    const later = Effect.suspend(() => again(true))
-    return isFirst ? Effect.andThen(this.#roomFor(bytes), later) : this.#inLine(later)
+  write(
+    operation: string,
+    check: (operation: string) => Write | GpuError | undefined,
+    isFirst: boolean = false
+  ): Effect.Effect<void, GpuError> {
+    return checkedStep(operation, () => {
+      const checked = check(operation)
+      if (checked === undefined) return Exit.void
+      if (isGpuError(checked)) return checked
+      const { bytes, write } = checked
+      if (this.#hasRoom(bytes, isFirst)) {
+        const written = write()
+        this.add(bytes)
+        return written
+      }
+      const later = this.write(operation, check, true)
+      return isFirst ? Effect.andThen(this.#roomFor(bytes), later) : this.#inLine(later)
+    })
   }
 
   /** Counts the copy of a write that cannot wait, as one at the end of a mapping. */
@@ -105,7 +119,7 @@ export class PendingCopies {
     return Effect.void
   }
 
-  #inLine<A>(write: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+  #inLine(write: Effect.Effect<void, GpuError>): Effect.Effect<void, GpuError> {
     let isWaiting = false
     const enter = Effect.suspend(() => {
       isWaiting = true

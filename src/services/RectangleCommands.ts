@@ -8,14 +8,13 @@ import * as Exit from "effect/Exit"
 import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type * as BufferRange from "../domain/BufferRange.ts"
 import * as BufferUsage from "../domain/BufferUsage.ts"
-import { elementClassProblem } from "../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../domain/GpuError.ts"
+import { elementClassProblem, type ElementType } from "../domain/ElementClass.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as Rectangle from "../domain/Rectangle.ts"
 import * as BufferLike from "./BufferLike.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { CommandQueue, CopyRectOptions, ElementType, HostRectOptions, ReadRectOptions } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { distrustUnproven } from "./memory/UnprovenMemory.ts"
 import { PendingCopies } from "./PendingCopies.ts"
@@ -23,11 +22,9 @@ import type { QueueDriver } from "./QueueDriver.ts"
 import * as Reading from "./Reading.ts"
 import { sharedMemoryProblem } from "./SharedMemory.ts"
 
-type Service = CommandQueue["Service"]
-
-const knownOfCopy = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
-const knownOfRead = KnownOptions.of<ReadRectOptions>({ region: true, buffer: true })
-const knownOfHost = KnownOptions.of<HostRectOptions>({ region: true, buffer: true, host: true })
+const knownOfCopy = KnownOptions.of<Rectangle.CopyRectOptions>({ region: true, source: true, target: true })
+const knownOfRead = KnownOptions.of<Rectangle.ReadRectOptions>({ region: true, buffer: true })
+const knownOfHost = KnownOptions.of<Rectangle.HostRectOptions>({ region: true, buffer: true, host: true })
 
 /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
 type Problem = (
@@ -57,19 +54,23 @@ interface Placed {
 
 /** @internal */
 export class RectangleCommands {
-  readonly #driver: QueueDriver
+  readonly #driver: QueueDriver["Service"]
   readonly #problem: Problem
   readonly #copies: PendingCopies
   readonly #alignment: BufferRange.Alignment
 
-  constructor(driver: QueueDriver, problem: Problem, alignment: BufferRange.Alignment) {
+  constructor(driver: QueueDriver["Service"], problem: Problem, alignment: BufferRange.Alignment) {
     this.#alignment = alignment
     this.#driver = driver
     this.#copies = PendingCopies.of(driver)
     this.#problem = problem
   }
 
-  readonly copy: Service["copyRect"] = (source, target, options) =>
+  readonly copy = (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: Rectangle.CopyRectOptions
+  ): Effect.Effect<void, GpuError> =>
     checkedStep("CommandQueue.copyRect", (operation) => {
       const unknown = optionsProblem(operation, options, knownOfCopy)
       if (unknown !== undefined) return unknown
@@ -85,15 +86,12 @@ export class RectangleCommands {
       return distrustUnproven(exit, from.memory, to.memory)
     })
 
-  readonly write: Service["writeRect"] = (target, data, options) => this.#write(target, data, options, false)
-
-  #write(
+  readonly write = (
     target: BufferLike.BufferLike,
     data: HostData.HostData,
-    options: Parameters<Service["writeRect"]>[2],
-    isFirst: boolean
-  ): Effect.Effect<void, GpuError> {
-    return checkedStep("CommandQueue.writeRect", (operation) => {
+    options: Rectangle.HostRectOptions
+  ): Effect.Effect<void, GpuError> =>
+    this.#copies.write("CommandQueue.writeRect", (operation) => {
       const unknown = optionsProblem(operation, options, knownOfHost)
       if (unknown !== undefined) return unknown
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
@@ -103,20 +101,20 @@ export class RectangleCommands {
       const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
       if (isGpuError(from)) return from
       const { extent, memory, place } = to
-      if (memory === undefined) return Exit.void
-      const length = Rectangle.byteLength(extent)
+      if (memory === undefined) return undefined
       const write = () => {
-        const rows = HostData.allocate(length)
-        if (rows === undefined) return outOfMemory(length)
-        const own = new Uint8Array(rows)
-        Rectangle.copyBytes(extent, bytes, from, own, Rectangle.packed(extent))
-        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, own), memory)
+        const rows = Rectangle.gathered(extent, bytes, from)
+        if (isGpuError(rows)) return rows
+        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
       }
-      return this.#copies.admit(length, isFirst, write, (isFirst) => this.#write(target, data, options, isFirst))
+      return { bytes: Rectangle.byteLength(extent), write }
     })
-  }
 
-  readonly read: Service["readRect"] = (source, type, options) => {
+  readonly read = <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: Rectangle.ReadRectOptions
+  ): Effect.Effect<A, GpuError> => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
       const from = optionsProblem(operation, options, knownOfRead) ??
         this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
@@ -126,7 +124,11 @@ export class RectangleCommands {
     return Effect.map(rows, (rows) => new type(rows))
   }
 
-  readonly readInto: Service["readRectInto"] = (source, target, options) =>
+  readonly readInto = (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: Rectangle.HostRectOptions
+  ): Effect.Effect<void, GpuError> =>
     checkedStep("CommandQueue.readRectInto", (operation) => {
       let extent: Rectangle.Extent
       const rows = Reading.read(operation, () => {

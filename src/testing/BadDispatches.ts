@@ -17,7 +17,7 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import type { DispatchArguments } from "../services/DispatchArguments.ts"
 import { KernelCache } from "../services/KernelCache.ts"
-import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
+import { expectUsable, failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -44,19 +44,19 @@ const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((co
   withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
 ])
 
-const names: ReadonlyArray<Mistake> = [
-  ["no arguments at all", "InvalidRequest", untyped(Kernels.iota, undefined, 1)],
-  ["null for the arguments", "InvalidRequest", untyped(Kernels.iota, null, 1)],
-  ["a missing vector", "InvalidRequest", untyped(Kernels.iota, { start: 0 }, 1)],
-  ["a missing scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y }, 1))],
-  ["an unknown argument", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1))],
-  ["a number for a vector", "InvalidRequest", untyped(Kernels.iota, { y: 3, start: 0 }, 1)],
-  ["null for a vector", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 }, 1)],
-  ["an object for a vector", "InvalidRequest", untyped(Kernels.iota, { y: {}, start: 0 }, 1)],
-  ["null within a view", "InvalidRequest", untyped(Kernels.view, { x: { buffer: null, offset: 0 }, y: null }, 1)],
-  ["a buffer for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: y }, 1))],
-  ["a string for a scalar", "InvalidRequest", withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))]
-]
+const names = failing("InvalidRequest", {
+  "no arguments at all": untyped(Kernels.iota, undefined, 1),
+  "null for the arguments": untyped(Kernels.iota, null, 1),
+  "a missing vector": untyped(Kernels.iota, { start: 0 }, 1),
+  "a missing scalar": withLease((y) => untyped(Kernels.iota, { y }, 1)),
+  "an unknown argument": withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1)),
+  "a number for a vector": untyped(Kernels.iota, { y: 3, start: 0 }, 1),
+  "null for a vector": untyped(Kernels.iota, { y: null, start: 0 }, 1),
+  "an object for a vector": untyped(Kernels.iota, { y: {}, start: 0 }, 1),
+  "null within a view": untyped(Kernels.view, { x: { buffer: null, offset: 0 }, y: null }, 1),
+  "a buffer for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: y }, 1)),
+  "a string for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))
+})
 
 const dispatchScalars = (scalars: { readonly a: number; readonly b: number; readonly c: number; readonly d: number }) =>
   withLease((xs) =>
@@ -121,51 +121,40 @@ const vectors: ReadonlyArray<Mistake> = [
   viewFrom(NaN),
   viewFrom(16),
   viewFrom(2 ** 53),
-  [
-    "an offset for a vector that has none",
-    "InvalidRequest",
-    withLease((y) => untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1))
-  ],
-  [
-    "a lease of no bytes as an argument",
-    "InvalidRequest",
-    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0)
-  ],
-  [
-    "a lease smaller than an element as an argument",
-    "InvalidRequest",
-    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 3)
-  ],
-  [
-    "one lease in two arguments, both written",
-    "InvalidRequest",
-    withLease((x) => CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1))
-  ],
-  [
-    "one lease in two arguments, one of them written",
-    "InvalidRequest",
-    withLease((x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1))
-  ],
-  [
-    "a kernelReadOnly lease that the kernel writes",
-    "InvalidRequest",
-    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 64, storage | kernelReadOnly)
-  ],
-  [
-    "a kernelWriteOnly lease that the kernel reads",
-    "InvalidRequest",
-    withLease(
+  ...failing("InvalidRequest", {
+    "an offset for a vector that has none": withLease((y) =>
+      untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1)
+    ),
+    "a lease of no bytes as an argument": withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0),
+    "a lease smaller than an element as an argument": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      3
+    ),
+    "one lease in two arguments, both written": withLease((x) =>
+      CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1)
+    ),
+    "one lease in two arguments, one of them written": withLease((x) =>
+      CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1)
+    ),
+    "a kernelReadOnly lease that the kernel writes": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      64,
+      storage | kernelReadOnly
+    ),
+    "a kernelWriteOnly lease that the kernel reads": withLease(
       (x) => withLease((y) => CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 1)),
       64,
       storage | kernelWriteOnly
+    ),
+    "a lease without storage as an argument": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      64,
+      copySrc
     )
-  ],
-  [
-    "a lease without storage as an argument",
-    "InvalidRequest",
-    withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 64, copySrc)
-  ],
-  ["a lease over the binding limit", "LimitExceeded", overBindingLimit],
+  }),
+  ...failing("LimitExceeded", {
+    "a lease over the binding limit": overBindingLimit
+  }),
   ...([[17, 0, 0], [1, 16, 0], [9, 8, 0], [9, 0, 8], [2 ** 32 - 1, 15, 15]] as const).map(
     ([count, from, to]): Mistake => [
       `${count} items from elements ${from} and ${to} of 16`,
@@ -234,24 +223,25 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
       "InvalidRequest",
       untyped({ ...Kernels.constant(1), ...change } as unknown as Kernel.Kernel, {}, 1)
     ]),
-  ["a vector with the access rw", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ access: "rw" })] }))],
-  ["an argument of no kind", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] }))],
-  ["an argument without a name", "InvalidRequest", compile(kernelWith({ args: [vectorWith({ name: undefined })] }))],
-  ["undefined for an argument", "InvalidRequest", compile(kernelWith({ args: [undefined as unknown as VectorArg] }))]
+  ...failing("InvalidRequest", {
+    "a vector with the access rw": compile(kernelWith({ args: [vectorWith({ access: "rw" })] })),
+    "an argument of no kind": compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] })),
+    "an argument without a name": compile(kernelWith({ args: [vectorWith({ name: undefined })] })),
+    "undefined for an argument": compile(kernelWith({ args: [undefined as unknown as VectorArg] }))
+  })
 ]
 
 const definitions: ReadonlyArray<Mistake> = [
-  [
-    "a kernel whose maker found a mistake",
-    "InvalidRequest",
-    withLease((y) =>
+  ...failing("InvalidRequest", {
+    "a kernel whose maker found a mistake": withLease((y) =>
       CommandQueue.dispatch(
         { ...Kernels.constant(1), problem: invalidRequest("maker", "it is wrong", "Mend it.") },
         { y },
         1
       )
-    )
-  ],
+    ),
+    "an argument twice": compile(kernelWith({ args: [VectorArg("u32", "y"), VectorArg("u32", "y")] }))
+  }),
   ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
     `a kernel named "${name}"`,
     "InvalidRequest",
@@ -262,107 +252,91 @@ const definitions: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     compile(kernelWith({ args: [VectorArg("u32", "y"), ScalarArg("u32", name)] }))
   ]),
-  [
-    "an argument twice",
-    "InvalidRequest",
-    compile(kernelWith({ args: [VectorArg("u32", "y"), VectorArg("u32", "y")] }))
-  ],
   ...[0, -64, 1.5, NaN].map((workgroupSize): Mistake => [
     `a workgroup of ${workgroupSize}`,
     "InvalidRequest",
     compile(kernelWith({ workgroupSize }))
   ]),
-  [
-    "a workgroup over the device's limit",
-    "LimitExceeded",
-    Effect.flatMap(
+  ...failing("LimitExceeded", {
+    "a workgroup over the device's limit": Effect.flatMap(
       DeviceContext,
       ({ info }) => compile(kernelWith({ workgroupSize: info.limits.maxWorkgroupSize + 1 }))
+    ),
+    "more vectors than the device takes": Effect.flatMap(
+      DeviceContext,
+      ({ info }) => compile(Kernels.wide(info.limits.maxVectorArguments + 1))
     )
-  ],
-  [
-    "more vectors than the device takes",
-    "LimitExceeded",
-    Effect.flatMap(DeviceContext, ({ info }) => compile(Kernels.wide(info.limits.maxVectorArguments + 1)))
-  ],
-  [
-    "a kernel without a body for the backend",
-    "Unsupported",
-    withLease((y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1))
-  ]
-]
-
-/** The host compiles nothing: what it lacks is the body. */
-const brokenSource = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
-  const y = yield* BufferPool.allocate(64)
-  const before = yield* KernelCache.use((cache) => cache.stats)
-  yield* CommandQueue.fill(y, 11)
-  for (const attempt of ["the first time", "the second time"]) {
-    const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
-    if (backend === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
-    else {
-      const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
-      Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
-    }
-  }
-  const after = yield* KernelCache.use((cache) => cache.stats)
-  Expect.equal("kernels in the cache", after.size, before.size)
-  Expect.equal("compilations", after.misses - before.misses, 2)
-  yield* expectUsable
-})
-
-/**
- * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
- * them. Then the next finish says so, once, and names them.
- */
-const destroyedByHand = Effect.gen(function*() {
-  const device = yield* DeviceContext
-  const source = yield* BufferPool.allocate(64, { label: "source" })
-  const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
-  yield* CommandQueue.copy(source, doomed)
-  yield* device.destroyBufferUnsafe(doomed)
-  const finished = yield* Effect.result(CommandQueue.finish)
-  if (Result.isFailure(finished)) {
-    const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
-    Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
-  }
-  yield* CommandQueue.finish
-  yield* expectUsable
-})
-
-/** A body that throws, which only the host can have. */
-const failingBody = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
-  const y = yield* BufferPool.allocate(64)
-  const throwing = Kernel.make({
-    name: "throwing",
-    args: [VectorArg("u32", "y")],
-    body: {
-      wgsl: "y[i] = 1u;",
-      opencl: "y[i] = 1u;",
-      host: () => {
-        throw new RangeError("too much for this body")
-      }
-    }
+  }),
+  ...failing("Unsupported", {
+    "a kernel without a body for the backend": withLease((y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1))
   })
-  yield* CommandQueue.dispatch(throwing, { y }, 3)
-  const finished = yield* Effect.result(CommandQueue.finish)
-  Expect.equal("the finish", finished._tag, backend === "host" ? "Failure" : "Success")
-  if (Result.isFailure(finished)) {
-    const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
-    Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
-    Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
-  }
-  yield* CommandQueue.finish
-  yield* expectUsable
-})
+]
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
   ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
-  test("a compile error carries the compiler's log and leaves the queue usable", brokenSource, { counting: true }),
-  test("a failure of recorded work has an address, and is told once", destroyedByHand, { counting: true }),
-  test("a kernel that fails has an address, and the queue stays usable", failingBody)
+  /** The host compiles nothing: what it lacks is the body. */
+  test("a compile error carries the compiler's log and leaves the queue usable", { counting: true }, function*() {
+    const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
+    const y = yield* BufferPool.allocate(64)
+    const before = yield* KernelCache.use((cache) => cache.stats)
+    yield* CommandQueue.fill(y, 11)
+    for (const attempt of ["the first time", "the second time"]) {
+      const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
+      if (language === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
+      else {
+        const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
+        Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
+      }
+    }
+    const after = yield* KernelCache.use((cache) => cache.stats)
+    Expect.equal("kernels in the cache", after.size, before.size)
+    Expect.equal("compilations", after.misses - before.misses, 2)
+    yield* expectUsable
+  }),
+  /**
+   * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
+   * them. Then the next finish says so, once, and names them.
+   */
+  test("a failure of recorded work has an address, and is told once", { counting: true }, function*() {
+    const device = yield* DeviceContext
+    const source = yield* BufferPool.allocate(64, { label: "source" })
+    const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
+    yield* CommandQueue.copy(source, doomed)
+    yield* device.destroyBufferUnsafe(doomed)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    if (Result.isFailure(finished)) {
+      const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
+      Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  }),
+  /** A body that throws, which only a function can. */
+  test("a kernel that fails has an address, and the queue stays usable", function*() {
+    const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
+    const y = yield* BufferPool.allocate(64)
+    const throwing = Kernel.make({
+      name: "throwing",
+      args: [VectorArg("u32", "y")],
+      body: {
+        wgsl: "y[i] = 1u;",
+        opencl: "y[i] = 1u;",
+        host: () => {
+          throw new RangeError("too much for this body")
+        }
+      }
+    })
+    yield* CommandQueue.dispatch(throwing, { y }, 3)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    Expect.equal("the finish", finished._tag, language === "host" ? "Failure" : "Success")
+    if (Result.isFailure(finished)) {
+      const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
+      Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
+      Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  })
 ]

@@ -40,6 +40,12 @@ export type Mistake = readonly [
   options?: TestOptions
 ]
 
+/** Mistakes that have one reason, by their names. @internal */
+export const failing = (
+  reason: Reason["_tag"],
+  calls: { readonly [name: string]: Mistake[2] }
+): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, call])
+
 /** After a mistake the pool still serves and the queue still works. @internal */
 export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.scoped(Effect.gen(function*() {
   expectInvariants(yield* BufferPool.stats)
@@ -58,8 +64,8 @@ export const mistakeTests = (group: string, mistakes: ReadonlyArray<Mistake>): R
   return mistakes.map(([name, reason, call, options]) =>
     test(
       `${name}: ${reason}`,
-      Effect.andThen(Expect.failsWith(name, call, reason), expectUsable),
-      { counting: true, ...options }
+      { counting: true, ...options },
+      Effect.andThen(Expect.failsWith(name, call, reason), expectUsable)
     )
   )
 }
@@ -101,57 +107,54 @@ const badUsages: ReadonlyArray<Mistake> = ([
 const overMaxBufferSize = DeviceContext.useSync((device) => device.info.limits.maxBufferSize + 4)
 
 const limits: ReadonlyArray<Mistake> = [
-  ["a lease over the largest buffer", "LimitExceeded", Effect.flatMap(overMaxBufferSize, BufferPool.allocate)],
-  [
-    "a device buffer over the largest one",
-    "LimitExceeded",
-    Effect.provide(Effect.flatMap(overMaxBufferSize, (size) => Allocator.allocate(size)), Allocator.layerImmediate)
-  ],
+  ...failing("LimitExceeded", {
+    "a lease over the largest buffer": Effect.flatMap(overMaxBufferSize, BufferPool.allocate),
+    "a device buffer over the largest one": Effect.provide(
+      Effect.flatMap(overMaxBufferSize, (size) => Allocator.allocate(size)),
+      Allocator.layerImmediate
+    )
+  }),
   ["a lease over maxBytes", "LimitExceeded", BufferPool.allocate(4097), { pool: { maxBytes: 4096 } }]
 ]
 
 const buildPool = (options: BufferPool.BufferPoolOptions) => Layer.build(Layer.fresh(BufferPool.layer(options)))
 
-const badPools: ReadonlyArray<Mistake> = [
-  ["a pool with a negative limit", "InvalidRequest", buildPool({ maxBytes: -1 })],
-  ["a pool with a fractional limit", "InvalidRequest", buildPool({ maxBytes: 1.5 })],
-  ["a pool with NaN for a limit", "InvalidRequest", buildPool({ maxBytes: NaN })],
-  ["a pool with an unknown way to clear", "InvalidRequest", buildPool({ clear: "always" as "acquire" })],
-  ["a pool with two limits", "InvalidRequest", buildPool({ maxBytes: 1024, maxFraction: 0.5 })],
-  ["a pool with more than all memory", "InvalidRequest", buildPool({ maxFraction: 1.5 })],
-  ["a pool with a size that is none", "InvalidRequest", buildPool({ maxBytes: "512 potatoes" })],
-  ["a pool with an unknown way to run out", "InvalidRequest", buildPool({ onExhausted: "block" as "wait" })],
-  ["a pool with a negative wait", "InvalidRequest", buildPool({ waitAtMost: -1 })],
-  ["a pool without steps of idle time", "InvalidRequest", buildPool({ idleTimeToLive: "1 second", idleSteps: 0 })],
-  ["a pool with a negative bound on overtaking", "InvalidRequest", buildPool({ maxOvertakes: -1 })],
-  ["a pool with a misspelt limit", "InvalidRequest", buildPool({ maxByte: 1 } as BufferPool.BufferPoolOptions)]
-]
+const badPools = failing("InvalidRequest", {
+  "a pool with a negative limit": buildPool({ maxBytes: -1 }),
+  "a pool with a fractional limit": buildPool({ maxBytes: 1.5 }),
+  "a pool with NaN for a limit": buildPool({ maxBytes: NaN }),
+  "a pool with an unknown way to clear": buildPool({ clear: "always" as "acquire" }),
+  "a pool with two limits": buildPool({ maxBytes: 1024, maxFraction: 0.5 }),
+  "a pool with more than all memory": buildPool({ maxFraction: 1.5 }),
+  "a pool with a size that is none": buildPool({ maxBytes: "512 potatoes" }),
+  "a pool with an unknown way to run out": buildPool({ onExhausted: "block" as "wait" }),
+  "a pool with a negative wait": buildPool({ waitAtMost: -1 }),
+  "a pool without steps of idle time": buildPool({ idleTimeToLive: "1 second", idleSteps: 0 }),
+  "a pool with a negative bound on overtaking": buildPool({ maxOvertakes: -1 }),
+  "a pool with a misspelt limit": buildPool({ maxByte: 1 } as BufferPool.BufferPoolOptions)
+})
 
 const badLimits: ReadonlyArray<Mistake> = [
-  ["a misspelt limit", "InvalidRequest", BufferPool.setLimit({ maxByte: 4096 } as BufferPool.PoolLimit)],
-  [
-    "a lease with a misspelt label",
-    "InvalidRequest",
-    BufferPool.allocate(64, { lable: "x" } as { readonly label?: string })
-  ],
-  [
-    "a loan with a misspelt label",
-    "InvalidRequest",
-    BufferPool.use(64, () => Effect.void, { lable: "x" } as { readonly label?: string })
-  ],
-  ["a negative limit for a running pool", "InvalidRequest", BufferPool.setLimit({ maxBytes: -1 })],
-  ["a limit that is none", "InvalidRequest", BufferPool.setLimit(true as unknown as BufferPool.PoolLimit)],
-  ["trimming to a negative size", "InvalidRequest", BufferPool.trimTo(-1)],
-  ["a fractional budget", "InvalidRequest", BufferPool.withBudget(Effect.void, 0.5)],
-  [
-    "a budget with an unknown way to run out",
-    "InvalidRequest",
-    BufferPool.withBudget(Effect.void, 64, {
+  ...failing("InvalidRequest", {
+    "a misspelt limit": BufferPool.setLimit({ maxByte: 4096 } as BufferPool.PoolLimit),
+    "a lease with a misspelt label": BufferPool.allocate(64, { lable: "x" } as { readonly label?: string }),
+    "a loan with a misspelt label": BufferPool.use(
+      64,
+      () => Effect.void,
+      { lable: "x" } as { readonly label?: string }
+    ),
+    "a negative limit for a running pool": BufferPool.setLimit({ maxBytes: -1 }),
+    "a limit that is none": BufferPool.setLimit(true as unknown as BufferPool.PoolLimit),
+    "trimming to a negative size": BufferPool.trimTo(-1),
+    "a fractional budget": BufferPool.withBudget(Effect.void, 0.5),
+    "a budget with an unknown way to run out": BufferPool.withBudget(Effect.void, 64, {
       onExhausted: "block" as "wait"
-    })
-  ],
-  ["a budget without a limit", "InvalidRequest", BufferPool.withBudget(BufferPool.setLimit({}), 64)],
-  ["a lease over its budget", "LimitExceeded", BufferPool.withBudget(BufferPool.allocate(65), 64)]
+    }),
+    "a budget without a limit": BufferPool.withBudget(BufferPool.setLimit({}), 64)
+  }),
+  ...failing("LimitExceeded", {
+    "a lease over its budget": BufferPool.withBudget(BufferPool.allocate(65), 64)
+  })
 ]
 
 /** A scope that is closed already. */
@@ -176,78 +179,47 @@ const releasedLease = Effect.tap(BufferPool.allocate(64), Lease.release)
 const leaseOfClosedScope = Effect.scoped(BufferPool.allocate(64))
 
 const lifetimes: ReadonlyArray<Mistake> = [
-  [
-    "allocating in a closed scope",
-    "Released",
-    Effect.flatMap(closedScope, (scope) => Scope.provide(BufferPool.allocate(64), scope))
-  ],
-  ["allocating from a closed pool", "Released", Effect.flatMap(closedPool, ({ pool }) => pool.allocate(64))],
-  [
-    "borrowing from a closed pool",
-    "Released",
-    Effect.flatMap(closedPool, ({ pool }) => pool.use(64, () => Effect.void))
-  ],
-  ["releasing twice", "Released", Effect.flatMap(releasedLease, Lease.release)],
-  [
-    "releasing a lease of a closed scope",
-    "Released",
-    Effect.flatMap(leaseOfClosedScope, Lease.release)
-  ],
-  [
-    "releasing a lease of a closed pool",
-    "Released",
-    Effect.flatMap(closedPool, ({ lease }) => Lease.release(lease))
-  ],
-  [
-    "transferring to no scope",
-    "InvalidRequest",
-    Effect.flatMap(
-      BufferPool.allocate(64),
-      (lease) => Lease.transfer(lease, undefined as unknown as Scope.Scope)
-    )
-  ],
-  [
-    "transferring no lease",
-    "InvalidRequest",
-    Effect.flatMap(Effect.scope, (scope) => Lease.transfer(null as unknown as PooledBuffer.PooledBuffer, scope))
-  ],
-  [
-    "releasing no lease",
-    "InvalidRequest",
-    Lease.release(undefined as unknown as PooledBuffer.PooledBuffer)
-  ],
-  [
-    "transferring a released lease",
-    "Released",
-    Effect.flatMap(
+  ...failing("Released", {
+    "allocating in a closed scope": Effect.flatMap(
+      closedScope,
+      (scope) => Scope.provide(BufferPool.allocate(64), scope)
+    ),
+    "allocating from a closed pool": Effect.flatMap(closedPool, ({ pool }) => pool.allocate(64)),
+    "borrowing from a closed pool": Effect.flatMap(closedPool, ({ pool }) => pool.use(64, () => Effect.void)),
+    "releasing twice": Effect.flatMap(releasedLease, Lease.release),
+    "releasing a lease of a closed scope": Effect.flatMap(leaseOfClosedScope, Lease.release),
+    "releasing a lease of a closed pool": Effect.flatMap(closedPool, ({ lease }) => Lease.release(lease)),
+    "transferring a released lease": Effect.flatMap(
       releasedLease,
       (lease) => Effect.flatMap(Effect.scope, (scope) => Lease.transfer(lease, scope))
-    )
-  ],
-  [
-    "transferring into a closed scope",
-    "Released",
-    Effect.gen(function*() {
+    ),
+    "transferring into a closed scope": Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       return yield* Lease.transfer(lease, yield* closedScope)
-    })
-  ],
-  [
-    "extracting into a closed scope",
-    "Released",
-    Effect.flatMap(closedScope, (scope) => Scope.provide(LeaseHolder.extract(BufferPool.allocate(64)), scope))
-  ],
-  [
-    "using a lease that was transferred and then released",
-    "Released",
-    Effect.gen(function*() {
+    }),
+    "extracting into a closed scope": Effect.flatMap(
+      closedScope,
+      (scope) => Scope.provide(LeaseHolder.extract(BufferPool.allocate(64)), scope)
+    ),
+    "using a lease that was transferred and then released": Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
       const scope = yield* Scope.make()
       yield* Lease.transfer(lease, scope)
       yield* Scope.close(scope, Exit.void)
       return yield* CommandQueue.fill(lease, 0)
     })
-  ]
+  }),
+  ...failing("InvalidRequest", {
+    "transferring to no scope": Effect.flatMap(
+      BufferPool.allocate(64),
+      (lease) => Lease.transfer(lease, undefined as unknown as Scope.Scope)
+    ),
+    "transferring no lease": Effect.flatMap(
+      Effect.scope,
+      (scope) => Lease.transfer(null as unknown as PooledBuffer.PooledBuffer, scope)
+    ),
+    "releasing no lease": Lease.release(undefined as unknown as PooledBuffer.PooledBuffer)
+  })
 ]
 
 /** @internal */

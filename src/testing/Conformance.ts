@@ -31,7 +31,6 @@ import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
 import * as HostAccess from "./HostAccess.ts"
-import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImageMappings from "./images/ImageMappings.ts"
 import * as ImagesFromHost from "./images/ImagesFromHost.ts"
@@ -41,7 +40,6 @@ import * as PooledImages from "./images/PooledImages.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
 import * as Mappings from "./Mappings.ts"
-import * as OddValues from "./OddValues.ts"
 import * as Openings from "./Openings.ts"
 import * as Ordering from "./Ordering.ts"
 import * as Ownership from "./Ownership.ts"
@@ -85,7 +83,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Mappings.tests,
   ...Events.tests,
   ...EndedLeases.tests,
-  ...EndedImages.tests,
   ...Regions.tests,
   ...Dispatches.tests,
   ...KernelValues.tests,
@@ -116,7 +113,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...WrongValues.tests,
   ...BadCommands.tests,
   ...BadDispatches.tests,
-  ...OddValues.tests,
   ...Interruption.tests,
   ...EventLoop.tests
 ]

@@ -14,8 +14,8 @@ import type { PoolStats } from "../domain/PoolStats.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import type { Services } from "../services/Device.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
-import type { Images } from "../services/images/Images.ts"
 import { KernelCache } from "../services/KernelCache.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -26,7 +26,7 @@ import * as Kernels from "./Kernels.ts"
  * @category models
  * @since 0.1.0
  */
-export type Device = DeviceContext | CommandQueue.CommandQueue | KernelCache | Images
+export type Device = Services
 
 /**
  * One test, as plain data: any runner can run it. Tests need the device for themselves, one after the other.
@@ -123,7 +123,7 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
  *   Effect.forEach(pools, ({ run }) => run).pipe(
  *     Effect.provideService(
  *       Conformance.allocator,
- *       Layer.provide(Svm.allocatorLayer(), Layer.succeed(OpenCl.OpenCl, cl))
+ *       Layer.provide(Svm.layerAllocator(), Layer.succeed(OpenCl.OpenCl, cl))
  *     )
  *   ))
  * ```
@@ -164,25 +164,27 @@ export interface TestOptions {
 /** What a test may use: a device, a pool of its own, and a scope that closes before the pool. @internal */
 export type TestServices = Device | BufferPool.BufferPool | Scope.Scope
 
+/** What a test does: an effect, or the generator function of one. @internal */
+export type TestBody =
+  | Effect.Effect<void, unknown, TestServices>
+  | (() => Effect.gen.Return<void, unknown, TestServices>)
+
 /** @internal */
 export type DefineTest = (
   name: string,
-  body: Effect.Effect<void, unknown, TestServices>,
-  options?: TestOptions
+  ...test: [body: TestBody] | [options: TestOptions, body: TestBody]
 ) => ConformanceTest
 
-/** Defines the tests of one story. @internal */
-export const inGroup = (group: string): DefineTest => (name, body, options) => ({
-  group,
-  name,
-  counting: options?.counting ?? false,
-  heavy: options?.heavy ?? false,
-  run: checked(body, options ?? {})
-})
+/** Defines the tests of one story, with what they have in common. @internal */
+export const inGroup = (group: string, common?: TestOptions): DefineTest => (name, ...test) => {
+  const [own, body] = test.length === 1 ? [undefined, test[0]] : test
+  const { counting = false, heavy = false, ...options }: TestOptions = { ...common, ...own }
+  return { group, name, counting, heavy, run: checked(Effect.isEffect(body) ? body : Effect.gen(body), options) }
+}
 
 const checked = (
   body: Effect.Effect<void, unknown, TestServices>,
-  options: TestOptions
+  options: Pick<TestOptions, "pool" | "interrupts">
 ): Effect.Effect<void, unknown, Device> =>
   Effect.gen(function*() {
     const baseline = yield* warmBaseline
@@ -192,7 +194,7 @@ const checked = (
 
 const withLedger = (
   body: Effect.Effect<void, unknown, TestServices>,
-  options: TestOptions
+  options: Pick<TestOptions, "pool" | "interrupts">
 ): Effect.Effect<void, unknown, Device> =>
   Effect.gen(function*() {
     const ledger = yield* Effect.scoped(Effect.gen(function*() {

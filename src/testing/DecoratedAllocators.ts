@@ -16,14 +16,14 @@ import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as StatisticsAllocator from "../services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
-import type { CommandQueue } from "../services/CommandQueue.ts"
 import type { DeviceContext } from "../services/DeviceContext.ts"
 import * as Lease from "../services/lease/Lease.ts"
+import type { QueueDriver } from "../services/QueueDriver.ts"
 import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
-const test = inGroup("decorated allocators")
+const test = inGroup("decorated allocators", { counting: true })
 
 type Decorated =
   | Allocator.Allocator
@@ -31,7 +31,7 @@ type Decorated =
   | StatisticsAllocator.AllocatorStatistics
   | TrackingAllocator.AllocationTracker
 
-type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | CommandQueue>
+type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | QueueDriver>
 
 const limiting = LimitingAllocator.layer({ maxBytes: 4096 })
 
@@ -85,8 +85,6 @@ const poolOver = (stack: Stack) =>
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside), {
-    counting: true
-  }),
-  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside), { counting: true })
+  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
+  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside))
 ]

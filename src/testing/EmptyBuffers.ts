@@ -24,10 +24,11 @@ import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as MemoryObjects from "../services/memory/MemoryObjects.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { allocator, type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("empty buffers")
 
@@ -54,37 +55,6 @@ const ways: ReadonlyArray<
 
 const isReleased = (buffer: BufferLike.BufferLike) =>
   Expect.failsWith("a read when it is released", CommandQueue.read(buffer, Uint8Array), "Released")
-
-const costNothing = Effect.gen(function*() {
-  const { driverObjects, info } = yield* DeviceContext
-  for (const [name, make] of ways) {
-    const before = driverObjects.live
-    const buffer = yield* Effect.scoped(Effect.gen(function*() {
-      const buffer = yield* make
-      Expect.equal(`bytes of ${name}`, buffer.size, 0)
-      Expect.equal(`capacity of ${name}`, buffer.capacity, 0)
-      Expect.equal(`usage of ${name}`, buffer.usage, BufferUsage.defaultUsage)
-      Expect.isTrue(`${name} has no memory`, BufferLike.deviceBuffer(buffer) === undefined)
-      Expect.isTrue(`${name} can be used`, BufferLike.problem("test", buffer, info) === undefined)
-      Expect.equal(`driver objects of ${name}`, driverObjects.live, before)
-      return buffer
-    }))
-    yield* isReleased(buffer)
-    Expect.equal(`driver objects after ${name}`, driverObjects.live, before)
-  }
-})
-
-const keepsWhatWasAsked = Effect.gen(function*() {
-  const usage = BufferUsage.storage | BufferUsage.copyDst
-  const buffer = yield* allocated({ usage, label: "nothing" })
-  Expect.same("label and usage", [buffer.label, buffer.usage], ["nothing", usage])
-  const read = yield* Expect.failsWith(
-    "a read without copySrc",
-    CommandQueue.read(buffer, Uint8Array),
-    "InvalidRequest"
-  )
-  Expect.isTrue(`what is missing is named: ${read.problem}`, read.problem.includes("copySrc"))
-})
 
 /** Each leaves 64 bytes of another buffer as they were. */
 const commands: ReadonlyArray<
@@ -121,20 +91,6 @@ const commands: ReadonlyArray<
   ]
 ]
 
-const everyCommand = Effect.gen(function*() {
-  const other = yield* BufferPool.allocate(64)
-  const data = Uint8Array.from({ length: 64 }, (_, at) => at)
-  yield* CommandQueue.write(other, data)
-  for (const [name, make] of ways) {
-    const buffer = yield* make
-    for (const [command, call] of commands) {
-      const answer = yield* call(buffer, other)
-      if (answer !== undefined) Expect.equal(`elements of ${command} on ${name}`, answer as number, 0)
-    }
-  }
-  Expect.numbers("the other buffer", yield* CommandQueue.read(other, Uint8Array), data)
-})
-
 const wrong: ReadonlyArray<readonly [name: string, call: Call]> = [
   ["a write of one byte to", (buffer) => CommandQueue.write(buffer, new Uint8Array(1))],
   ["a read of one byte of", (buffer) => CommandQueue.read(buffer, Uint8Array, { length: 1 })],
@@ -148,7 +104,9 @@ const mistakes: ReadonlyArray<Mistake> = [
   ...wrong.flatMap(([what, call]) =>
     ways.map(([name, make]): Mistake => [`${what} ${name} without bytes`, "InvalidRequest", Effect.flatMap(make, call)])
   ),
-  ["data of no bytes in use", "InvalidRequest", MemoryObjects.fromHost(new Uint8Array(0), { mode: "use" })]
+  ...failing("InvalidRequest", {
+    "data of no bytes in use": MemoryObjects.fromHost(new Uint8Array(0), { mode: "use" })
+  })
 ]
 
 /** A count of what was given and what came back, and no byte of the limit. */
@@ -191,20 +149,6 @@ const noItems: ReadonlyArray<readonly [name: string, y: Effect.Effect<BufferLike
     ...ways
   ]
 
-const dispatchesOfNothing = Effect.gen(function*() {
-  const x = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(x, 5)
-  for (const [, make] of noItems) {
-    const y = yield* make
-    yield* CommandQueue.dispatch(Kernels.iota, { y, start: 3 }, 0)
-    yield* CommandQueue.dispatch(Kernels.addTo, { x: y, y: x, a: 1 }, 0)
-    yield* CommandQueue.dispatch(Kernels.view, { x: { buffer: y, offset: 0 }, y: x }, 0)
-  }
-  yield* CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset: 16 }, y: yield* BufferPool.allocate(0) }, 0)
-  yield* CommandQueue.finish
-  Expect.numbers("what no item touched", yield* CommandQueue.read(x, Uint32Array), new Uint32Array(16).fill(5))
-})
-
 /** A dispatch that the types forbid. */
 const untyped = (kernel: Kernel, args: unknown): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
   CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel["args"]>, 0)
@@ -212,33 +156,18 @@ const untyped = (kernel: Kernel, args: unknown): Effect.Effect<void, GpuError, C
 const readOnly = BufferUsage.defaultUsage | BufferUsage.kernelReadOnly
 
 const wrongDispatches: ReadonlyArray<Mistake> = [
-  ["no items, with an argument missing", "InvalidRequest", untyped(Kernels.iota, { start: 0 })],
-  ["no items, with null for a buffer", "InvalidRequest", untyped(Kernels.iota, { y: null, start: 0 })],
-  [
-    "no items, on a released lease",
-    "Released",
-    Effect.flatMap(
-      Effect.tap(BufferPool.allocate(0), Lease.release),
-      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
-    )
-  ],
-  [
-    "no items, on an empty lease that kernels only read",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "no items, with an argument missing": untyped(Kernels.iota, { start: 0 }),
+    "no items, with null for a buffer": untyped(Kernels.iota, { y: null, start: 0 }),
+    "no items, on an empty lease that kernels only read": Effect.flatMap(
       BufferPool.allocate(0, { usage: readOnly }),
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
-    )
-  ],
-  [
-    "no items, on one lease twice",
-    "InvalidRequest",
-    Effect.flatMap(BufferPool.allocate(64), (x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 0))
-  ],
-  [
-    "no items, from behind the end of a view",
-    "InvalidRequest",
-    Effect.flatMap(
+    ),
+    "no items, on one lease twice": Effect.flatMap(
+      BufferPool.allocate(64),
+      (x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 0)
+    ),
+    "no items, from behind the end of a view": Effect.flatMap(
       BufferPool.allocate(64),
       (x) =>
         Effect.flatMap(
@@ -246,7 +175,13 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
           (y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset: 17 }, y }, 0)
         )
     )
-  ]
+  }),
+  ...failing("Released", {
+    "no items, on a released lease": Effect.flatMap(
+      Effect.tap(BufferPool.allocate(0), Lease.release),
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)
+    )
+  })
 ]
 
 /** Given back to another allocator, and to its own twice. */
@@ -265,12 +200,62 @@ const givenBack = Effect.gen(function*() {
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("no bytes take no driver object, however they are asked for", costNothing, { counting: true }),
-  test("a buffer of no bytes keeps its usage and label", keepsWhatWasAsked, { counting: true }),
-  test("every command takes a buffer of no bytes, and does nothing", everyCommand),
-  test("no bytes are counted as an allocation of no bytes", decorated, { counting: true }),
-  test("a buffer of no bytes is given back as any other", givenBack, { counting: true }),
-  test("a dispatch of no items runs nothing, on buffers of any size", dispatchesOfNothing),
+  test("no bytes take no driver object, however they are asked for", { counting: true }, function*() {
+    const { driverObjects, info } = yield* DeviceContext
+    for (const [name, make] of ways) {
+      const before = driverObjects.live
+      const buffer = yield* Effect.scoped(Effect.gen(function*() {
+        const buffer = yield* make
+        Expect.equal(`bytes of ${name}`, buffer.size, 0)
+        Expect.equal(`capacity of ${name}`, buffer.capacity, 0)
+        Expect.equal(`usage of ${name}`, buffer.usage, BufferUsage.defaultUsage)
+        Expect.isTrue(`${name} has no memory`, BufferLike.deviceBuffer(buffer) === undefined)
+        Expect.isTrue(`${name} can be used`, BufferLike.problem("test", buffer, info) === undefined)
+        Expect.equal(`driver objects of ${name}`, driverObjects.live, before)
+        return buffer
+      }))
+      yield* isReleased(buffer)
+      Expect.equal(`driver objects after ${name}`, driverObjects.live, before)
+    }
+  }),
+  test("a buffer of no bytes keeps its usage and label", { counting: true }, function*() {
+    const usage = BufferUsage.storage | BufferUsage.copyDst
+    const buffer = yield* allocated({ usage, label: "nothing" })
+    Expect.same("label and usage", [buffer.label, buffer.usage], ["nothing", usage])
+    const read = yield* Expect.failsWith(
+      "a read without copySrc",
+      CommandQueue.read(buffer, Uint8Array),
+      "InvalidRequest"
+    )
+    Expect.isTrue(`what is missing is named: ${read.problem}`, read.problem.includes("copySrc"))
+  }),
+  test("every command takes a buffer of no bytes, and does nothing", function*() {
+    const other = yield* BufferPool.allocate(64)
+    const data = Uint8Array.from({ length: 64 }, (_, at) => at)
+    yield* CommandQueue.write(other, data)
+    for (const [name, make] of ways) {
+      const buffer = yield* make
+      for (const [command, call] of commands) {
+        const answer = yield* call(buffer, other)
+        if (answer !== undefined) Expect.equal(`elements of ${command} on ${name}`, answer as number, 0)
+      }
+    }
+    Expect.numbers("the other buffer", yield* CommandQueue.read(other, Uint8Array), data)
+  }),
+  test("no bytes are counted as an allocation of no bytes", { counting: true }, decorated),
+  test("a buffer of no bytes is given back as any other", { counting: true }, givenBack),
+  test("a dispatch of no items runs nothing, on buffers of any size", function*() {
+    const x = yield* filled(64, 5)
+    for (const [, make] of noItems) {
+      const y = yield* make
+      yield* CommandQueue.dispatch(Kernels.iota, { y, start: 3 }, 0)
+      yield* CommandQueue.dispatch(Kernels.addTo, { x: y, y: x, a: 1 }, 0)
+      yield* CommandQueue.dispatch(Kernels.view, { x: { buffer: y, offset: 0 }, y: x }, 0)
+    }
+    yield* CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset: 16 }, y: yield* BufferPool.allocate(0) }, 0)
+    yield* CommandQueue.finish
+    Expect.numbers("what no item touched", yield* CommandQueue.read(x, Uint32Array), new Uint32Array(16).fill(5))
+  }),
   ...mistakeTests("wrong uses of nothing", mistakes),
   ...mistakeTests("wrong dispatches of nothing", wrongDispatches)
 ]

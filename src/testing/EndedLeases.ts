@@ -1,5 +1,5 @@
 /**
- * Leases that end at any step of an operation on them: it works with its owner's bytes or fails with Released, and
+ * Leases of buffers and images that end at any step of an operation on them: it works with its owner's bytes or fails with Released, and
  * never reaches the bytes of the next owner.
  *
  * @internal
@@ -9,10 +9,17 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as DeviceArray from "../array/DeviceArray.ts"
 import type { GpuError } from "../domain/GpuError.ts"
+import * as ImageFormat from "../domain/images/ImageFormat.ts"
+import * as ImageShape from "../domain/images/ImageShape.ts"
+import * as ImageUsage from "../domain/images/ImageUsage.ts"
 import * as BufferLike from "../services/BufferLike.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import * as ImageLike from "../services/images/ImageLike.ts"
+import * as ImagePool from "../services/images/ImagePool.ts"
+import * as Images from "../services/images/Images.ts"
+import type { PooledImage } from "../services/images/PooledImage.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
 import { type ConformanceTest, expectInvariants, inGroup, type TestServices } from "./ConformanceTest.ts"
@@ -23,11 +30,12 @@ import { actAt, actWhileItWaits } from "./StoppedFiber.ts"
 const test = inGroup("ended leases")
 
 const size = 1024
-/** @internal */
-export const ownByte = 0x11
+const ownByte = 0x11
 /** What a late write stores. @internal */
 export const lateByte = 0x22
 const othersByte = 0x33
+
+const nothing = new Uint8Array(0)
 
 const all = (byte: number, length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(byte)
 
@@ -233,11 +241,11 @@ const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]
 const late = all(lateByte, size)
 
 const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
-  ["a write", (lease) => Effect.as(CommandQueue.write(lease, late), new Uint8Array(0))],
-  ["a fill", (lease) => Effect.as(CommandQueue.fill(lease, 0x22222222), new Uint8Array(0))],
+  ["a write", (lease) => Effect.as(CommandQueue.write(lease, late), nothing)],
+  ["a fill", (lease) => Effect.as(CommandQueue.fill(lease, 0x22222222), nothing)],
   [
     "a rectangular write",
-    (lease) => Effect.as(CommandQueue.writeRect(lease, late.subarray(0, 128), rows), new Uint8Array(0))
+    (lease) => Effect.as(CommandQueue.writeRect(lease, late.subarray(0, 128), rows), nothing)
   ],
   [
     "a copy",
@@ -246,7 +254,7 @@ const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>
         Effect.gen(function*() {
           yield* CommandQueue.fill(other, 0x22222222)
           yield* CommandQueue.copy(other, lease, { size })
-          return new Uint8Array(0)
+          return nothing
         }))
   ],
   [
@@ -258,7 +266,7 @@ const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>
           return yield* CommandQueue.read(other, Uint8Array, { length: size })
         }))
   ],
-  ["a kernel", (y) => Effect.as(CommandQueue.dispatch(Kernels.iota, { y, start: 7 }, size / 4), new Uint8Array(0))],
+  ["a kernel", (y) => Effect.as(CommandQueue.dispatch(Kernels.iota, { y, start: 7 }, size / 4), nothing)],
   [
     "a mapping to write",
     (lease) =>
@@ -266,7 +274,7 @@ const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>
         Effect.scoped(
           Effect.map(Mapping.map(lease, Uint8Array, { access: "write" }), ({ data }) => overwrite(data))
         ),
-        new Uint8Array(0)
+        nothing
       )
   ],
   [
@@ -280,7 +288,74 @@ const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>
   ]
 ]
 
+const shape = ImageShape.image2d(8, 4)
+const bytes = 8 * 4 * 4
+const usage = ImageUsage.copySrc | ImageUsage.copyDst
+
+const images = (pool: ImagePool.Pool): Tenancy<PooledImage> => ({
+  what: "image",
+  allocate: pool.allocate(shape, ImageFormat.rgba8, { usage }),
+  blockOf: ImageLike.deviceImage,
+  freeHeld: pool.freeHeld,
+  write: (image, byte) => Images.write(image, all(byte, bytes)),
+  read: (image) => Images.read(image, Uint8Array)
+})
+
+const imageWorks: ReadonlyArray<readonly [name: string, work: LateWork<PooledImage>]> = [
+  ["a read of an image", (image) => Images.read(image, Uint8Array)],
+  [
+    "a read of an image into an array",
+    (image) => {
+      const target = new Uint8Array(bytes)
+      return Effect.as(Images.readInto(image, target), target)
+    }
+  ],
+  [
+    "a mapping of an image",
+    (image) =>
+      Effect.map(
+        Images.map(image, { access: "read" }),
+        ({ data }) => copyOf(data as Uint8Array)
+      )
+  ],
+  [
+    "a mapping of an image to write",
+    (image) =>
+      Effect.map(Images.map(image, { access: "write" }), ({ data }) => {
+        overwrite(data as Uint8Array)
+        return nothing
+      })
+  ],
+  ["a write of an image", (image) => Effect.as(Images.write(image, all(lateByte, bytes)), nothing)],
+  [
+    "a copy of an image to a buffer",
+    (image) =>
+      BufferPool.use(
+        bytes,
+        (buffer) => Effect.andThen(Images.toBuffer(image, buffer), CommandQueue.read(buffer, Uint8Array))
+      )
+  ],
+  [
+    "a copy of a buffer to an image",
+    (image) =>
+      BufferPool.use(bytes, (buffer) =>
+        Effect.gen(function*() {
+          yield* CommandQueue.write(buffer, all(lateByte, bytes))
+          yield* Images.fromBuffer(buffer, image)
+          return nothing
+        }))
+  ]
+]
+
 /** @internal */
-export const tests: ReadonlyArray<ConformanceTest> = [...reads, ...writes].map(([name, work]) =>
-  test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))
-)
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...[...reads, ...writes].map(([name, work]) =>
+    test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))
+  ),
+  ...imageWorks.map(([name, work]) =>
+    test(
+      `${name} never reaches the next owner's elements, whenever its lease ends`,
+      Effect.scoped(Effect.flatMap(ImagePool.make({}), (pool) => endedAnywhere(images(pool), work)))
+    )
+  )
+]

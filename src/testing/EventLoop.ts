@@ -5,12 +5,12 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
-import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("event loop")
 
@@ -48,8 +48,7 @@ const turnsWhile = (
   wait: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
 ): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
-    const lease = yield* BufferPool.allocate(yield* scaled(bytes, 2 ** 16))
-    yield* CommandQueue.fill(lease, 0)
+    const lease = yield* filled(yield* scaled(bytes, 2 ** 16), 0)
     yield* CommandQueue.finish
     let turns = 0
     for (let repeats = 1; turns < enoughTurns && repeats <= 64; repeats *= 2) {
@@ -66,17 +65,17 @@ const compute = (y: PooledBuffer) => CommandQueue.dispatch(Kernels.busy, { y }, 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
     "the loop turns while a finish waits for fills",
-    turnsWhile("waiting for fills", 32 * 2 ** 20, fill, () => CommandQueue.finish),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("waiting for fills", 32 * 2 ** 20, fill, () => CommandQueue.finish)
   ),
   test(
     "the loop turns while a finish waits for a kernel",
-    turnsWhile("waiting for a kernel", 4 * 2 ** 20, compute, () => CommandQueue.finish),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("waiting for a kernel", 4 * 2 ** 20, compute, () => CommandQueue.finish)
   ),
   test(
     "the loop turns while a read waits for a kernel",
-    turnsWhile("reading", 4 * 2 ** 20, compute, (lease) => CommandQueue.read(lease, Uint32Array, { length: 16 })),
-    { heavy: true }
+    { heavy: true },
+    turnsWhile("reading", 4 * 2 ** 20, compute, (lease) => CommandQueue.read(lease, Uint32Array, { length: 16 }))
   )
 ]

@@ -19,6 +19,7 @@ import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled } from "./Leases.ts"
 
 const test = inGroup("interruption")
 
@@ -124,57 +125,50 @@ const operations: ReadonlyArray<
   ]
 ]
 
-const compilations = Effect.gen(function*() {
-  const cache = yield* KernelCache
-  const kernel = Kernels.constant(50)
-  for (let step = 0; step < 30; step++) {
-    expectNoFailure(`a compilation, interrupted at step ${step}`, yield* interruptedAt(cache.get(kernel), step))
-  }
-  const compiled = yield* cache.get(kernel)
-  Expect.isTrue("the kernel can be used", !compiled.released)
-  const y = yield* BufferPool.allocate(16)
-  yield* CommandQueue.dispatch(kernel, { y }, 4)
-  yield* expectUsable
-})
-
-/** Each size misses once: the driver is asked while the interruption comes. */
-const misses = Effect.gen(function*() {
-  for (let step = 0; step < 60; step++) {
-    const exit = yield* interruptedAt(Effect.scoped(BufferPool.allocate(4096 + 512 * step)), step)
-    expectNoFailure(`a miss, interrupted at step ${step}`, exit)
-    const stats = yield* BufferPool.stats
-    expectInvariants(stats)
-    Expect.equal("active blocks", stats.activeBlocks, 0)
-  }
-  yield* expectUsable
-  yield* BufferPool.freeHeld
-  const { managedBlocks, reservedBytes } = yield* BufferPool.stats
-  Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })
-})
-
-/** Many fibers wait for the queue when all are interrupted at once. */
-const crowd = Effect.gen(function*() {
-  const items = yield* scaled(200_000, 2000)
-  const y = yield* BufferPool.allocate(items * 4)
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.dispatch(Kernels.busy, { y }, items)
-  const waits = Array.from(
-    { length: 30 },
-    (_, index) => index % 3 === 0 ? CommandQueue.finish : CommandQueue.read(y, Uint32Array, { length: 4 })
-  )
-  const fibers = yield* Effect.forEach(waits, (wait) => Effect.forkChild(wait, { startImmediately: true }))
-  yield* Fiber.interruptAll(fibers)
-  yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, items)
-  const found = yield* CommandQueue.read(y, Uint32Array)
-  Expect.numbers("work after the interruption", found, Uint32Array.from({ length: items }, (_, at) => at))
-})
-
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...operations.map(([name, make]) =>
-    test(`${name} may be interrupted at every step`, stepwise(name, 50, make), { counting: true, interrupts: true })
+    test(`${name} may be interrupted at every step`, { counting: true, interrupts: true }, stepwise(name, 50, make))
   ),
-  test("a miss may be interrupted at every step", misses, { counting: true, interrupts: true }),
-  test("a compilation may be interrupted at every step", compilations, { counting: true, interrupts: true }),
-  test("waiting fibers may all be interrupted", crowd, { heavy: true, interrupts: true })
+  /** Each size misses once: the driver is asked while the interruption comes. */
+  test("a miss may be interrupted at every step", { counting: true, interrupts: true }, function*() {
+    for (let step = 0; step < 60; step++) {
+      const exit = yield* interruptedAt(Effect.scoped(BufferPool.allocate(4096 + 512 * step)), step)
+      expectNoFailure(`a miss, interrupted at step ${step}`, exit)
+      const stats = yield* BufferPool.stats
+      expectInvariants(stats)
+      Expect.equal("active blocks", stats.activeBlocks, 0)
+    }
+    yield* expectUsable
+    yield* BufferPool.freeHeld
+    const { managedBlocks, reservedBytes } = yield* BufferPool.stats
+    Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })
+  }),
+  test("a compilation may be interrupted at every step", { counting: true, interrupts: true }, function*() {
+    const cache = yield* KernelCache
+    const kernel = Kernels.constant(50)
+    for (let step = 0; step < 30; step++) {
+      expectNoFailure(`a compilation, interrupted at step ${step}`, yield* interruptedAt(cache.get(kernel), step))
+    }
+    const compiled = yield* cache.get(kernel)
+    Expect.isTrue("the kernel can be used", !compiled.released)
+    const y = yield* BufferPool.allocate(16)
+    yield* CommandQueue.dispatch(kernel, { y }, 4)
+    yield* expectUsable
+  }),
+  /** Many fibers wait for the queue when all are interrupted at once. */
+  test("waiting fibers may all be interrupted", { heavy: true, interrupts: true }, function*() {
+    const items = yield* scaled(200_000, 2000)
+    const y = yield* filled(items * 4, 0)
+    yield* CommandQueue.dispatch(Kernels.busy, { y }, items)
+    const waits = Array.from(
+      { length: 30 },
+      (_, index) => index % 3 === 0 ? CommandQueue.finish : CommandQueue.read(y, Uint32Array, { length: 4 })
+    )
+    const fibers = yield* Effect.forEach(waits, (wait) => Effect.forkChild(wait, { startImmediately: true }))
+    yield* Fiber.interruptAll(fibers)
+    yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, items)
+    const found = yield* CommandQueue.read(y, Uint32Array)
+    Expect.numbers("work after the interruption", found, Uint32Array.from({ length: items }, (_, at) => at))
+  })
 ]

@@ -5,96 +5,92 @@
  */
 import { f16round } from "../domain/DType.ts"
 import * as Kernel from "../domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+import { type KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
+
+/** A kernel by what it does with an item: in two languages, or the same words in both, and on the host. @internal */
+export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
+  { code, item, opencl = code, wgsl = code, ...options }:
+    & Omit<Parameters<typeof Kernel.make<Args>>[0], "body">
+    & { readonly code?: string; readonly wgsl?: string; readonly opencl?: string }
+    & { readonly item: (i: number, args: Kernel.HostArguments<Args>) => void }
+): Kernel.Kernel<Args> => {
+  const host: Kernel.HostBody<Args> = (from, to, args) => {
+    for (let i = from; i < to; i++) item(i, args)
+  }
+  return Kernel.make({ ...options, body: { wgsl, opencl, host } })
+}
 
 /** y[i] = i + start. @internal */
-export const iota = Kernel.make({
+export const iota = perItem({
   name: "iota",
   args: [VectorArg("u32", "y"), ScalarArg("u32", "start")],
-  body: {
-    wgsl: "y[i] = i + start;",
-    opencl: "y[i] = i + start;",
-    host: (from, to, { start, y }) => {
-      for (let i = from; i < to; i++) y[i] = i + start
-    }
+  code: "y[i] = i + start;",
+  item: (i, { start, y }) => {
+    y[i] = i + start
   }
 })
 
 /** Adds i + 1, so that an item which runs twice or never shows. @internal */
 export const visit = (workgroupSize: number) =>
-  Kernel.make({
+  perItem({
     name: `visit${workgroupSize}`,
     args: [VectorArg("u32", "y")],
-    body: { wgsl: "y[i] = y[i] + i + 1u;", opencl: "y[i] = y[i] + i + 1u;", host: visitRange },
+    code: "y[i] = y[i] + i + 1u;",
+    item: (i, { y }) => {
+      y[i] = y[i]! + i + 1
+    },
     workgroupSize
   })
 
-const visitRange = (from: number, to: number, { y }: { readonly y: Uint32Array }): void => {
-  for (let i = from; i < to; i++) y[i] = y[i]! + i + 1
-}
-
 /** x[i] = a * x[i]. @internal */
-export const scale = Kernel.make({
+export const scale = perItem({
   name: "scale",
   args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
-  body: {
-    wgsl: "x[i] = a * x[i];",
-    opencl: "x[i] = a * x[i];",
-    host: (from, to, { a, x }) => {
-      for (let i = from; i < to; i++) x[i] = a * x[i]!
-    }
+  code: "x[i] = a * x[i];",
+  item: (i, { a, x }) => {
+    x[i] = a * x[i]!
   }
 })
 
 /** y[i] = x[i] + a, on whole numbers. @internal */
-export const addTo = Kernel.make({
+export const addTo = perItem({
   name: "add_to",
   args: [VectorArg("u32", "x", { access: "read" }), VectorArg("u32", "y"), ScalarArg("u32", "a")],
-  body: {
-    wgsl: "y[i] = x[i] + a;",
-    opencl: "y[i] = x[i] + a;",
-    host: (from, to, { a, x, y }) => {
-      for (let i = from; i < to; i++) y[i] = x[i]! + a
-    }
+  code: "y[i] = x[i] + a;",
+  item: (i, { a, x, y }) => {
+    y[i] = x[i]! + a
   }
 })
 
 /** Sums two inputs that may be the same buffer. @internal */
-export const sum = Kernel.make({
+export const sum = perItem({
   name: "sum",
   args: [
     VectorArg("u32", "a", { access: "read" }),
     VectorArg("u32", "b", { access: "read" }),
     VectorArg("u32", "y", { access: "write" })
   ],
-  body: {
-    wgsl: "y[i] = a[i] + b[i];",
-    opencl: "y[i] = a[i] + b[i];",
-    host: (from, to, { a, b, y }) => {
-      for (let i = from; i < to; i++) y[i] = a[i]! + b[i]!
-    }
+  code: "y[i] = a[i] + b[i];",
+  item: (i, { a, b, y }) => {
+    y[i] = a[i]! + b[i]!
   }
 })
 
 /** Two writable vectors, for the rule against aliases. @internal */
-export const exchange = Kernel.make({
+export const exchange = perItem({
   name: "exchange",
   args: [VectorArg("u32", "x"), VectorArg("u32", "y")],
-  body: {
-    wgsl: "let kept = x[i]; x[i] = y[i]; y[i] = kept;",
-    opencl: "const uint kept = x[i]; x[i] = y[i]; y[i] = kept;",
-    host: (from, to, { x, y }) => {
-      for (let i = from; i < to; i++) {
-        const kept = x[i]!
-        x[i] = y[i]!
-        y[i] = kept
-      }
-    }
+  wgsl: "let kept = x[i]; x[i] = y[i]; y[i] = kept;",
+  opencl: "const uint kept = x[i]; x[i] = y[i]; y[i] = kept;",
+  item: (i, { x, y }) => {
+    const kept = x[i]!
+    x[i] = y[i]!
+    y[i] = kept
   }
 })
 
 /** Scalars of each type between each other, to each output its own. @internal */
-export const scalars = Kernel.make({
+export const scalars = perItem({
   name: "scalars",
   args: [
     ScalarArg("u32", "a"),
@@ -105,16 +101,11 @@ export const scalars = Kernel.make({
     VectorArg("i32", "zs", { access: "write" }),
     ScalarArg("u32", "d")
   ],
-  body: {
-    wgsl: "xs[i] = a; ys[i] = b; zs[i] = c; if (i == 1u) { xs[i] = d; }",
-    opencl: "xs[i] = a; ys[i] = b; zs[i] = c; if (i == 1u) { xs[i] = d; }",
-    host: (from, to, { a, b, c, d, xs, ys, zs }) => {
-      for (let i = from; i < to; i++) {
-        xs[i] = i === 1 ? d : a
-        ys[i] = b
-        zs[i] = c
-      }
-    }
+  code: "xs[i] = a; ys[i] = b; zs[i] = c; if (i == 1u) { xs[i] = d; }",
+  item: (i, { a, b, c, d, xs, ys, zs }) => {
+    xs[i] = i === 1 ? d : a
+    ys[i] = b
+    zs[i] = c
   }
 })
 
@@ -138,20 +129,17 @@ export const lengths = Kernel.make({
 })
 
 /** y[i] = x[i] as seen from an offset on. @internal */
-export const view = Kernel.make({
+export const view = perItem({
   name: "view_of",
   args: [VectorArg("u32", "x", { access: "read", withOffset: true }), VectorArg("u32", "y", { withOffset: true })],
-  body: {
-    wgsl: "y[y_offset + i] = x[x_offset + i];",
-    opencl: "y[y_offset + i] = x[x_offset + i];",
-    host: (from, to, { x, x_offset, y, y_offset }) => {
-      for (let i = from; i < to; i++) y[y_offset + i] = x[x_offset + i]!
-    }
+  code: "y[y_offset + i] = x[x_offset + i];",
+  item: (i, { x, x_offset, y, y_offset }) => {
+    y[y_offset + i] = x[x_offset + i]!
   }
 })
 
 /** Declares more than it uses. @internal */
-export const careless = Kernel.make({
+export const careless = perItem({
   name: "careless",
   args: [
     VectorArg("f32", "unread", { access: "read" }),
@@ -160,29 +148,23 @@ export const careless = Kernel.make({
     VectorArg("i32", "unwritten"),
     ScalarArg("i32", "forgotten")
   ],
-  body: {
-    wgsl: "y[i] = 5u;",
-    opencl: "y[i] = 5u;",
-    host: (from, to, { y }) => {
-      y.fill(5, from, to)
-    }
+  code: "y[i] = 5u;",
+  item: (i, { y }) => {
+    y[i] = 5
   }
 })
 
 /** Calls a function of its preamble. @internal */
-export const preamble = Kernel.make({
+export const preamble = perItem({
   name: "squares",
   args: [VectorArg("u32", "y")],
   preamble: {
     wgsl: "fn square(x: u32) -> u32 { return x * x; }",
     opencl: "uint square(uint x) { return x * x; }"
   },
-  body: {
-    wgsl: "y[i] = square(i);",
-    opencl: "y[i] = square(i);",
-    host: (from, to, { y }) => {
-      for (let i = from; i < to; i++) y[i] = i * i
-    }
+  code: "y[i] = square(i);",
+  item: (i, { y }) => {
+    y[i] = i * i
   }
 })
 
@@ -190,19 +172,15 @@ export const preamble = Kernel.make({
 const rounds = 64
 
 /** Enough work per item that a device is busy for a while. @internal */
-export const busy = Kernel.make({
+export const busy = perItem({
   name: "busy",
   args: [VectorArg("u32", "y")],
-  body: {
-    wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
-    opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
-    host: (from, to, { y }) => {
-      for (let i = from; i < to; i++) {
-        let x = y[i]! + i
-        for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
-        y[i] = x
-      }
-    }
+  wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
+  opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
+  item: (i, { y }) => {
+    let x = y[i]! + i
+    for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
+    y[i] = x
   }
 })
 
@@ -217,15 +195,12 @@ export const broken = Kernel.make({
 export const bodiless = Kernel.make({ name: "bodiless", args: [VectorArg("u32", "y")], body: {} })
 
 /** Doubles, where the device has them. @internal */
-export const halve = Kernel.make({
+export const halve = perItem({
   name: "halve",
   args: [VectorArg("f64", "x"), ScalarArg("f64", "by")],
-  body: {
-    wgsl: "x[i] = x[i] / by;",
-    opencl: "x[i] = x[i] / by;",
-    host: (from, to, { by, x }) => {
-      for (let i = from; i < to; i++) x[i] = x[i]! / by
-    }
+  code: "x[i] = x[i] / by;",
+  item: (i, { by, x }) => {
+    x[i] = x[i]! / by
   }
 })
 
@@ -248,61 +223,51 @@ export const scaleHalves = Kernel.make({
 })
 
 /** y[i] = a, in halves. @internal */
-export const fillHalves = Kernel.make({
+export const fillHalves = perItem({
   name: "fill_halves",
   args: [VectorArg("f16", "y", { access: "write" }), ScalarArg("f16", "a")],
-  body: {
-    wgsl: "y[i] = a;",
-    opencl: "y[i] = a;",
-    host: (from, to, { a, y }) => {
-      y.fill(a, from, to)
-    }
+  code: "y[i] = a;",
+  item: (i, { a, y }) => {
+    y[i] = a
   }
 })
 
 /** Every `step`-th item writes i modulo 2048, which a half holds exactly, and its neighbours belong to others. @internal */
 export const countHalves = (workgroupSize: number) =>
-  Kernel.make({
+  perItem({
     name: `count_halves${workgroupSize}`,
     args: [VectorArg("f16", "y"), ScalarArg("u32", "step")],
-    body: {
-      wgsl: "if (i % step == 0u) { y[i] = f16(i % 2048u); }",
-      opencl: "if (i % step == 0) y[i] = (half) (i % 2048);",
-      host: (from, to, { step, y }) => {
-        for (let i = from; i < to; i++) if (i % step === 0) y[i] = i % 2048
-      }
+    wgsl: "if (i % step == 0u) { y[i] = f16(i % 2048u); }",
+    opencl: "if (i % step == 0) y[i] = (half) (i % 2048);",
+    item: (i, { step, y }) => {
+      if (i % step === 0) y[i] = i % 2048
     },
     workgroupSize
   })
 
 /** Halves in its body only: nothing of its arguments tells. @internal */
-export const throughHalves = Kernel.make({
+export const throughHalves = perItem({
   name: "through_halves",
   args: [VectorArg("f32", "x")],
-  body: {
-    wgsl: "x[i] = f32(f16(x[i]) * 0.5h);",
-    opencl: "x[i] = (float) ((half) x[i] * (half) 0.5f);",
-    host: (from, to, { x }) => {
-      for (let i = from; i < to; i++) x[i] = f16round(x[i]!) * 0.5
-    }
+  wgsl: "x[i] = f32(f16(x[i]) * 0.5h);",
+  opencl: "x[i] = (float) ((half) x[i] * (half) 0.5f);",
+  item: (i, { x }) => {
+    x[i] = f16round(x[i]!) * 0.5
   },
   dtypes: ["f16"]
 })
 
 /** y[i] = x[i] + a, for as many items as both have elements. @internal */
-export const addItemwise = Kernel.make({
+export const addItemwise = perItem({
   name: "add_itemwise",
   args: [
     VectorArg("u32", "x", { access: "read", withOffset: true }),
     VectorArg("u32", "y", { withOffset: true }),
     ScalarArg("u32", "a")
   ],
-  body: {
-    wgsl: "y[y_offset + i] = x[x_offset + i] + a;",
-    opencl: "y[y_offset + i] = x[x_offset + i] + a;",
-    host: (from, to, { a, x, x_offset, y, y_offset }) => {
-      for (let i = from; i < to; i++) y[y_offset + i] = x[x_offset + i]! + a
-    }
+  code: "y[y_offset + i] = x[x_offset + i] + a;",
+  item: (i, { a, x, x_offset, y, y_offset }) => {
+    y[y_offset + i] = x[x_offset + i]! + a
   },
   itemwise: ["x", "y"]
 })
@@ -343,14 +308,11 @@ export const wide = (vectors: number): Kernel.Kernel => {
 
 /** Kernels that differ in nothing but a number in their source. @internal */
 export const constant = (value: number) =>
-  Kernel.make({
+  perItem({
     name: "constant",
     args: [VectorArg("u32", "y")],
-    body: {
-      wgsl: `y[i] = ${value}u;`,
-      opencl: `y[i] = ${value}u;`,
-      host: (from, to, { y }) => {
-        y.fill(value, from, to)
-      }
+    code: `y[i] = ${value}u;`,
+    item: (i, { y }) => {
+      y[i] = value
     }
   })

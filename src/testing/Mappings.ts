@@ -13,10 +13,11 @@ import { DeviceContext } from "../services/DeviceContext.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { filled, written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("mappings")
@@ -28,8 +29,8 @@ interface Layout {
   readonly strides: ReadonlyArray<number>
 }
 
-/** Every index of a shape. */
-const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
+/** Every index of a shape, the last axis the fastest. @internal */
+export const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
   if (shape.length === 0) return yield []
   for (let index = 0; index < shape[0]!; index++) {
     for (const rest of indices(shape.slice(1))) yield [index, ...rest]
@@ -61,12 +62,6 @@ const around = (random: Random, unit: number) => {
   const step = Math.max(4, unit)
   return { offset: step * random.integer(0, 3), after: random.pick([0, 4, 12]) }
 }
-
-const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
-  const lease = yield* BufferPool.allocate(data.length)
-  yield* CommandQueue.write(lease, data)
-  return lease
-})
 
 const bytesOf = (buffer: BufferLike) => CommandQueue.read(buffer, Uint8Array)
 
@@ -107,36 +102,6 @@ const trials = Effect.flatMap(
   (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random)))
 )
 
-const orders = Effect.gen(function*() {
-  const lease = yield* written(Uint8Array.from({ length: 24 }, (_, at) => at))
-  const rows = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4] })
-  Expect.same("strides by rows", rows.strides, [12, 4, 1])
-  Expect.equal("an element by rows", rows.getUnsafe(1, 2, 3), 23)
-  const columns = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4], order: "F" })
-  Expect.same("strides by columns", columns.strides, [1, 2, 6])
-  Expect.equal("an element by columns", columns.getUnsafe(1, 2, 2), 17)
-  const flat = yield* Mapping.map(lease, Uint32Array, { access: "read", offset: 8 })
-  Expect.same("the shape of what is left", flat.shape, [4])
-  Expect.equal("its type", flat.dtype, "u32")
-  const one = yield* Mapping.map(lease, Uint32Array, { access: "read", shape: [] })
-  Expect.equal("an array without axes", one.getUnsafe(), 0x03020100)
-})
-
-/** Mapped after what was recorded before, and seen by what is recorded after. */
-const inOrder = Effect.gen(function*() {
-  const x = yield* BufferPool.allocate(64)
-  const y = yield* BufferPool.allocate(64)
-  yield* CommandQueue.dispatch(Kernels.iota, { y: x, start: 100 }, 16)
-  yield* Effect.scoped(Effect.gen(function*() {
-    const mapped = yield* Mapping.map(x, Uint32Array)
-    Expect.equal("what a kernel left", mapped.data[3], 103)
-    mapped.data[3] = 7
-  }))
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 16)
-  Expect.equal("what a kernel found", (yield* CommandQueue.read(y, Uint32Array))[3], 8)
-})
-
 /** What arrays throw is an error like any other. */
 const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
   Effect.suspend(() => {
@@ -157,145 +122,14 @@ const expectEnded = (what: string, mapped: Mapping.MappedArray<Uint32Array<Array
     yield* Expect.failsWith(`unmap of ${what}`, Mapping.unmap(mapped), "Released")
   })
 
-const ends = Effect.gen(function*() {
-  const x = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(x, 1)
-  const scoped = yield* Effect.scoped(Mapping.map(x, Uint32Array))
-  yield* expectEnded("a closed scope's mapping", scoped)
-  const unmapped = yield* Mapping.map(x, Uint32Array)
-  unmapped.data[1] = 11
-  yield* Mapping.unmap(unmapped)
-  yield* expectEnded("an ended mapping", unmapped)
-  Expect.equal("its store", (yield* CommandQueue.read(x, Uint32Array))[1], 11)
-  const released = yield* Mapping.map(x, Uint32Array)
-  yield* Lease.release(x)
-  yield* expectEnded("a released lease's mapping", released)
-})
-
-/** The lease ends first: what was stored is in the block before its next owner's commands, and nothing comes after them. */
-const nextOwner = Effect.gen(function*() {
-  const mapped = yield* Effect.scoped(Effect.gen(function*() {
-    const scope = yield* Effect.scope
-    return yield* Effect.scoped(Effect.gen(function*() {
-      const x = yield* BufferPool.allocate(256)
-      yield* CommandQueue.fill(x, 1)
-      const mapped = yield* Scope.provide(Mapping.map(x, Uint32Array), scope)
-      mapped.data.fill(2)
-      return mapped
-    }))
-  }))
-  yield* expectEnded("a mapping that outlived its lease", mapped)
-  const next = yield* BufferPool.allocate(256)
-  yield* CommandQueue.fill(next, 3)
-  Expect.numbers("the next owner's", yield* CommandQueue.read(next, Uint32Array), new Uint32Array(64).fill(3))
-})
-
 const refused = (what: string, call: Effect.Effect<unknown, GpuError, TestServices>) =>
   Expect.failsWith(what, call, "InvalidRequest")
-
-const whileMapped = Effect.gen(function*() {
-  const x = yield* BufferPool.allocate(64)
-  const y = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(x, 5)
-  yield* Effect.scoped(Effect.gen(function*() {
-    yield* Mapping.map(x, Uint8Array, { access: "read", shape: [16] })
-    yield* Mapping.map(x, Uint8Array, { access: "read" })
-    Expect.equal("a read of it", (yield* CommandQueue.read(x, Uint32Array))[0], 5)
-    yield* CommandQueue.copy(x, y)
-    yield* refused("a fill of what is mapped for reading", CommandQueue.fill(x, 0))
-    yield* refused("a kernel on it", CommandQueue.dispatch(Kernels.iota, { y: x, start: 0 }, 1))
-    yield* refused("mapping it for writing", Mapping.map(x, Uint8Array, { access: "write" }))
-  }))
-  yield* Effect.scoped(Effect.gen(function*() {
-    const low = yield* Mapping.map(x, Uint32Array, { shape: [8] })
-    const high = yield* Mapping.map(x, Uint32Array, { shape: [8], offset: 32 })
-    yield* refused("a read of what is mapped for writing", CommandQueue.read(x, Uint8Array))
-    yield* refused("a copy from it", CommandQueue.copy(x, y))
-    yield* refused("a rectangle of it", CommandQueue.copyRect(x, y, { region: [4] }))
-    yield* refused("mapping a part again", Mapping.map(x, Uint8Array, { access: "read", offset: 28, shape: [8] }))
-    low.data.fill(1)
-    high.data.fill(2)
-  }))
-  const expected = Uint32Array.from({ length: 16 }, (_, at) => at < 8 ? 1 : 2)
-  Expect.numbers("both halves", yield* CommandQueue.read(x, Uint32Array), expected)
-})
-
-/** A sub-region is mapped from its first byte on, and ends its mappings with it. */
-const ofRegions = Effect.gen(function*() {
-  const { limits } = yield* DeviceContext.useSync(({ info }) => info)
-  const offset = Math.max(64, limits.regionAlignment)
-  const x = yield* BufferPool.allocate(offset + 64)
-  yield* CommandQueue.fill(x, 1)
-  const region = yield* SubRegion.make(x, { offset, size: 32 })
-  yield* Effect.scoped(Effect.gen(function*() {
-    const mapped = yield* Mapping.map(region, Uint32Array, { offset: 8 })
-    Expect.equal("elements", mapped.data.length, 6)
-    mapped.data.fill(2)
-    yield* refused("a fill of the rest of the buffer", CommandQueue.fill(x, 0, { size: 4 }))
-    yield* refused("mapping the same bytes", Mapping.map(x, Uint32Array, { offset: offset + 8, shape: [1] }))
-  }))
-  const expected = new Uint32Array(offset / 4 + 16).fill(1).fill(2, offset / 4 + 2, offset / 4 + 8)
-  Expect.numbers("the buffer", yield* CommandQueue.read(x, Uint32Array), expected)
-  const mapped = yield* Mapping.map(region, Uint32Array)
-  yield* Lease.release(x)
-  yield* expectEnded("a mapping whose region's lease ended", mapped)
-})
-
-const nothing = Effect.gen(function*() {
-  const { driverObjects } = yield* DeviceContext
-  const empty = yield* BufferPool.allocate(0)
-  const x = yield* BufferPool.allocate(16)
-  const before = driverObjects.live
-  for (const [lease, shape] of [[empty, undefined], [x, [0]], [x, [2, 0, 2]]] as const) {
-    const mapped = yield* Mapping.map(lease, Float32Array, { shape })
-    Expect.equal("elements", mapped.data.length, 0)
-  }
-  Expect.equal("driver objects for nothing", driverObjects.live, before)
-  yield* CommandQueue.fill(x, 0)
-})
-
-/** A long scope in which many mappings come and go keeps nothing of them. */
-const many = Effect.gen(function*() {
-  const { driverObjects } = yield* DeviceContext
-  const x = yield* BufferPool.allocate(16)
-  yield* CommandQueue.fill(x, 0)
-  yield* CommandQueue.finish
-  const before = driverObjects.liveByKind["mapping"] ?? 0
-  for (let round = 0; round < 50; round++) {
-    const mapped = yield* Mapping.map(x, Uint32Array)
-    mapped.data[0]! += 1
-    yield* Mapping.unmap(mapped)
-    Expect.equal("mappings that are left", driverObjects.liveByKind["mapping"] ?? 0, before)
-  }
-  Expect.equal("the sum", (yield* CommandQueue.read(x, Uint32Array))[0], 50)
-})
 
 const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayBuffer }
 
 /** Moves memory to another ArrayBuffer, where no mapping can cut it off. */
 const taken = (memory: ArrayBuffer): Uint8Array =>
   new Uint8Array(transfer === undefined ? structuredClone(memory, { transfer: [memory] }) : transfer.call(memory))
-
-const takenMemory = Effect.gen(function*() {
-  for (const early of [true, false]) {
-    const kept = yield* Effect.scoped(Effect.gen(function*() {
-      const lease = yield* BufferPool.allocate(256)
-      yield* CommandQueue.fill(lease, 0x01010101)
-      const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
-      const kept = taken(mapped.data.buffer as ArrayBuffer)
-      if (early) yield* Expect.failsWith("what was stored cannot go back", Mapping.unmap(mapped), "InvalidRequest")
-      else yield* Effect.exit(Mapping.unmap(mapped))
-      return kept
-    }))
-    for (let owner = 0; owner < 4; owner++) {
-      const next = yield* BufferPool.allocate(256)
-      yield* CommandQueue.fill(next, 0x02020202)
-      Expect.numbers("the next owner's bytes", yield* CommandQueue.read(next, Uint8Array), new Uint8Array(256).fill(2))
-      yield* BufferPool.freeHeld
-    }
-    Expect.numbers("what the program took", kept, new Uint8Array(256).fill(1))
-  }
-})
 
 const short = BufferPool.allocate(62)
 
@@ -326,35 +160,169 @@ const mistakes: ReadonlyArray<Mistake> = [
   wrong("a mapping with another order", Uint8Array, untyped({ order: "A" })),
   wrong("a mapping with another access", Uint8Array, untyped({ access: "write_invalidate" })),
   wrong("a mapping of elements of no type", "Uint8Array" as unknown as Uint8ArrayConstructor, {}),
-  [
-    "an element outside the shape",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "an element outside the shape": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
       (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
-    )
-  ],
-  [
-    "an element by too few indices",
-    "InvalidRequest",
-    Effect.flatMap(
+    ),
+    "an element by too few indices": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
       (mapped) => thrownBy(() => mapped.setUnsafe(1, 0))
     )
-  ]
+  })
 ]
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("mapped arrays show and store what plain arrays would", trials, { heavy: true }),
-  test("a shape is seen by rows or by columns", orders),
-  test("a mapping has its place in queue order", inOrder),
-  test("a mapping ends with its scope, by itself, or with its lease", ends),
-  test("a mapping that ends with its lease leaves the next owner alone", nextOwner),
-  test("memory that a program takes out of a mapping never shows the next owner's bytes", takenMemory),
-  test("what is mapped for writing cannot be used, what is mapped for reading can be read", whileMapped),
-  test("a sub-region is mapped from its first byte on", ofRegions),
-  test("nothing is mapped where there is nothing to map", nothing, { counting: true }),
-  test("mappings that ended leave nothing in a long scope", many),
+  test("mapped arrays show and store what plain arrays would", { heavy: true }, trials),
+  test("a shape is seen by rows or by columns", function*() {
+    const lease = yield* written(Uint8Array.from({ length: 24 }, (_, at) => at))
+    const rows = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4] })
+    Expect.same("strides by rows", rows.strides, [12, 4, 1])
+    Expect.equal("an element by rows", rows.getUnsafe(1, 2, 3), 23)
+    const columns = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4], order: "F" })
+    Expect.same("strides by columns", columns.strides, [1, 2, 6])
+    Expect.equal("an element by columns", columns.getUnsafe(1, 2, 2), 17)
+    const flat = yield* Mapping.map(lease, Uint32Array, { access: "read", offset: 8 })
+    Expect.same("the shape of what is left", flat.shape, [4])
+    Expect.equal("its type", flat.dtype, "u32")
+    const one = yield* Mapping.map(lease, Uint32Array, { access: "read", shape: [] })
+    Expect.equal("an array without axes", one.getUnsafe(), 0x03020100)
+  }),
+  /** Mapped after what was recorded before, and seen by what is recorded after. */
+  test("a mapping has its place in queue order", function*() {
+    const x = yield* BufferPool.allocate(64)
+    const y = yield* BufferPool.allocate(64)
+    yield* CommandQueue.dispatch(Kernels.iota, { y: x, start: 100 }, 16)
+    yield* Effect.scoped(Effect.gen(function*() {
+      const mapped = yield* Mapping.map(x, Uint32Array)
+      Expect.equal("what a kernel left", mapped.data[3], 103)
+      mapped.data[3] = 7
+    }))
+    yield* CommandQueue.fill(y, 0)
+    yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 16)
+    Expect.equal("what a kernel found", (yield* CommandQueue.read(y, Uint32Array))[3], 8)
+  }),
+  test("a mapping ends with its scope, by itself, or with its lease", function*() {
+    const x = yield* filled(64, 1)
+    const scoped = yield* Effect.scoped(Mapping.map(x, Uint32Array))
+    yield* expectEnded("a closed scope's mapping", scoped)
+    const unmapped = yield* Mapping.map(x, Uint32Array)
+    unmapped.data[1] = 11
+    yield* Mapping.unmap(unmapped)
+    yield* expectEnded("an ended mapping", unmapped)
+    Expect.equal("its store", (yield* CommandQueue.read(x, Uint32Array))[1], 11)
+    const released = yield* Mapping.map(x, Uint32Array)
+    yield* Lease.release(x)
+    yield* expectEnded("a released lease's mapping", released)
+  }),
+  /** The lease ends first: what was stored is in the block before its next owner's commands, and nothing comes after them. */
+  test("a mapping that ends with its lease leaves the next owner alone", function*() {
+    const mapped = yield* Effect.scoped(Effect.gen(function*() {
+      const scope = yield* Effect.scope
+      return yield* Effect.scoped(Effect.gen(function*() {
+        const x = yield* filled(256, 1)
+        const mapped = yield* Scope.provide(Mapping.map(x, Uint32Array), scope)
+        mapped.data.fill(2)
+        return mapped
+      }))
+    }))
+    yield* expectEnded("a mapping that outlived its lease", mapped)
+    const next = yield* filled(256, 3)
+    Expect.numbers("the next owner's", yield* CommandQueue.read(next, Uint32Array), new Uint32Array(64).fill(3))
+  }),
+  test("memory that a program takes out of a mapping never shows the next owner's bytes", function*() {
+    for (const early of [true, false]) {
+      const kept = yield* Effect.scoped(Effect.gen(function*() {
+        const lease = yield* filled(256, 0x01010101)
+        const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
+        const kept = taken(mapped.data.buffer as ArrayBuffer)
+        if (early) yield* Expect.failsWith("what was stored cannot go back", Mapping.unmap(mapped), "InvalidRequest")
+        else yield* Effect.exit(Mapping.unmap(mapped))
+        return kept
+      }))
+      for (let owner = 0; owner < 4; owner++) {
+        const next = yield* filled(256, 0x02020202)
+        Expect.numbers(
+          "the next owner's bytes",
+          yield* CommandQueue.read(next, Uint8Array),
+          new Uint8Array(256).fill(2)
+        )
+        yield* BufferPool.freeHeld
+      }
+      Expect.numbers("what the program took", kept, new Uint8Array(256).fill(1))
+    }
+  }),
+  test("what is mapped for writing cannot be used, what is mapped for reading can be read", function*() {
+    const x = yield* BufferPool.allocate(64)
+    const y = yield* BufferPool.allocate(64)
+    yield* CommandQueue.fill(x, 5)
+    yield* Effect.scoped(Effect.gen(function*() {
+      yield* Mapping.map(x, Uint8Array, { access: "read", shape: [16] })
+      yield* Mapping.map(x, Uint8Array, { access: "read" })
+      Expect.equal("a read of it", (yield* CommandQueue.read(x, Uint32Array))[0], 5)
+      yield* CommandQueue.copy(x, y)
+      yield* refused("a fill of what is mapped for reading", CommandQueue.fill(x, 0))
+      yield* refused("a kernel on it", CommandQueue.dispatch(Kernels.iota, { y: x, start: 0 }, 1))
+      yield* refused("mapping it for writing", Mapping.map(x, Uint8Array, { access: "write" }))
+    }))
+    yield* Effect.scoped(Effect.gen(function*() {
+      const low = yield* Mapping.map(x, Uint32Array, { shape: [8] })
+      const high = yield* Mapping.map(x, Uint32Array, { shape: [8], offset: 32 })
+      yield* refused("a read of what is mapped for writing", CommandQueue.read(x, Uint8Array))
+      yield* refused("a copy from it", CommandQueue.copy(x, y))
+      yield* refused("a rectangle of it", CommandQueue.copyRect(x, y, { region: [4] }))
+      yield* refused("mapping a part again", Mapping.map(x, Uint8Array, { access: "read", offset: 28, shape: [8] }))
+      low.data.fill(1)
+      high.data.fill(2)
+    }))
+    const expected = Uint32Array.from({ length: 16 }, (_, at) => at < 8 ? 1 : 2)
+    Expect.numbers("both halves", yield* CommandQueue.read(x, Uint32Array), expected)
+  }),
+  /** A sub-region is mapped from its first byte on, and ends its mappings with it. */
+  test("a sub-region is mapped from its first byte on", function*() {
+    const { limits } = yield* DeviceContext.useSync(({ info }) => info)
+    const offset = Math.max(64, limits.regionAlignment)
+    const x = yield* filled(offset + 64, 1)
+    const region = yield* SubRegion.make(x, { offset, size: 32 })
+    yield* Effect.scoped(Effect.gen(function*() {
+      const mapped = yield* Mapping.map(region, Uint32Array, { offset: 8 })
+      Expect.equal("elements", mapped.data.length, 6)
+      mapped.data.fill(2)
+      yield* refused("a fill of the rest of the buffer", CommandQueue.fill(x, 0, { size: 4 }))
+      yield* refused("mapping the same bytes", Mapping.map(x, Uint32Array, { offset: offset + 8, shape: [1] }))
+    }))
+    const expected = new Uint32Array(offset / 4 + 16).fill(1).fill(2, offset / 4 + 2, offset / 4 + 8)
+    Expect.numbers("the buffer", yield* CommandQueue.read(x, Uint32Array), expected)
+    const mapped = yield* Mapping.map(region, Uint32Array)
+    yield* Lease.release(x)
+    yield* expectEnded("a mapping whose region's lease ended", mapped)
+  }),
+  test("nothing is mapped where there is nothing to map", { counting: true }, function*() {
+    const { driverObjects } = yield* DeviceContext
+    const empty = yield* BufferPool.allocate(0)
+    const x = yield* BufferPool.allocate(16)
+    const before = driverObjects.live
+    for (const [lease, shape] of [[empty, undefined], [x, [0]], [x, [2, 0, 2]]] as const) {
+      const mapped = yield* Mapping.map(lease, Float32Array, { shape })
+      Expect.equal("elements", mapped.data.length, 0)
+    }
+    Expect.equal("driver objects for nothing", driverObjects.live, before)
+    yield* CommandQueue.fill(x, 0)
+  }),
+  /** A long scope in which many mappings come and go keeps nothing of them. */
+  test("mappings that ended leave nothing in a long scope", function*() {
+    const { driverObjects } = yield* DeviceContext
+    const x = yield* filled(16, 0)
+    yield* CommandQueue.finish
+    const before = driverObjects.liveByKind["mapping"] ?? 0
+    for (let round = 0; round < 50; round++) {
+      const mapped = yield* Mapping.map(x, Uint32Array)
+      mapped.data[0]! += 1
+      yield* Mapping.unmap(mapped)
+      Expect.equal("mappings that are left", driverObjects.liveByKind["mapping"] ?? 0, before)
+    }
+    Expect.equal("the sum", (yield* CommandQueue.read(x, Uint32Array))[0], 50)
+  }),
   ...mistakeTests("wrong mappings", mistakes)
 ]

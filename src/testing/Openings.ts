@@ -57,6 +57,17 @@ const open = <E>(layer: Layer.Layer<Device, E>): Effect.Effect<Opened, unknown, 
     }
   })
 
+const test = (
+  name: string,
+  body: () => Effect.gen.Return<void, unknown, Scope.Scope>
+): ConformanceTest => ({
+  group: "opening and closing",
+  name,
+  counting: true,
+  heavy: false,
+  run: Effect.scoped(Effect.gen(body))
+})
+
 const expectClosed = (what: string, { device }: Opened): void =>
   Expect.same(`driver objects of ${what}`, device.driverObjects.liveByKind, {})
 
@@ -71,53 +82,6 @@ const work: Effect.Effect<void, unknown, Services> = Effect.scoped(Effect.gen(fu
   yield* Effect.result(CommandQueue.dispatch(Kernels.broken, { y }, 1))
   yield* CommandQueue.read(y, Uint32Array)
 }))
-
-const closesAfterWork = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
-    const opened = yield* open(layer)
-    yield* Effect.provide(work, opened.context)
-    yield* opened.close
-    expectClosed("a device that worked", opened)
-  })
-
-const closesIdle = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
-    const opened = yield* open(layer)
-    yield* opened.close
-    expectClosed("a device that did nothing", opened)
-    const again = yield* open(layer)
-    Expect.isTrue("every opening is a device of its own", again.device.info !== opened.device.info)
-    yield* Effect.provide(work, again.context)
-    yield* again.close
-    expectClosed("the next device", again)
-  })
-
-/** Leases are live, commands recorded, a wait under way: the close ends them all. */
-const closesInTheMiddle = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
-    const opened = yield* open(layer)
-    const { context, pool, queue } = opened
-    const leases = yield* Scope.make()
-    const x = yield* Scope.provide(pool.allocate(256), leases)
-    const y = yield* Scope.provide(pool.allocate(1 << 20), leases)
-    yield* queue.fill(x, 1)
-    yield* queue.fill(y, 2)
-    yield* queue.dispatch(Kernels.busy, { y }, 1 << 12)
-    const waits = yield* Effect.forEach(
-      [queue.read(y, Uint32Array), queue.finish, queue.read(x, Uint32Array)],
-      (wait) => Effect.forkChild(wait, { startImmediately: true })
-    )
-    yield* queue.copy(y, x, { size: 128 })
-    yield* opened.close
-    expectClosed("a device that was closed in the middle", opened)
-    for (const fiber of waits) {
-      const exit = yield* Fiber.await(fiber)
-      if (Exit.isFailure(exit)) Expect.reasonOf("a wait at the close", failureOf(exit), "DeviceLost")
-    }
-    Expect.isTrue("leases end with their pool", !Lease.isLive(x))
-    yield* Scope.close(leases, Exit.void)
-    yield* expectLate(context, x)
-  })
 
 /** Each begins with a check, and does or makes something after. */
 const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effect<unknown, unknown, Services>]> = [
@@ -173,14 +137,6 @@ const closesAt = (
     return scheduler.reached
   })
 
-const closesAtEveryStep = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
-    for (const [name, effect] of closedMeanwhile) {
-      // What waits for the driver after its first steps is closed there, since that is where the device's close comes.
-      for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
-    }
-  })
-
 /** More than the longest of them takes until it first waits. */
 const steps = 60
 
@@ -207,16 +163,66 @@ const expectLate = Effect.fnUntraced(function*(context: Context.Context<Services
   yield* late(BufferPool.stats)
 })
 
-const tellsOfItsEnd = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
+/**
+ * The tests that open devices with `layer`, the one under test.
+ *
+ * @internal
+ */
+export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<ConformanceTest> => [
+  test("a closed device leaves no driver object", function*() {
+    const opened = yield* open(layer)
+    yield* opened.close
+    expectClosed("a device that did nothing", opened)
+    const again = yield* open(layer)
+    Expect.isTrue("every opening is a device of its own", again.device.info !== opened.device.info)
+    yield* Effect.provide(work, again.context)
+    yield* again.close
+    expectClosed("the next device", again)
+  }),
+  test("a device that worked leaves no driver object", function*() {
+    const opened = yield* open(layer)
+    yield* Effect.provide(work, opened.context)
+    yield* opened.close
+    expectClosed("a device that worked", opened)
+  }),
+  /** Leases are live, commands recorded, a wait under way: the close ends them all. */
+  test("a device may close while leases live and work is under way", function*() {
+    const opened = yield* open(layer)
+    const { context, pool, queue } = opened
+    const leases = yield* Scope.make()
+    const x = yield* Scope.provide(pool.allocate(256), leases)
+    const y = yield* Scope.provide(pool.allocate(1 << 20), leases)
+    yield* queue.fill(x, 1)
+    yield* queue.fill(y, 2)
+    yield* queue.dispatch(Kernels.busy, { y }, 1 << 12)
+    const waits = yield* Effect.forEach(
+      [queue.read(y, Uint32Array), queue.finish, queue.read(x, Uint32Array)],
+      (wait) => Effect.forkChild(wait, { startImmediately: true })
+    )
+    yield* queue.copy(y, x, { size: 128 })
+    yield* opened.close
+    expectClosed("a device that was closed in the middle", opened)
+    for (const fiber of waits) {
+      const exit = yield* Fiber.await(fiber)
+      if (Exit.isFailure(exit)) Expect.reasonOf("a wait at the close", failureOf(exit), "DeviceLost")
+    }
+    Expect.isTrue("leases end with their pool", !Lease.isLive(x))
+    yield* Scope.close(leases, Exit.void)
+    yield* expectLate(context, x)
+  }),
+  test("a device may close at every step of what begins", function*() {
+    for (const [name, effect] of closedMeanwhile) {
+      // What waits for the driver after its first steps is closed there, since that is where the device's close comes.
+      for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
+    }
+  }),
+  test("whoever waits for a device's loss hears of its close", function*() {
     const opened = yield* open(layer)
     const lost = yield* Effect.forkChild(Effect.provide(DeviceContext.lost, opened.context), { startImmediately: true })
     yield* opened.close
     Expect.reasonOf("the device's end", yield* Fiber.join(lost), "DeviceLost")
-  })
-
-const independent = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
+  }),
+  test("two openings are two devices", function*() {
     const one = yield* open(layer)
     const two = yield* open(layer)
     const lease = yield* one.pool.allocate(64, { label: "of one" })
@@ -234,11 +240,9 @@ const independent = (layer: Layer.Layer<Device, unknown>) =>
     yield* two.close
     expectClosed("the first device", one)
     expectClosed("the second device", two)
-  })
-
-/** The pool's layer closes first, while the device lives on. */
-const outlivesItsPools = (layer: Layer.Layer<Device, unknown>) =>
-  Effect.gen(function*() {
+  }),
+  /** The pool's layer closes first, while the device lives on. */
+  test("a device outlives its pools", function*() {
     const opened = yield* open(layer)
     const before = opened.device.driverObjects.live
     for (let round = 0; round < 3; round++) {
@@ -251,33 +255,4 @@ const outlivesItsPools = (layer: Layer.Layer<Device, unknown>) =>
     yield* opened.close
     expectClosed("a device that had several pools", opened)
   })
-
-const stories: ReadonlyArray<
-  readonly [
-    name: string,
-    counting: boolean,
-    make: (layer: Layer.Layer<Device, unknown>) => Effect.Effect<void, unknown, Scope.Scope>
-  ]
-> = [
-  ["a closed device leaves no driver object", true, closesIdle],
-  ["a device that worked leaves no driver object", true, closesAfterWork],
-  ["a device may close while leases live and work is under way", true, closesInTheMiddle],
-  ["a device may close at every step of what begins", true, closesAtEveryStep],
-  ["whoever waits for a device's loss hears of its close", true, tellsOfItsEnd],
-  ["two openings are two devices", true, independent],
-  ["a device outlives its pools", true, outlivesItsPools]
 ]
-
-/**
- * The tests that open devices with `layer`, the one under test.
- *
- * @internal
- */
-export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<ConformanceTest> =>
-  stories.map(([name, counting, make]) => ({
-    group: "opening and closing",
-    name,
-    counting,
-    heavy: false,
-    run: Effect.scoped(make(layer))
-  }))

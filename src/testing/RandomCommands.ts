@@ -14,6 +14,7 @@ import { type ConformanceTest, inGroup, scaled, type TestServices } from "./Conf
 import { fillBytes, patternSizes } from "./CopiesAndFills.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
+import { written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("random commands")
@@ -32,8 +33,7 @@ const anySize = (random: Random): number => random.integer(1, random.pick([8, 40
 /** A new lease whose contents are known, since what a recycled block has is not. */
 const makePair = Effect.fnUntraced(function*(random: Random) {
   const bytes = random.bytes(anySize(random))
-  const lease = yield* BufferPool.allocate(bytes.length)
-  yield* CommandQueue.write(lease, bytes)
+  const lease = yield* written(bytes)
   return { lease, bytes }
 })
 
@@ -178,10 +178,12 @@ const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40)
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("any mix of commands leaves what plain arrays would have", sequences(120), { heavy: true }),
-  test("the same holds for a pool that frees at once", Effect.andThen(BufferPool.stopHolding, sequences(60)), {
-    heavy: true
-  }),
-  test("the same holds for a pool that clears", sequences(40), { heavy: true, pool: { clear: "acquire" } }),
+  test("any mix of commands leaves what plain arrays would have", { heavy: true }, sequences(120)),
+  test(
+    "the same holds for a pool that frees at once",
+    { heavy: true },
+    Effect.andThen(BufferPool.stopHolding, sequences(60))
+  ),
+  test("the same holds for a pool that clears", { heavy: true, pool: { clear: "acquire" } }, sequences(40)),
   test("programs on several fibers do not disturb each other", concurrentPrograms)
 ]

@@ -14,9 +14,10 @@ import * as CommandQueue from "../services/CommandQueue.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
 import { copyAlignment } from "./Alignment.ts"
-import { type Mistake, mistakeTests } from "./BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { filled, written } from "./Leases.ts"
 import { forSeeds, type Random, seeds } from "./Random.ts"
 
 const test = inGroup("rectangles")
@@ -79,12 +80,6 @@ const placement = (random: Random, { origin, rowPitch, slicePitch }: Memory, [by
 
 const shortRegion = ([bytes, rows, slices]: Region): Rectangle.Region =>
   slices !== 1 ? [bytes, rows, slices] : rows !== 1 ? [bytes, rows] : [bytes]
-
-const written = Effect.fnUntraced(function*(data: Uint8Array<ArrayBuffer>) {
-  const lease = yield* BufferPool.allocate(data.length)
-  yield* CommandQueue.write(lease, data)
-  return lease
-})
 
 const describe = (region: Region, ...places: ReadonlyArray<Memory>): string => JSON.stringify([region, ...places])
 
@@ -151,65 +146,6 @@ const tight = ([bytes, rows, slices]: Region): Memory => ({
 const trials = (trial: Trial) =>
   Effect.flatMap(scaled(60, 8), (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random))))
 
-/** A mixture on one queue: each command must see what those before it left. */
-const inOrder = Effect.gen(function*() {
-  const x = yield* written(Uint8Array.from({ length: 64 }, (_, at) => at))
-  const y = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.copyRect(x, y, {
-    region: [8, 4],
-    source: { rowPitch: 16 },
-    target: { origin: [8], rowPitch: 16 }
-  })
-  yield* CommandQueue.fill(x, 0x09090909)
-  yield* CommandQueue.writeRect(y, new Uint8Array(8).fill(7), {
-    region: [4, 2],
-    buffer: { origin: [0, 1], rowPitch: 16 }
-  })
-  yield* CommandQueue.copyRect(x, y, { region: [4], target: { origin: [0, 3], rowPitch: 16 } })
-  const expected = new Uint8Array(64)
-  for (let row = 0; row < 4; row++) for (let byte = 0; byte < 8; byte++) expected[row * 16 + 8 + byte] = row * 16 + byte
-  for (const row of [1, 2]) expected.fill(7, row * 16, row * 16 + 4)
-  expected.fill(9, 48, 52)
-  Expect.numbers("the mixture", yield* CommandQueue.read(y, Uint8Array), expected)
-  const middle = yield* CommandQueue.readRect(y, Uint8Array, {
-    region: [4, 2],
-    buffer: { origin: [8, 1], rowPitch: 16 }
-  })
-  Expect.numbers("a part of it", middle, [16, 17, 18, 19, 32, 33, 34, 35])
-})
-
-/** A sub-region has rows of its own, counted from its first byte. */
-const ofRegions = Effect.gen(function*() {
-  const { limits } = yield* DeviceContext.useSync(({ info }) => info)
-  const offset = Math.max(64, limits.regionAlignment)
-  const data = Uint8Array.from({ length: offset + 64 }, (_, at) => at % 251)
-  const x = yield* written(data)
-  const y = yield* written(data)
-  const from = yield* SubRegion.make(x, { offset, size: 64 })
-  const to = yield* SubRegion.make(y, { offset, size: 64 })
-  const [here, there] = [{ origin: [4], rowPitch: 16 }, { origin: [8, 1], rowPitch: 16 }] as const
-  yield* CommandQueue.copyRect(from, to, { region: [8, 3], source: here, target: there })
-  yield* CommandQueue.writeRect(to, new Uint8Array(8).fill(255), { region: [4, 2], buffer: { rowPitch: 16 } })
-  const expected = data.slice()
-  for (let row = 0; row < 3; row++) {
-    const start = offset + 4 + row * 16
-    expected.set(data.subarray(start, start + 8), offset + 8 + (row + 1) * 16)
-  }
-  for (const row of [0, 1]) expected.fill(255, offset + row * 16, offset + row * 16 + 4)
-  Expect.numbers("the buffer", yield* CommandQueue.read(y, Uint8Array), expected)
-  const column = yield* CommandQueue.readRect(to, Uint8Array, { region: [4, 4], buffer: { origin: [8], rowPitch: 16 } })
-  const rows = Array.from(
-    { length: 4 },
-    (_, row) => [...expected.subarray(offset + 8 + row * 16, offset + 12 + row * 16)]
-  )
-  Expect.numbers("a column", column, rows.flat())
-  const past = CommandQueue.copyRect(from, y, { region: [8, 5], source: { rowPitch: 16 } })
-  yield* Expect.failsWith("rows past the region", past, "InvalidRequest")
-  const within = CommandQueue.copyRect(from, x, { region: [8] })
-  yield* Expect.failsWith("rows within one buffer", within, "InvalidRequest")
-})
-
 /** The parent of a region may be given back before it: its rows are still there. */
 const ofOrphans = Effect.gen(function*() {
   const { limits } = yield* DeviceContext.useSync(({ info }) => info)
@@ -221,8 +157,7 @@ const ofOrphans = Effect.gen(function*() {
     yield* CommandQueue.write(parent, data)
     return yield* Scope.provide(SubRegion.make(parent, { offset, size: 64 }), scope)
   }))
-  const y = yield* BufferPool.allocate(64)
-  yield* CommandQueue.fill(y, 0)
+  const y = yield* filled(64, 0)
   yield* CommandQueue.copyRect(region, y, { region: [4, 4], source: { origin: [4], rowPitch: 16 } })
   const expected = Array.from(
     { length: 4 },
@@ -230,34 +165,6 @@ const ofOrphans = Effect.gen(function*() {
   )
   Expect.numbers("the rows", yield* CommandQueue.read(y, Uint8Array, { length: 16 }), expected.flat())
 }).pipe(Effect.provide(Allocator.layerImmediate))
-
-const nothing = Effect.gen(function*() {
-  const x = yield* written(new Uint8Array(16).fill(5))
-  const y = yield* written(new Uint8Array(16).fill(6))
-  for (const region of [[0], [4, 0], [4, 1, 0]] as const) {
-    yield* CommandQueue.copyRect(x, y, { region })
-    yield* CommandQueue.writeRect(y, new Uint8Array(0), { region })
-    Expect.equal("bytes read", (yield* CommandQueue.readRect(x, Uint8Array, { region })).length, 0)
-  }
-  Expect.numbers("the target", yield* CommandQueue.read(y, Uint8Array), new Uint8Array(16).fill(6))
-})
-
-const many = Effect.gen(function*() {
-  const rows = yield* scaled(20_000, 500)
-  const data = Uint8Array.from({ length: rows * 8 }, (_, at) => at % 251)
-  const x = yield* written(data)
-  const y = yield* BufferPool.allocate(rows * 16)
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.copyRect(x, y, {
-    region: [4, rows],
-    source: { rowPitch: 8 },
-    target: { origin: [4], rowPitch: 16 }
-  })
-  const found = yield* CommandQueue.readRect(y, Uint8Array, { region: [8, rows], buffer: { rowPitch: 16 } })
-  const expected = new Uint8Array(rows * 8)
-  for (let row = 0; row < rows; row++) expected.set(data.subarray(row * 8, row * 8 + 4), row * 8 + 4)
-  Expect.numbers(`${rows} rows`, found, expected)
-})
 
 type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
@@ -317,40 +224,117 @@ const mistakes: ReadonlyArray<Mistake> = [
       Effect.flatMap(short, call(placement, given.length === 0 ? region : given[0]!))
     ])
   ),
-  [
-    "a rectangular copy within one lease",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.copyRect(lease, lease, { region: [4], target: { origin: [8] } }))
-  ],
-  [
-    "a rectangular write of too little data",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.writeRect(lease, new Uint8Array(15), { region }))
-  ],
-  [
-    "a rectangular read into too small an array",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "a rectangular copy within one lease": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.copyRect(lease, lease, { region: [4], target: { origin: [8] } })
+    ),
+    "a rectangular write of too little data": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.writeRect(lease, new Uint8Array(15), { region })
+    ),
+    "a rectangular read into too small an array": Effect.flatMap(
       short,
       (lease) => CommandQueue.readRectInto(lease, new Uint8Array(16), { region, host: { rowPitch: 9 } })
+    ),
+    "a rectangular read of half an element": Effect.flatMap(
+      short,
+      (lease) => CommandQueue.readRect(lease, Float64Array, { region: [4] })
     )
-  ],
-  [
-    "a rectangular read of half an element",
-    "InvalidRequest",
-    Effect.flatMap(short, (lease) => CommandQueue.readRect(lease, Float64Array, { region: [4] }))
-  ]
+  })
 ]
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("copies between buffers leave what byte arrays would have", trials(copies), { heavy: true }),
-  test("writes from any place of the host leave what byte arrays would have", trials(writes), { heavy: true }),
-  test("reads to any place of the host leave what byte arrays would have", trials(reads), { heavy: true }),
-  test("rectangles happen in queue order", inOrder),
-  test("rectangles of sub-regions count from the region's first byte", ofRegions),
+  test("copies between buffers leave what byte arrays would have", { heavy: true }, trials(copies)),
+  test("writes from any place of the host leave what byte arrays would have", { heavy: true }, trials(writes)),
+  test("reads to any place of the host leave what byte arrays would have", { heavy: true }, trials(reads)),
+  /** A mixture on one queue: each command must see what those before it left. */
+  test("rectangles happen in queue order", function*() {
+    const x = yield* written(Uint8Array.from({ length: 64 }, (_, at) => at))
+    const y = yield* filled(64, 0)
+    yield* CommandQueue.copyRect(x, y, {
+      region: [8, 4],
+      source: { rowPitch: 16 },
+      target: { origin: [8], rowPitch: 16 }
+    })
+    yield* CommandQueue.fill(x, 0x09090909)
+    yield* CommandQueue.writeRect(y, new Uint8Array(8).fill(7), {
+      region: [4, 2],
+      buffer: { origin: [0, 1], rowPitch: 16 }
+    })
+    yield* CommandQueue.copyRect(x, y, { region: [4], target: { origin: [0, 3], rowPitch: 16 } })
+    const expected = new Uint8Array(64)
+    for (let row = 0; row < 4; row++) {
+      for (let byte = 0; byte < 8; byte++) expected[row * 16 + 8 + byte] = row * 16 + byte
+    }
+    for (const row of [1, 2]) expected.fill(7, row * 16, row * 16 + 4)
+    expected.fill(9, 48, 52)
+    Expect.numbers("the mixture", yield* CommandQueue.read(y, Uint8Array), expected)
+    const middle = yield* CommandQueue.readRect(y, Uint8Array, {
+      region: [4, 2],
+      buffer: { origin: [8, 1], rowPitch: 16 }
+    })
+    Expect.numbers("a part of it", middle, [16, 17, 18, 19, 32, 33, 34, 35])
+  }),
+  /** A sub-region has rows of its own, counted from its first byte. */
+  test("rectangles of sub-regions count from the region's first byte", function*() {
+    const { limits } = yield* DeviceContext.useSync(({ info }) => info)
+    const offset = Math.max(64, limits.regionAlignment)
+    const data = Uint8Array.from({ length: offset + 64 }, (_, at) => at % 251)
+    const x = yield* written(data)
+    const y = yield* written(data)
+    const from = yield* SubRegion.make(x, { offset, size: 64 })
+    const to = yield* SubRegion.make(y, { offset, size: 64 })
+    const [here, there] = [{ origin: [4], rowPitch: 16 }, { origin: [8, 1], rowPitch: 16 }] as const
+    yield* CommandQueue.copyRect(from, to, { region: [8, 3], source: here, target: there })
+    yield* CommandQueue.writeRect(to, new Uint8Array(8).fill(255), { region: [4, 2], buffer: { rowPitch: 16 } })
+    const expected = data.slice()
+    for (let row = 0; row < 3; row++) {
+      const start = offset + 4 + row * 16
+      expected.set(data.subarray(start, start + 8), offset + 8 + (row + 1) * 16)
+    }
+    for (const row of [0, 1]) expected.fill(255, offset + row * 16, offset + row * 16 + 4)
+    Expect.numbers("the buffer", yield* CommandQueue.read(y, Uint8Array), expected)
+    const column = yield* CommandQueue.readRect(to, Uint8Array, {
+      region: [4, 4],
+      buffer: { origin: [8], rowPitch: 16 }
+    })
+    const rows = Array.from(
+      { length: 4 },
+      (_, row) => [...expected.subarray(offset + 8 + row * 16, offset + 12 + row * 16)]
+    )
+    Expect.numbers("a column", column, rows.flat())
+    const past = CommandQueue.copyRect(from, y, { region: [8, 5], source: { rowPitch: 16 } })
+    yield* Expect.failsWith("rows past the region", past, "InvalidRequest")
+    const within = CommandQueue.copyRect(from, x, { region: [8] })
+    yield* Expect.failsWith("rows within one buffer", within, "InvalidRequest")
+  }),
   test("rectangles of a sub-region whose parent was given back", ofOrphans),
-  test("a region without bytes moves nothing", nothing),
-  test("a rectangle of many rows is copied whole", many, { heavy: true }),
+  test("a region without bytes moves nothing", function*() {
+    const x = yield* written(new Uint8Array(16).fill(5))
+    const y = yield* written(new Uint8Array(16).fill(6))
+    for (const region of [[0], [4, 0], [4, 1, 0]] as const) {
+      yield* CommandQueue.copyRect(x, y, { region })
+      yield* CommandQueue.writeRect(y, new Uint8Array(0), { region })
+      Expect.equal("bytes read", (yield* CommandQueue.readRect(x, Uint8Array, { region })).length, 0)
+    }
+    Expect.numbers("the target", yield* CommandQueue.read(y, Uint8Array), new Uint8Array(16).fill(6))
+  }),
+  test("a rectangle of many rows is copied whole", { heavy: true }, function*() {
+    const rows = yield* scaled(20_000, 500)
+    const data = Uint8Array.from({ length: rows * 8 }, (_, at) => at % 251)
+    const x = yield* written(data)
+    const y = yield* filled(rows * 16, 0)
+    yield* CommandQueue.copyRect(x, y, {
+      region: [4, rows],
+      source: { rowPitch: 8 },
+      target: { origin: [4], rowPitch: 16 }
+    })
+    const found = yield* CommandQueue.readRect(y, Uint8Array, { region: [8, rows], buffer: { rowPitch: 16 } })
+    const expected = new Uint8Array(rows * 8)
+    for (let row = 0; row < rows; row++) expected.set(data.subarray(row * 8, row * 8 + 4), row * 8 + 4)
+    Expect.numbers(`${rows} rows`, found, expected)
+  }),
   ...mistakeTests("wrong rectangles", mistakes)
 ]

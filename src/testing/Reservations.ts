@@ -13,7 +13,7 @@ import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
 import type { CommandQueue } from "../services/CommandQueue.ts"
 import * as Lease from "../services/lease/Lease.ts"
-import { type ConformanceTest, inGroup, type TestOptions } from "./ConformanceTest.ts"
+import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { expectStats } from "./PoolOnDevice.ts"
 import { forSeeds, type Random } from "./Random.ts"
@@ -88,39 +88,6 @@ const arraysReserved = allEnd(16, () => Effect.scoped(DeviceArray.scoped(arrays,
 
 const arraysInTurn = allEnd(16, () => Effect.scoped(DeviceArray.lazy(arrays)))
 
-const plain = Effect.gen(function*() {
-  const exits = yield* Effect.forEach(owners(8), (owner) => Effect.exit(twoAtATime(owner)), {
-    concurrency: "unbounded"
-  })
-  const failures = exits.filter(Exit.isFailure)
-  Expect.isTrue("one of them at least was told", failures.length > 0)
-  Expect.isTrue("one of them at least was served", failures.length < exits.length)
-  for (const failure of failures) {
-    const { standstill } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
-    Expect.isTrue("the jobs are named", standstill.length > 0 && standstill.every(({ holdsBytes }) => holdsBytes > 0))
-  }
-  yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
-})
-
-const keepsOthersOut = Effect.gen(function*() {
-  const outer = yield* BufferPool.BufferPool
-  yield* Effect.scoped(BufferPool.allocateAll([256, 256, 256, 256]))
-  const served = yield* BufferPool.reserve(
-    Effect.gen(function*() {
-      const held = Effect.scoped(outer.allocate(512, { onExhausted: "fail" }))
-      const { setAsideBytes } = yield* Expect.failsWith("what is set aside", held, "OutOfMemory")
-      Expect.equal("bytes set aside", setAsideBytes, 768)
-      const waiting = yield* fork(outer.use(512, (lease) => ownWork(lease, 1)))
-      yield* untilWaiting(1)
-      yield* BufferPool.use(768, (lease) => ownWork(lease, 2))
-      yield* expectStats("its own again, and no other's", { setAsideBytes: 768, waiters: 1 })
-      return waiting
-    }),
-    768
-  )
-  yield* Fiber.join(served)
-})
-
 /** A job that takes and gives back leases, never more than it reserved. */
 const randomJob = (random: Random): Job => {
   const sizes = Array.from({ length: random.integer(1, 4) }, () => 4 * random.integer(0, 64))
@@ -144,17 +111,44 @@ const randomJobs = forSeeds(owners(20), (random) =>
   }))
 
 /** @internal */
-export const tests: ReadonlyArray<ConformanceTest> = ([
-  ["64 jobs of two leases end in room for four, each with a reservation", reserved, { pool: four }],
-  ["64 jobs of two leases end in room for four, in turns", inTurns, { pool: four }],
-  ["64 jobs of two leases end in room for four, with both taken together", takenTogether, { pool: four }],
-  ["jobs of two leases end in room for four, retried as a whole", retried, { pool: four }],
-  ["jobs of two leases end under budgets of their own", budgeted, { pool: four }],
-  ["regions of arrays end with reservations", arraysReserved, { pool: { ...four, maxBytes: 2048 } }],
-  ["regions of arrays end in turns", arraysInTurn, { pool: four }],
-  ["jobs that wait for each other are told, and named", plain, { pool: four }],
-  ["a reservation keeps others out, from held blocks too", keepsOthersOut, { pool: four }],
-  ["random jobs end whose reservations fit the limit", randomJobs, { pool: { ...four, maxBytes: 1024 } }]
-] as const satisfies ReadonlyArray<readonly [string, unknown, TestOptions]>).map(([name, body, options]) =>
-  test(name, body, options)
-)
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("64 jobs of two leases end in room for four, each with a reservation", { pool: four }, reserved),
+  test("64 jobs of two leases end in room for four, in turns", { pool: four }, inTurns),
+  test("64 jobs of two leases end in room for four, with both taken together", { pool: four }, takenTogether),
+  test("jobs of two leases end in room for four, retried as a whole", { pool: four }, retried),
+  test("jobs of two leases end under budgets of their own", { pool: four }, budgeted),
+  test("regions of arrays end with reservations", { pool: { ...four, maxBytes: 2048 } }, arraysReserved),
+  test("regions of arrays end in turns", { pool: four }, arraysInTurn),
+  test("jobs that wait for each other are told, and named", { pool: four }, function*() {
+    const exits = yield* Effect.forEach(owners(8), (owner) => Effect.exit(twoAtATime(owner)), {
+      concurrency: "unbounded"
+    })
+    const failures = exits.filter(Exit.isFailure)
+    Expect.isTrue("one of them at least was told", failures.length > 0)
+    Expect.isTrue("one of them at least was served", failures.length < exits.length)
+    for (const failure of failures) {
+      const { standstill } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
+      Expect.isTrue("the jobs are named", standstill.length > 0 && standstill.every(({ holdsBytes }) => holdsBytes > 0))
+    }
+    yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+  }),
+  test("a reservation keeps others out, from held blocks too", { pool: four }, function*() {
+    const outer = yield* BufferPool.BufferPool
+    yield* Effect.scoped(BufferPool.allocateAll([256, 256, 256, 256]))
+    const served = yield* BufferPool.reserve(
+      Effect.gen(function*() {
+        const held = Effect.scoped(outer.allocate(512, { onExhausted: "fail" }))
+        const { setAsideBytes } = yield* Expect.failsWith("what is set aside", held, "OutOfMemory")
+        Expect.equal("bytes set aside", setAsideBytes, 768)
+        const waiting = yield* fork(outer.use(512, (lease) => ownWork(lease, 1)))
+        yield* untilWaiting(1)
+        yield* BufferPool.use(768, (lease) => ownWork(lease, 2))
+        yield* expectStats("its own again, and no other's", { setAsideBytes: 768, waiters: 1 })
+        return waiting
+      }),
+      768
+    )
+    yield* Fiber.join(served)
+  }),
+  test("random jobs end whose reservations fit the limit", { pool: { ...four, maxBytes: 1024 } }, randomJobs)
+]

@@ -38,79 +38,73 @@ const expectReuse = (what: string, block: BufferLike.BufferLike, lease: PooledBu
 /** Below a word, off the grid of words, on it, and beyond a page. */
 const sizes = [1, 3, 64, 255, 1001, 4096, 65_541]
 
-const sameSize = Effect.gen(function*() {
-  for (const size of sizes) {
-    const first = yield* BufferPool.allocate(size)
-    const block = blockOf(first)
-    yield* stay("the first tenant", first)
-    yield* Lease.release(first)
-    yield* BufferPool.use(size, (second) => {
-      expectReuse("a loan", block, second)
-      return stay("a loan", second)
-    })
-    const third = yield* BufferPool.allocate(size)
-    expectReuse("the third tenant", block, third)
-    yield* stay("the third tenant", third)
-  }
-})
-
-const borrowed = Effect.gen(function*() {
-  for (const size of [1000, 8192, 40_000]) {
-    const large = yield* BufferPool.allocate(size)
-    const block = blockOf(large)
-    yield* stay("the large tenant", large)
-    yield* Lease.release(large)
-    const smaller = Math.floor(size * 0.6)
-    yield* BufferPool.use(smaller, (lease) => {
-      expectReuse("the borrower", block, lease)
-      return stay("the borrower", lease)
-    })
-    yield* BufferPool.use(size, (lease) => {
-      expectReuse("the next large tenant", block, lease)
-      return stay("the next large tenant", lease)
-    })
-  }
-  const { borrows } = yield* BufferPool.stats
-  Expect.equal("borrows", borrows, 3)
-})
-
-const handedOver = Effect.gen(function*() {
-  const first = yield* BufferPool.allocate(4096)
-  const block = blockOf(first)
-  const waiting = yield* Effect.forEach(
-    [4096, 4001, 3000, 4096],
-    (size, index) =>
-      fork(BufferPool.use(size, (lease) => {
-        expectReuse("whoever waits", block, lease)
-        return stay(`waiter ${index}`, lease)
-      }))
-  )
-  yield* untilWaiting(4)
-  yield* stay("the first tenant", first)
-  yield* Lease.release(first)
-  yield* Fiber.joinAll(waiting)
-})
-
 const tenantWithBudget = (name: string, maxBytes: number) =>
   Effect.forEach([500, 1000, 500, 300, 1000], (size) => BufferPool.use(size, (lease) => stay(name, lease)), {
     discard: true
   }).pipe(BufferPool.withBudget(maxBytes))
 
-const budgeted = Effect.gen(function*() {
-  const tenants = ["tenant 1", "tenant 2", "tenant 3"].map((name) => tenantWithBudget(name, 1024))
-  yield* Effect.all(tenants, { concurrency: "unbounded", discard: true })
-  const { hits } = yield* BufferPool.stats
-  Expect.isTrue(`${hits} leases reuse memory`, hits > 0)
-})
-
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a tenant finds zeros in recycled blocks of every size", sameSize, { pool: clearing }),
-  test("a tenant finds zeros in a borrowed block, and so does the next one", borrowed, { pool: clearing }),
-  test("a tenant that waited finds zeros in the block that it is handed", handedOver, {
-    pool: { ...clearing, maxBytes: 4096, onExhausted: "wait" }
+  test("a tenant finds zeros in recycled blocks of every size", { pool: clearing }, function*() {
+    for (const size of sizes) {
+      const first = yield* BufferPool.allocate(size)
+      const block = blockOf(first)
+      yield* stay("the first tenant", first)
+      yield* Lease.release(first)
+      yield* BufferPool.use(size, (second) => {
+        expectReuse("a loan", block, second)
+        return stay("a loan", second)
+      })
+      const third = yield* BufferPool.allocate(size)
+      expectReuse("the third tenant", block, third)
+      yield* stay("the third tenant", third)
+    }
   }),
-  test("tenants with budgets of their own find zeros", budgeted, {
-    pool: { ...clearing, maxBytes: 1024, onExhausted: "wait" }
-  })
+  test("a tenant finds zeros in a borrowed block, and so does the next one", { pool: clearing }, function*() {
+    for (const size of [1000, 8192, 40_000]) {
+      const large = yield* BufferPool.allocate(size)
+      const block = blockOf(large)
+      yield* stay("the large tenant", large)
+      yield* Lease.release(large)
+      const smaller = Math.floor(size * 0.6)
+      yield* BufferPool.use(smaller, (lease) => {
+        expectReuse("the borrower", block, lease)
+        return stay("the borrower", lease)
+      })
+      yield* BufferPool.use(size, (lease) => {
+        expectReuse("the next large tenant", block, lease)
+        return stay("the next large tenant", lease)
+      })
+    }
+    const { borrows } = yield* BufferPool.stats
+    Expect.equal("borrows", borrows, 3)
+  }),
+  test("a tenant that waited finds zeros in the block that it is handed", {
+    pool: { ...clearing, maxBytes: 4096, onExhausted: "wait" }
+  }, function*() {
+    const first = yield* BufferPool.allocate(4096)
+    const block = blockOf(first)
+    const waiting = yield* Effect.forEach(
+      [4096, 4001, 3000, 4096],
+      (size, index) =>
+        fork(BufferPool.use(size, (lease) => {
+          expectReuse("whoever waits", block, lease)
+          return stay(`waiter ${index}`, lease)
+        }))
+    )
+    yield* untilWaiting(4)
+    yield* stay("the first tenant", first)
+    yield* Lease.release(first)
+    yield* Fiber.joinAll(waiting)
+  }),
+  test(
+    "tenants with budgets of their own find zeros",
+    { pool: { ...clearing, maxBytes: 1024, onExhausted: "wait" } },
+    function*() {
+      const tenants = ["tenant 1", "tenant 2", "tenant 3"].map((name) => tenantWithBudget(name, 1024))
+      yield* Effect.all(tenants, { concurrency: "unbounded", discard: true })
+      const { hits } = yield* BufferPool.stats
+      Expect.isTrue(`${hits} leases reuse memory`, hits > 0)
+    }
+  )
 ]

@@ -92,7 +92,7 @@ describe("attachments", () => {
 })
 
 const acquired = (owner: Attachments.Attachable, ended: Array<string>) =>
-  ScopedAttachment.acquire("test", (attachment) => {
+  ScopedAttachment.acquire("test", "buffer", (attachment) => {
     attachment.begin(owner, (why) => {
       ended.push(why)
       return Exit.void
@@ -119,7 +119,7 @@ describe("a scoped attachment", () => {
   it.effect("is not made in a closed scope, and leaves nothing where its making fails", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const failing = ScopedAttachment.acquire("test", () => Exit.fail(failure))
+      const failing = ScopedAttachment.acquire("test", "buffer", () => Exit.fail(failure))
       strictEqual((yield* reasonOf(Scope.provide(failing, scope)))._tag, "InvalidRequest")
       strictEqual(finalizers(scope), 0)
       yield* Scope.close(scope, Exit.void)

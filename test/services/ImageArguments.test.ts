@@ -1,6 +1,7 @@
 /** The checks between a program's images and a driver, without a device. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { javaScript } from "../../src/domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import { DeviceLost, GpuError, make as makeError, type Reason } from "../../src/domain/GpuError.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -12,7 +13,7 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/KernelArgument.ts"
 import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/images/DeviceSampler.ts"
-import { ensureRegions } from "../../src/services/images/ImageAccess.ts"
+import * as ImageAccess from "../../src/services/images/ImageAccess.ts"
 import { bind, type BoundImages } from "../../src/services/images/ImageArguments.ts"
 
 class Picture extends DeviceImage {}
@@ -20,6 +21,7 @@ class Sampler extends DeviceSampler {}
 
 const device = (): DeviceInfo => ({
   backend: "host",
+  traits: javaScript,
   name: "a device",
   vendor: "",
   driver: "",
@@ -126,12 +128,12 @@ describe("ImageArguments.bind", () => {
     })(info, one.shape, one.format, one.usage, "twin")
     assertRefused(bound([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
     for (const writes of [true, false]) {
-      const claim = { region: ImageShape.whole(one.shape), writes }
-      ensureRegions(twin).add(claim)
+      const claim = ImageAccess.claim(twin, ImageShape.whole(one.shape), writes)
+      claim.add()
       for (const image of [one, twin]) {
         assertRefused(bound([read], { x: image }), "InvalidRequest", `argument "x"`, "mapped for")
       }
-      ensureRegions(one).remove(claim)
+      claim.remove()
       accepted(bound([read], { x: one }))
     }
   })

@@ -85,39 +85,13 @@ const rows: ReadonlyMap<string, Row> = new Map([
   ["10.0", { blocks: 32, warps: 64, sharedKiB: 228, sharedKiBPerBlock: 227 }]
 ])
 
-/**
- * The compute capabilities that {@link multiprocessor} knows.
- *
- * **Example** (Whether the newest are among them)
- *
- * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
- *
- * ComputeCapability.known.at(-1) // => { major: 10, minor: 0 }
- * ```
- *
- * @category constants
- * @since 0.1.0
- */
+/** The compute capabilities that {@link multiprocessor} knows. @internal */
 export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((text) => {
   const [major, minor] = text.split(".").map(Number)
   return { major: major!, minor: minor! }
 })
 
-/**
- * As documents write it.
- *
- * **Example** (An H200)
- *
- * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
- *
- * ComputeCapability.format({ major: 9, minor: 0 }) // => "9.0"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** As documents write it. @internal */
 export const format = (capability: ComputeCapability): string => {
   check("ComputeCapability.format", "the capability", capability)
   return `${capability.major}.${capability.minor}`

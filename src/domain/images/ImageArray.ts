@@ -50,22 +50,7 @@ export const classOf = (format: ImageFormat): ImageArrayClass => {
   return type === "f16" ? { name: "Float16Array", BYTES_PER_ELEMENT: 2 } : classes[type]
 }
 
-/**
- * A typed array over all of `memory`, with the items of the format. Throws for memory that is detached, or is no whole
- * number of items.
- *
- * **Example** (The bytes of a red pixel)
- *
- * ```ts
- * import { ImageArray, ImageFormat } from "effect-gpu-pool"
- *
- * const pixel = ImageArray.overUnsafe(ImageFormat.rgba8, Uint8Array.of(255, 0, 0, 255).buffer)
- * pixel.length // => 4
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A typed array over all of `memory`, with the items of the format. @internal */
 export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
   if (!(memory instanceof ArrayBuffer) || isDetached(memory)) {
     throw new TypeError(

@@ -31,21 +31,7 @@ const channels: { readonly [T in ChannelType]: ImageChannel } = {
   float32: "float"
 }
 
-/**
- * What kernels read from images of a format, and write to them.
- *
- * **Example** (Floats from bytes, and the bytes themselves)
- *
- * ```ts
- * import { ImageChannel, ImageFormat } from "effect-gpu-pool"
- *
- * ImageChannel.of(ImageFormat.rgba8) // => "float"
- * ImageChannel.of(ImageFormat.make("rgba", "uint8")) // => "uint"
- * ```
- *
- * @category getters
- * @since 0.1.0
- */
+/** What kernels read from images of a format, and write to them. @internal */
 export const of = (format: ImageFormat): ImageChannel => {
   // throws for what is no format
   item(format)

@@ -222,16 +222,7 @@ export const decodeUnsafe = (format: ImageFormat, element: Uint8Array<ArrayBuffe
  * The four values that a kernel gets for an element: colours that the format lacks are 0, alpha is 1; intensity is all
  * four, luminance all three colours. Throws a RangeError unless there is one value for each channel.
  *
- * **Example** (A format without green)
- *
- * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
- *
- * ImageElement.toRgbaUnsafe(ImageFormat.make("ra", "float32"), [0.25, 0.5]) // => [0.25, 0, 0, 0.5]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba => {
   const channels = Format.channels(format)
@@ -248,16 +239,7 @@ export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba =
 /**
  * The values of the format's channels in four that a kernel writes; intensity, luminance and depth are the first.
  *
- * **Example** (Blue first)
- *
- * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
- *
- * ImageElement.fromRgba(ImageFormat.make("bgra", "unorm8"), [0.1, 0.2, 0.3, 1]) // => [0.3, 0.2, 0.1, 1]
- * ```
- *
- * @category conversions
- * @since 0.1.0
+ * @internal
  */
 export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues => {
   const channels = Format.channels(format)

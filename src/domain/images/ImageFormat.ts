@@ -158,36 +158,10 @@ const itemBytes: { readonly [I in ItemType]: number } = {
   f32: 4
 }
 
-/**
- * All channel orders.
- *
- * **Example** (Counting)
- *
- * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
- *
- * ImageFormat.orders.length // => 15
- * ```
- *
- * @category constants
- * @since 0.1.0
- */
+/** All channel orders. @internal */
 export const orders: ReadonlyArray<ChannelOrder> = Object.keys(channelsOf) as ReadonlyArray<ChannelOrder>
 
-/**
- * All channel types.
- *
- * **Example** (Counting)
- *
- * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
- *
- * ImageFormat.types.length // => 15
- * ```
- *
- * @category constants
- * @since 0.1.0
- */
+/** All channel types. @internal */
 export const types: ReadonlyArray<ChannelType> = Object.keys(storageOf) as ReadonlyArray<ChannelType>
 
 /**
@@ -276,21 +250,7 @@ export const channelCount = (format: ImageFormat): number => channels(format).le
  */
 export const item = (format: ImageFormat): ItemType => storage(format).item
 
-/**
- * How many items of host data an element has: its channels, or 1 where they are packed into one number.
- *
- * **Example** (Packed and not)
- *
- * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
- *
- * ImageFormat.itemCount(ImageFormat.rgba8) // => 4
- * ImageFormat.itemCount(ImageFormat.make("rgb", "unorm565")) // => 1
- * ```
- *
- * @category sizes
- * @since 0.1.0
- */
+/** How many items of host data an element has: its channels, or 1 where they are packed into one number. @internal */
 export const itemCount = (format: ImageFormat): number => isPacked(format) ? 1 : channelCount(format)
 
 /**
@@ -328,20 +288,7 @@ export const channelBytes = (format: ImageFormat): number => itemBytes[item(form
  */
 export const elementBytes = (format: ImageFormat): number => itemCount(format) * channelBytes(format)
 
-/**
- * Whether one number holds all channels of an element.
- *
- * **Example** (Ten bits each)
- *
- * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
- *
- * ImageFormat.isPacked(ImageFormat.make("rgb", "unorm101010")) // => true
- * ```
- *
- * @category predicates
- * @since 0.1.0
- */
+/** Whether one number holds all channels of an element. @internal */
 export const isPacked = (format: ImageFormat): boolean => storage(format).packed === true
 
 /**

@@ -112,7 +112,7 @@ export const image1dArray = (width: number, layers: number): ImageShape => ({
  * ```ts
  * import { ImageShape } from "effect-gpu-pool"
  *
- * ImageShape.format(ImageShape.image1dBuffer(1_000_000)) // => "1dBuffer 1000000"
+ * ImageShape.image1dBuffer(1_000_000).width // => 1_000_000
  * ```
  *
  * @category constructors
@@ -236,36 +236,10 @@ export const extent = (shape: ImageShape): ImageRegion["extent"] => {
   return [width, height, depth * layers]
 }
 
-/**
- * All of an image.
- *
- * **Example** (The region of a picture)
- *
- * ```ts
- * import { ImageShape } from "effect-gpu-pool"
- *
- * ImageShape.whole(ImageShape.image2d(4, 3)) // => { origin: [0, 0, 0], extent: [4, 3, 1] }
- * ```
- *
- * @category regions
- * @since 0.1.0
- */
+/** All of an image. @internal */
 export const whole = (shape: ImageShape): ImageRegion => ({ origin: [0, 0, 0], extent: extent(shape) })
 
-/**
- * A shape as messages write it.
- *
- * **Example** (Showing a shape)
- *
- * ```ts
- * import { ImageShape } from "effect-gpu-pool"
- *
- * ImageShape.format(ImageShape.image2dArray(4, 3, 2)) // => "2dArray 4 x 3, 2 layers"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** A shape as messages write it. @internal */
 export const format = (shape: ImageShape): string => {
   const { depth, height, kind, layers, width } = known("ImageShape.format", shape)
   switch (kind) {

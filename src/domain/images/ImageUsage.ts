@@ -1,12 +1,24 @@
-import { shown } from "../ShownValue.ts"
 /**
  * What an image may be used for, as flags.
  *
  * @since 0.1.0
  */
+import { shown } from "../ShownValue.ts"
 
 /**
  * A set of flags: the sum of those below.
+ *
+ * **Example** (Images by what they are for)
+ *
+ * ```ts
+ * import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool"
+ *
+ * const { copyDst, copySrc, sampled, storage } = ImageUsage
+ * const square = ImageShape.image2d(64, 64)
+ *
+ * const texture = Images.make(square, ImageFormat.rgba8, { usage: sampled | copyDst })
+ * const result = Images.make(square, ImageFormat.rgba8, { usage: storage | copySrc })
+ * ```
  *
  * @category models
  * @since 0.1.0
@@ -16,16 +28,6 @@ export type ImageUsage = number
 /**
  * Kernels read it, by element or through a sampler.
  *
- * **Example** (A texture that kernels read and the host writes)
- *
- * ```ts
- * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
- *
- * const texture = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
- *   usage: ImageUsage.sampled | ImageUsage.copyDst
- * })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
@@ -33,16 +35,6 @@ export const sampled = 1
 
 /**
  * Kernels write it.
- *
- * **Example** (An image that kernels write)
- *
- * ```ts
- * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
- *
- * const target = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
- *   usage: ImageUsage.storage | ImageUsage.copySrc
- * })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -52,16 +44,6 @@ export const storage = 2
 /**
  * It can be read and copied from.
  *
- * **Example** (A result to read)
- *
- * ```ts
- * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
- *
- * const result = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
- *   usage: ImageUsage.storage | ImageUsage.copySrc
- * })
- * ```
- *
  * @category flags
  * @since 0.1.0
  */
@@ -69,16 +51,6 @@ export const copySrc = 4
 
 /**
  * It can be written, filled and copied to.
- *
- * **Example** (An input to write)
- *
- * ```ts
- * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
- *
- * const input = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
- *   usage: ImageUsage.sampled | ImageUsage.copyDst
- * })
- * ```
  *
  * @category flags
  * @since 0.1.0
@@ -112,37 +84,11 @@ const names: ReadonlyArray<readonly [string, ImageUsage]> = [
 
 const all = sampled | storage | copySrc | copyDst
 
-/**
- * Whether `usage` has every flag of `flags`.
- *
- * **Example** (Checking a flag)
- *
- * ```ts
- * import { ImageUsage } from "effect-gpu-pool"
- *
- * ImageUsage.has(ImageUsage.defaultUsage, ImageUsage.storage) // => false
- * ```
- *
- * @category predicates
- * @since 0.1.0
- */
+/** Whether `usage` has every flag of `flags`. @internal */
 export const has = (usage: ImageUsage, flags: ImageUsage): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
-/**
- * The flags by name, for messages.
- *
- * **Example** (Showing a usage)
- *
- * ```ts
- * import { ImageUsage } from "effect-gpu-pool"
- *
- * ImageUsage.format(ImageUsage.defaultUsage) // => "sampled | copySrc | copyDst"
- * ```
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The flags by name, for messages. @internal */
 export const format = (usage: ImageUsage): string => {
   const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
   return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")

@@ -20,25 +20,25 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
-import * as Images from "../../services/images/Images.ts"
+import * as Device from "../../services/Device.ts"
+import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
-import { Sealed } from "../../services/Sealed.ts"
+import { OwnSide } from "../../services/OwnSide.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
-import { list, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
+import { list } from "./OpenClDevices.ts"
 import * as OpenClKernel from "./OpenClKernel.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 import { OpenClQueue } from "./OpenClQueue.ts"
-import type { Selector } from "./OpenClSelection.ts"
 import { OpenDevice, openFirst } from "./OpenDevice.ts"
-import { Opened } from "./Opened.ts"
+import type { Opened } from "./Opened.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
+export type { DeviceOptions, Options } from "./GivenOptions.ts"
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
-export type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
+export type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 export type { Selector } from "./OpenClSelection.ts"
 
 /**
@@ -101,50 +101,16 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<bigint, GpuError>
   /** Enqueues a command of your own when called. */
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
-  /** For the library's own modules. */
-  readonly sealed: Sealed
 }>()("effect-gpu-pool/OpenCl") {}
 
-/**
- * Which device to open.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceOptions {
-  /** The platform, by index or by a part of its name in any case; without it, the first that has a usable device. */
-  readonly platform?: Selector | undefined
-  /**
-   * The device, by its index on the platform or by a part of its name in any case; without it, the first usable one.
-   */
-  readonly device?: Selector | undefined
-  /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
-  /**
-   * Whether all buffers and images are of memory that the host can reach (CL_MEM_ALLOC_HOST_PTR), as
-   * `BufferUsage.hostMemory` asks for a single buffer. Without it `true` on devices of type CPU, whose memory is the host's
-   * anyway: drivers then take it when it is asked for, so that a lack of it is an OutOfMemory; PoCL otherwise ends the
-   * process. `false` on other devices.
-   */
-  readonly hostMemory?: boolean | undefined
-  /**
-   * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
-   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
-   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
-   */
-  readonly byteGranular?: boolean | undefined
-}
+const ownSide = new OwnSide<OpenClDevice, Opened>()
 
 /**
- * Which device to open, and where the OpenCL loader is.
+ * What this backend's modules know of the program's device.
  *
- * @category models
- * @since 0.1.0
+ * @internal
  */
-export interface Options extends DeviceOptions {
-  /** The file of the OpenCL loader, instead of the system's usual names. */
-  readonly library?: string | undefined
-}
+export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
 
 /**
  * What an OpenCL layer provides.
@@ -152,7 +118,7 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | OpenCl
+export type Services = Device.Services | OpenCl
 
 /**
  * Opens an OpenCL device: by default the first usable one of the first platform that has any. npm `koffi`, an optional
@@ -175,9 +141,9 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("OpenCl.layer", options)
+    const given = GivenOptions.take("OpenCl.layer", options, GivenOptions.ofAll)
     return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => make(api, given))
   }))
 
@@ -205,10 +171,10 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
-    const given = apiProblem(operation, api) ?? GivenOptions.takeForDevice(operation, options)
+    const given = apiProblem(operation, api) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
     return isGpuError(given) ? given : make(api, given)
   }))
 
@@ -279,7 +245,7 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, Gpu
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
-  given: DeviceOptions
+  given: GivenOptions.DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const platforms = yield* list(api)
   const device = yield* Effect.acquireRelease(
@@ -296,27 +262,19 @@ const make = Effect.fnUntraced(function*(
   })
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
-  const context = showingDevice(DeviceContext.of(device))
-  const commands = CommandQueue.fromDriver({ driver: queue, device: context, cache })
-  const imageDriver = new OpenClImages(device, queue)
-  const images = Images.fromDriver({ driver: imageDriver, device: context, queue: commands })
-  const opened = new Opened(device, new SvmMemory(device, queue), imageDriver, images)
-  return Context.make(DeviceContext, context).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, commands),
-    Context.add(Images.Images, images),
-    Context.add(OpenCl, handles(device, queue, opened))
-  )
+  const images = new OpenClImages(device, queue)
+  const allocator = new ImageAllocator({ device, queue, driver: images })
+  ownSide.add(device.device, { api, opened: device, queue, svm: new SvmMemory(device, queue), images, allocator })
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), OpenCl, handles(device, queue))
 })
 
-const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl["Service"] =>
+const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
   showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({
     api: device.api,
     platform: device.platform,
     device: device.device,
     context: device.context,
     queue: device.queue,
-    sealed: new Sealed(opened),
     handleUnsafe: (buffer) => {
       const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
       if (problem !== undefined) return Exit.fail(problem)

@@ -36,8 +36,11 @@ import type { OpenClKernel } from "./OpenClKernel.ts"
 import { OpenClMappings } from "./OpenClMapping.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
-import { type Command, RecordedCommands } from "./RecordedCommands.ts"
+import { RecordedCommands } from "./RecordedCommands.ts"
+import type { Enqueue, Recorder, Recording } from "./Recorder.ts"
 import { RectangleTransfers } from "./RectangleTransfers.ts"
+
+type Driver = QueueDriver["Service"]
 
 const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
@@ -48,14 +51,6 @@ type Words = Uint32Array<ArrayBuffer>
 
 /** How much of a pattern is laid out in host memory where the device cannot fill by itself. Whole patterns of any size. */
 const patternBytes = 1024 * 1024
-
-/** A command before it is enqueued. */
-interface Recording extends Command {
-  /** The OpenCL function. */
-  readonly call: string
-  /** Bytes of device memory that it needs, for OutOfMemory. */
-  readonly bytes: number
-}
 
 /** Works out only when something failed what is only then asked for. */
 class DispatchRecording implements Recording {
@@ -91,7 +86,7 @@ class DispatchRecording implements Recording {
 }
 
 /** @internal */
-export class OpenClQueue implements QueueDriver {
+export class OpenClQueue implements Driver, Recorder {
   readonly #device: OpenDevice
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
@@ -105,7 +100,7 @@ export class OpenClQueue implements QueueDriver {
   readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
   readonly #localSize = new Uint32Array(new ArrayBuffer(8))
   /** Came with OpenCL 1.2. */
-  readonly migrateUnsafe?: NonNullable<QueueDriver["migrateUnsafe"]>
+  readonly migrateUnsafe?: NonNullable<Driver["migrateUnsafe"]>
   /** Commands since the last flush. */
   #unflushed = 0
 
@@ -126,24 +121,14 @@ export class OpenClQueue implements QueueDriver {
     }
   }
 
-  readonly writeUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    data: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
     return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
   }
 
-  readonly copyUnsafe = (
-    source: DeviceBuffer,
-    sourceOffset: number,
-    target: DeviceBuffer,
-    targetOffset: number,
-    bytes: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const [from, to] = [source.label, target.label]
     return this.record(
       {
@@ -167,13 +152,13 @@ export class OpenClQueue implements QueueDriver {
     )
   }
 
-  readonly copyRectUnsafe: QueueDriver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
     this.#rectangles.copy(extent, source, from, target, to)
 
-  readonly writeRectUnsafe: QueueDriver["writeRectUnsafe"] = (extent, target, to, rows) =>
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
     this.#rectangles.write(extent, target, to, rows.buffer)
 
-  readonly readRectUnsafe: QueueDriver["readRectUnsafe"] = (extent, source, from, answer) =>
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
     this.#rectangles.readUnsafe(extent, source, from, answer)
 
   readonly mapUnsafe = (
@@ -184,36 +169,27 @@ export class OpenClQueue implements QueueDriver {
   ): Exit.Exit<DriverMapping, GpuError> =>
     BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
 
-  readonly positionUnsafe = (): number => this.#commands.recorded
+  readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#commands.recorded
 
-  readonly endedUnsafe = (): number => {
+  readonly endedUnsafe: Driver["endedUnsafe"] = () => {
     this.#wait.sweep()
     return this.#commands.ended
   }
 
-  readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
     Effect.flatMap(this.awaitEnded(position), () => this.#commands.takeError() ?? Exit.void)
 
-  readonly awaitEnded = (position: number): Effect.Effect<void, GpuError> => this.#endedUpTo(() => position, true)
+  readonly awaitEnded: Driver["awaitEnded"] = (position) => this.#endedUpTo(() => position, true)
 
-  readonly fillUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    pattern: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) => {
     this.#pattern[0] = pattern
     return this.#fill(target, offset, bytes, this.#pattern)
   }
 
-  readonly fillWideUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    patterns: ReadonlyArray<number>
-  ): Exit.Exit<void, GpuError> => this.#fill(target, offset, bytes, Uint32Array.from(patterns))
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) =>
+    this.#fill(target, offset, bytes, Uint32Array.from(patterns))
 
-  readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
@@ -242,14 +218,14 @@ export class OpenClQueue implements QueueDriver {
    * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: a failure is told by the
    * enqueue itself. Whoever created the buffer releases it then.
    */
-  readonly touch = (buffer: DeviceBuffer): Effect.Effect<void, GpuError> =>
+  readonly touch: Driver["touch"] = (buffer) =>
     Effect.suspend(() => {
       if (!this.#canFillAndMigrate) return this.#writeFirstBytes(buffer)
       const name = buffer.label
       return this.#migrate([buffer], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
     })
 
-  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+  readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     if (this.#unflushed === 0) return Exit.void
     const { status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
@@ -261,7 +237,7 @@ export class OpenClQueue implements QueueDriver {
     return Exit.void
   }
 
-  readonly readUnsafe: QueueDriver["readUnsafe"] = (source, offset, bytes, answer) => {
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
     const name = source.label
     return this.recordRead(
       { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },
@@ -288,27 +264,13 @@ export class OpenClQueue implements QueueDriver {
   /** The driver frees a released buffer once the last command on it has ended. Failures stay for the next finish. */
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#allEnded)
 
-  /**
-   * Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails.
-   *
-   * @internal
-   */
-  record(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+  record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
     const { queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
     return this.#enqueued(enqueue(queue, this.#event), recording)
   }
 
-  /**
-   * As {@link record}, for a command whose outcome a program needs. The effect waits for it, and fails when it failed,
-   * also where another fiber was told so before.
-   *
-   * @internal
-   */
-  recordAwaited(
-    recording: Recording,
-    enqueue: (queue: bigint, event: Pointer) => number
-  ): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
+  recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
     let failure: GpuError | undefined
     const recorded = this.record({
       ...recording,
@@ -322,12 +284,6 @@ export class OpenClQueue implements QueueDriver {
     return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
   }
 
-  /**
-   * As {@link recordAwaited}, for a command that reads `bytes` bytes into memory of its own. The driver keeps what it reads
-   * from until it has ended, also where that is released meanwhile. There is nothing to give up.
-   *
-   * @internal
-   */
   recordRead(
     recording: Recording,
     answer: ReadAnswer,
@@ -342,12 +298,7 @@ export class OpenClQueue implements QueueDriver {
     return constVoid
   }
 
-  /**
-   * As {@link record}, for a command that gives back what the driver gave: on a lost device too.
-   *
-   * @internal
-   */
-  recordReturn(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+  recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
     return this.#enqueued(enqueue(this.#device.queue, this.#event), recording)
   }
 

@@ -3,32 +3,21 @@
  *
  * @internal
  */
-import type { Images } from "../../services/images/Images.ts"
+import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type { OpenClImages } from "./images/OpenClImages.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
+import type { OpenClQueue } from "./OpenClQueue.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import type { SvmMemory } from "./svm/SvmMemory.ts"
 
 /** @internal */
-export class Opened {
+export interface Opened {
+  readonly api: OpenClApi
   readonly opened: OpenDevice
+  readonly queue: OpenClQueue
   /** Shared virtual memory of the device. */
   readonly svm: SvmMemory
   readonly images: OpenClImages
-  /** Gives images back, in queue order. */
-  readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
-  /** Gives samplers back likewise. */
-  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
-
-  constructor(opened: OpenDevice, svm: SvmMemory, images: OpenClImages, service: Images["Service"]) {
-    this.opened = opened
-    this.svm = svm
-    this.images = images
-    this.destroyImageUnsafe = service.destroyUnsafe
-    this.destroySamplerUnsafe = service.destroySamplerUnsafe
-  }
-
-  get api(): OpenClApi {
-    return this.opened.api
-  }
+  /** Gives images and samplers back, in queue order. */
+  readonly allocator: ImageAllocator
 }

@@ -5,12 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { thrown } from "./ErrorScopes.ts"
+import type { Options } from "./GivenOptions.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
@@ -18,15 +20,6 @@ import { noAdapter, noDevice } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-
-/** @internal */
-export interface AdapterOptions {
-  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
-  readonly forceFallbackAdapter?: boolean | undefined
-  readonly label?: string | undefined
-  /** With which npm `webgpu` made the GPU object. */
-  readonly flags?: ReadonlyArray<string> | undefined
-}
 
 /** @internal */
 export interface OpenDevice {
@@ -91,7 +84,7 @@ export type WantedFeature = typeof wantedFeatures[number]
  */
 export const open = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
-  options: AdapterOptions
+  options: Options
 ): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
   const adapter = yield* requestAdapter(gpu, options)
   return yield* Effect.acquireRelease(
@@ -102,7 +95,7 @@ export const open = Effect.fnUntraced(function*(
 
 const requestAdapter = (
   gpu: WebGpuHandle.Gpu,
-  options: AdapterOptions
+  options: Options
 ): Effect.Effect<WebGpuHandle.Adapter, GpuError> =>
   Effect.flatMap(
     Effect.tryPromise({
@@ -121,7 +114,7 @@ const requestAdapter = (
 
 const requestDevice = (
   adapter: WebGpuHandle.Adapter,
-  options: AdapterOptions
+  options: Options
 ): Effect.Effect<WebGpuHandle.Device, GpuError> =>
   Effect.tryPromise({
     try: () =>
@@ -195,8 +188,17 @@ const close = ({ buffers, device, driverObjects, images, samplers, status }: Ope
 const nameOf = (info: WebGpuHandle.AdapterInfo): string =>
   [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
 
+const traits: BackendTraits = {
+  language: "wgsl",
+  compiling: "fast",
+  floats: { flushes: true, reorders: true, assumesFinite: true },
+  usesHostMemory: false,
+  optionalImages: ["1dArray", "1dBuffer"]
+}
+
 const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHandle.Device): DeviceInfo => ({
   backend: "webgpu",
+  traits,
   name: nameOf(info),
   vendor: info.vendor,
   driver: info.description,

@@ -3,23 +3,16 @@
  *
  * @internal
  */
-import type { Images } from "../../services/images/Images.ts"
+import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
+import type { QueueDriver } from "../../services/QueueDriver.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 
 /** @internal */
-export class Opened {
+export interface Opened {
   readonly device: WebGpuDevice
+  readonly queue: QueueDriver["Service"]
   readonly images: WebGpuImages
-  /** Gives images back, in queue order. */
-  readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
-  /** Gives samplers back likewise. */
-  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
-
-  constructor(device: WebGpuDevice, images: WebGpuImages, service: Images["Service"]) {
-    this.device = device
-    this.images = images
-    this.destroyImageUnsafe = service.destroyUnsafe
-    this.destroySamplerUnsafe = service.destroySamplerUnsafe
-  }
+  /** Gives images and samplers back, in queue order. */
+  readonly allocator: ImageAllocator
 }

@@ -8,26 +8,25 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, hasMethods, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
+import * as Device from "../../services/Device.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
+import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
-import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import * as Adoption from "../../services/memory/Adoption.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
-import { Sealed } from "../../services/Sealed.ts"
+import { OwnSide } from "../../services/OwnSide.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
@@ -35,7 +34,7 @@ import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { descriptorOf } from "./images/WebGpuSampler.ts"
 import { processGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
-import { Opened } from "./Opened.ts"
+import type { Opened } from "./Opened.ts"
 import { noNavigatorGpu } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
@@ -43,6 +42,8 @@ import { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
+
+export type { DeviceOptions, Options } from "./GivenOptions.ts"
 
 /**
  * The service: raw handles of the open device, for programs that also call WebGPU themselves. Both layers of this
@@ -91,45 +92,12 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
-  /** For the library's own modules. */
-  readonly sealed: Sealed
 }>()("effect-gpu-pool/WebGpu") {}
 
-/**
- * How to choose and name the device.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceOptions {
-  /** Which adapter to prefer where there are several. */
-  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
-  /** Asks for a software adapter. */
-  readonly forceFallbackAdapter?: boolean | undefined
-  /** The device's label, in the driver's own messages. */
-  readonly label?: string | undefined
-  /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
-  /**
-   * What OpenCL and the host can: reads, writes, copies and fills at any byte. WebGPU cannot, so with `true` the layer fails
-   * with Unsupported.
-   */
-  readonly byteGranular?: boolean | undefined
-}
+const ownSide = new OwnSide<WebGpuHandle.Device, Opened>()
 
-/**
- * How to open a device.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Options extends DeviceOptions {
-  /**
-   * Flags for Dawn in Node, as `backend=null` (a device that runs nothing, with 512 MiB of pretended memory) or
-   * `adapter=name`. A browser has none.
-   */
-  readonly flags?: ReadonlyArray<string> | undefined
-}
+/** What this backend's modules know of the program's device. */
+const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ device }) => ownSide.of(device))
 
 /**
  * What a WebGPU layer provides.
@@ -137,7 +105,7 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | WebGpu
+export type Services = Device.Services | WebGpu
 
 /**
  * Opens a WebGPU device: the browser's or Deno's own when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an
@@ -164,9 +132,9 @@ export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.K
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("WebGpu.layer", options)
+    const given = GivenOptions.take("WebGpu.layer", options, GivenOptions.ofAll)
     return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
   }))
 
@@ -187,11 +155,14 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (gpu: WebGpuApi.Gpu | undefined, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+export const layerFrom = (
+  gpu: WebGpuApi.Gpu | undefined,
+  options?: GivenOptions.DeviceOptions
+): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
     if (gpu === undefined) return noNavigatorGpu()
-    const given = gpuProblem(operation, gpu) ?? GivenOptions.takeForDevice(operation, options)
+    const given = gpuProblem(operation, gpu) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
@@ -203,7 +174,7 @@ const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
 
 const make = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
-  given: Options
+  given: GivenOptions.Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const opened = yield* OpenDevice.open(gpu, given)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
@@ -213,24 +184,15 @@ const make = Effect.fnUntraced(function*(
   })
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
-  const device = showingDevice(new WebGpuDevice(opened))
-  const commands = CommandQueue.fromDriver({ driver: WebGpuQueue.driver(queue), device, cache })
-  const imageDriver = new WebGpuImages(opened, queue)
-  const images = Images.fromDriver({ driver: imageDriver, device, queue: commands })
-  return Context.make(DeviceContext, device).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, commands),
-    Context.add(Images.Images, images),
-    Context.add(WebGpu, service(opened, new Opened(device, imageDriver, images)))
-  )
+  const device = new WebGpuDevice(opened)
+  const images = new WebGpuImages(opened, queue)
+  const allocator = new ImageAllocator({ device, queue, driver: images })
+  ownSide.add(opened.device, { device, queue, images, allocator })
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), WebGpu, service(opened))
 })
 
-const service = (
-  { adapter, device, gpu, info, status }: OpenDevice.OpenDevice,
-  opened: Opened
-): WebGpu["Service"] =>
+const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>
   showing(() => inOneLine("WebGpu", undefined, [deviceState(status, info)]), "WebGpu")(WebGpu.of({
-    sealed: new Sealed(opened),
     gpu,
     adapter,
     device,
@@ -315,8 +277,8 @@ export const binding = (
  * @since 0.1.0
  */
 export interface AdoptOptions {
-  /** Whether the GPUBuffer is destroyed when the scope closes; `false` without it: it stays the program's. */
-  readonly destroy?: boolean | undefined
+  /** Whether the program hands the GPUBuffer over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  readonly takeOver?: boolean | undefined
   /** What the GPUBuffer allows without it; it can say less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it; the GPUBuffer's own label without it. */
@@ -351,47 +313,34 @@ export interface AdoptOptions {
 export const adopt = (
   gpu: WebGpuApi.Buffer,
   options?: AdoptOptions
-): Effect.Effect<DeviceBuffer, GpuError, WebGpu | CommandQueue.CommandQueue | Scope.Scope> =>
-  Effect.flatMap(
-    WebGpu,
-    ({ sealed }) =>
-      Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
-        Effect.acquireRelease(
-          checkedStep("WebGpu.adopt", (operation) =>
-            adoptingProblem(operation, options, knownOfBuffer) ??
-              adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
-          (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
-        ))
-  )
+): Effect.Effect<DeviceBuffer, GpuError, WebGpu | Scope.Scope> =>
+  Effect.flatMap(own, ({ device, queue }) =>
+    Adoption.acquire(
+      "WebGpu.adopt",
+      device.status,
+      options,
+      knownOfBuffer,
+      (options) => adoptUnsafe(device, gpu as WebGpuHandle.Buffer, options),
+      (buffer) => giveBackUnsafe(device, queue, buffer)
+    ))
 
-const knownOfBuffer = KnownOptions.of<AdoptOptions>({ destroy: true, usage: true, label: true })
+const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfTexture = KnownOptions.of<AdoptTextureOptions>({ destroy: true, label: true })
-
-/** Programs without types can pass anything, and what they meant to keep would be destroyed. */
-const adoptingProblem = (
-  operation: string,
-  options: { readonly destroy?: boolean | undefined } | undefined,
-  known: KnownOptions.KnownOptions
-): GpuError | undefined =>
-  optionsProblem(operation, options, known) ?? booleanProblem(operation, "destroy", options?.destroy)
+const knownOfImage = KnownOptions.of<AdoptImageOptions>({ takeOver: true, label: true })
 
 const adoptUnsafe = (
   device: WebGpuDevice,
   gpu: WebGpuHandle.Buffer,
-  { destroy = false, label, usage }: AdoptOptions
+  { label, takeOver = false, usage }: AdoptOptions
 ): Exit.Exit<DeviceBuffer, GpuError> => {
-  const operation = "WebGpu.adopt"
-  const unusable = device.status.error ?? Label.problem(operation, label)
-  if (unusable !== undefined) return Exit.fail(unusable)
   const problem = adoptionProblem(gpu, usage)
   if (problem !== undefined) {
-    return Exit.fail(invalidRequest(operation, problem, "Pass an unmapped GPUBuffer of this device."))
+    return Exit.fail(invalidRequest("WebGpu.adopt", problem, "Pass an unmapped GPUBuffer of this device."))
   }
   // Accesses may end at the next multiple of 4, which must be the buffer's then.
   const size = gpu.size - gpu.size % 4
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !destroy))
+  return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !takeOver))
 }
 
 /** Programs without types can pass anything. */
@@ -434,9 +383,9 @@ export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.
  * @category models
  * @since 0.1.0
  */
-export interface AdoptTextureOptions {
-  /** Whether the GPUTexture is destroyed when the scope closes; `false` without it: it stays the program's. */
-  readonly destroy?: boolean | undefined
+export interface AdoptImageOptions {
+  /** Whether the program hands the GPUTexture over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  readonly takeOver?: boolean | undefined
   /** What errors call it; the GPUTexture's own label without it. */
   readonly label?: string | undefined
 }
@@ -459,37 +408,37 @@ export interface AdoptTextureOptions {
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
  * const pixels = (theirs: GPUTexture) =>
- *   Effect.scoped(Effect.flatMap(WebGpu.adoptTexture(theirs), (image) => Images.read(image, Uint8Array)))
+ *   Effect.scoped(Effect.flatMap(WebGpu.adoptImage(theirs), (image) => Images.read(image, Uint8Array)))
  * ```
  *
  * @see pyopencl.MemoryObject.from_int_ptr
  * @category constructors
  * @since 0.1.0
  */
-export const adoptTexture = (
+export const adoptImage = (
   gpu: WebGpuApi.Texture,
-  options?: AdoptTextureOptions
+  options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(WebGpu, ({ sealed }) => {
-    const opened = sealed.open(Opened)
-    return Effect.acquireRelease(
-      checkedStep("WebGpu.adoptTexture", (operation) =>
-        adoptingProblem(operation, options, knownOfTexture) ??
-          adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
-      (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
-    )
-  })
+  Effect.flatMap(own, (opened) =>
+    Adoption.acquire(
+      "WebGpu.adoptImage",
+      opened.device.status,
+      options,
+      knownOfImage,
+      (options) => adoptImageUnsafe(opened, gpu as WebGpuHandle.Texture, options),
+      (image) => opened.allocator.destroyUnsafe(image),
+      "An image"
+    ))
 
-const adoptTextureUnsafe = (
+const adoptImageUnsafe = (
   { device, images }: Opened,
   gpu: WebGpuHandle.Texture,
-  { destroy = false, label }: AdoptTextureOptions
+  { label, takeOver = false }: AdoptImageOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
-  const found = device.status.error ?? Label.problem("WebGpu.adoptTexture", label) ??
-    AdoptedTexture.find(device.info, gpu)
+  const found = AdoptedTexture.find(device.info, gpu)
   if (isGpuError(found)) return Exit.fail(found)
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !destroy))
+  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !takeOver))
 }
 
 /**
@@ -524,13 +473,11 @@ export const adoptSampler = (
   gpu: WebGpuApi.Sampler,
   options?: SamplerOptions.SamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(WebGpu, ({ sealed }) => {
-    const opened = sealed.open(Opened)
-    return Effect.acquireRelease(
+  Effect.flatMap(own, (opened) =>
+    Effect.acquireRelease(
       checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
-      (sampler) => logged(() => opened.destroySamplerUnsafe(sampler), "A sampler")
-    )
-  })
+      (sampler) => logged(() => opened.allocator.destroySamplerUnsafe(sampler), "A sampler")
+    ))
 
 const adoptSamplerUnsafe = (
   { device, images }: Opened,

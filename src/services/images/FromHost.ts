@@ -7,11 +7,11 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
+import type * as Rectangle from "../../domain/Rectangle.ts"
 import type { HostMode } from "../DeviceContext.ts"
 import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import * as HostRows from "./HostRows.ts"
 import type { Pitches } from "./ImageAxes.ts"
-import type { HostLayout } from "./Images.ts"
 
 /** @internal */
 export interface FromHost {
@@ -31,7 +31,7 @@ export const resolve = (
   data: HostData.HostData,
   shape: ImageShape.ImageShape,
   format: ImageFormat.ImageFormat,
-  options: HostLayout & { readonly mode?: HostMode | undefined }
+  options: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> & { readonly mode?: HostMode | undefined }
 ): FromHost | GpuError => {
   const mode = options.mode ?? "copy"
   const bytes = HostData.bytes(operation, data)

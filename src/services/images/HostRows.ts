@@ -3,12 +3,10 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
-import type { HostLayout } from "./Images.ts"
 
 /** A part of an image of some format. @internal */
 export interface Part {
@@ -38,7 +36,7 @@ export const place = (
   operation: string,
   part: Part,
   bytes: number,
-  layout: HostLayout | undefined
+  layout: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> | undefined
 ): Rectangle.Place | GpuError => {
   const { rowPitch, slicePitch } = layout ?? {}
   if (rowPitch === undefined && slicePitch === undefined) {
@@ -54,12 +52,5 @@ export const gathered = (
   part: Part,
   data: Uint8Array<ArrayBuffer>,
   place: Rectangle.Place
-): Uint8Array<ArrayBuffer> | GpuError => {
-  if (data.byteLength === part.bytes) return data
-  const memory = HostData.allocate(part.bytes)
-  if (memory === undefined) return outOfMemory(part.bytes)
-  const packed = new Uint8Array(memory)
-  const extent = rectangle(part)
-  Rectangle.copyBytes(extent, data, place, packed, Rectangle.packed(extent))
-  return packed
-}
+): Uint8Array<ArrayBuffer> | GpuError =>
+  data.byteLength === part.bytes ? data : Rectangle.gathered(rectangle(part), data, place)

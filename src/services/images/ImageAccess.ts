@@ -5,21 +5,13 @@
  * @internal
  */
 import type { HostAccess } from "../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import { MappedRegions } from "../../domain/images/MappedRegions.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
-import { ensureRanges, rangesOf } from "../mapping/MappedMemory.ts"
+import * as MappedMemory from "../mapping/MappedMemory.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
-
-const mappings = new WeakMap<object, MappedRegions>()
-
-/** Most programs never map an image, and then no command looks further. */
-let isUsed = false
-
-const regionsOf = (image: DeviceImage): MappedRegions | undefined => isUsed ? mappings.get(image.identity) : undefined
 
 /**
  * A part of an image that is about to be mapped.
@@ -27,11 +19,9 @@ const regionsOf = (image: DeviceImage): MappedRegions | undefined => isUsed ? ma
  * @internal
  */
 export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim => {
-  const { beneath } = image
-  if (beneath === undefined) return ensureRegions(image).claim({ region, writes })
+  if (image.beneath === undefined) return MappedMemory.claim(image.identity, { ...region, writes })
   const { bytes, offset } = bytesBeneath(image, region)
-  const from = beneath.origin + offset
-  return ensureRanges(beneath).claim({ from, to: from + bytes, writes })
+  return BufferAccess.claim(image.beneath, offset, bytes, writes)
 }
 
 /**
@@ -45,20 +35,6 @@ export const bytesBeneath = (
 ): { readonly offset: number; readonly bytes: number } => {
   const elementBytes = ImageFormat.elementBytes(format)
   return { offset: x * elementBytes, bytes: width * elementBytes }
-}
-
-/**
- * The mapped regions of an image, to add one to.
- *
- * @internal
- */
-export const ensureRegions = (image: DeviceImage): MappedRegions => {
-  const known = regionsOf(image)
-  if (known !== undefined) return known
-  isUsed = true
-  const regions = new MappedRegions()
-  mappings.set(image.identity, regions)
-  return regions
 }
 
 /**
@@ -79,13 +55,9 @@ export const hostProblem = (
  *
  * @internal
  */
-export const mappedProblem = (operation: string, image: DeviceImage, reads: boolean): GpuError | undefined => {
-  const { beneath } = image
-  const state = (beneath === undefined ? regionsOf(image) : rangesOf(beneath))?.state ?? "unmapped"
-  if (state === "unmapped" || (state === "reading" && reads)) return undefined
-  return invalidRequest(
-    operation,
-    `the image is mapped for ${state}`,
-    "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
-  )
-}
+export const mappedProblem = (
+  operation: string,
+  { beneath, identity }: DeviceImage,
+  reads: boolean
+): GpuError | undefined =>
+  MappedMemory.problem(operation, beneath === undefined ? identity : beneath.root.identity, reads, () => "the image")

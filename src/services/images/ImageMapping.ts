@@ -6,11 +6,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { ElementType } from "../../domain/ElementClass.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import * as Mapping from "../mapping/Mapping.ts"
 import { PrivateMapping } from "../mapping/PrivateMapping.ts"
@@ -28,9 +28,9 @@ import { MappedImage } from "./MappedImage.ts"
 /** What the images of one device map with. @internal */
 export interface Mapper {
   readonly status: DeviceStatus
-  readonly driver: ImageDriver
-  readonly commands: Pick<ImageDriver, "readUnsafe" | "writeUnsafe">
-  readonly queue: QueueDriver
+  readonly driver: ImageDriver["Service"]
+  readonly commands: Pick<ImageDriver["Service"], "readUnsafe" | "writeUnsafe">
+  readonly queue: QueueDriver["Service"]
   readonly copies: PendingCopies
 }
 
@@ -48,29 +48,30 @@ export interface Request {
   readonly axes: ImageAxes.Axes
 }
 
-/** Claims, maps and attaches in one step; then waits for the elements. @internal */
+/** Maps what was checked, in the same step. @internal */
 export const begin = (
   operation: string,
   mapper: Mapper,
   mapping: ScopedMapping,
   request: Request
 ): Effect.Effect<MappedImage, GpuError> => {
-  const ended = mapping.problem(operation)
-  if (ended !== undefined) return ended
   const { access, bytes, image, owner, region } = request
   if (bytes === 0) {
     const none = ImageAxes.packedPitches(image, region)
     return Effect.succeed(mappedImage(mapping, request, none, new ArrayBuffer(0)))
   }
-  const claim = ImageAccess.claim(image, region, access !== "read")
-  if (claim.conflicts) return conflictError(operation, region)
-  const mapped = distrustUnproven(mapUnsafe(mapper, request), image)
-  if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
-  mapping.begin({ label: owner.label, size: bytes }, owner, claim, mapped.value)
-  return Effect.flatMap(
-    mapped.value.memory,
-    // The image may have ended while the device was busy.
-    (memory) => mapping.problem(operation) ?? Effect.succeed(mappedImage(mapping, request, mapped.value, memory))
+  const part = {
+    label: owner.label,
+    size: bytes,
+    owner,
+    claim: ImageAccess.claim(image, region, access !== "read"),
+    name: `some of the ${region.extent.join(" x ")} elements at [${region.origin.join(", ")}]`
+  }
+  return mapping.begin(
+    operation,
+    part,
+    () => distrustUnproven(mapUnsafe(mapper, request), image),
+    (memory, pitches) => mappedImage(mapping, request, pitches, memory)
   )
 }
 
@@ -126,12 +127,3 @@ const mappedImage = (
   const data = type === undefined ? ImageArray.overUnsafe(image.format, memory) : new type(memory)
   return new MappedImage(data, axes.over(pitches), mapping, region, pitches)
 }
-
-const conflictError = (operation: string, { extent, origin }: ImageRegion): GpuError =>
-  invalidRequest(
-    operation,
-    `some of the ${extent.join(" x ")} elements at [${
-      origin.join(", ")
-    }] are mapped already, and one of the two mappings may write`,
-    "End the other mapping first: close its scope, or unmap it."
-  )

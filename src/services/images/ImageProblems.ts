@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type * as ImageElement from "../../domain/images/ImageElement.ts"
 import { encodeUnsafe } from "../../domain/images/ImageElement.ts"
@@ -12,7 +12,6 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 /** An image and a part of it that can be used. @internal */

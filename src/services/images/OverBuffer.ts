@@ -15,7 +15,6 @@ import * as BufferLike from "../BufferLike.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
 import * as ImageProblems from "./ImageProblems.ts"
-import type { OverBufferOptions } from "./Images.ts"
 
 /** @internal */
 export interface OverBuffer {
@@ -35,7 +34,11 @@ export const resolve = (
   { info, status }: DeviceContext["Service"],
   buffer: BufferLike.BufferLike,
   format: ImageFormat.ImageFormat,
-  { label = buffer?.label, usage = ImageUsage.defaultUsage, width }: OverBufferOptions
+  { label = buffer?.label, usage = ImageUsage.defaultUsage, width }: {
+    readonly label?: string | undefined
+    readonly usage?: ImageUsage.ImageUsage | undefined
+    readonly width?: number | undefined
+  }
 ): OverBuffer | GpuError => {
   const unusable = status.error ?? BufferLike.problem(operation, buffer, info)
   if (unusable !== undefined) return unusable

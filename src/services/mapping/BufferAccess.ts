@@ -5,8 +5,10 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { Claim } from "../../domain/MappedParts.ts"
 import * as BufferLike from "../BufferLike.ts"
-import { rangesOf } from "./MappedMemory.ts"
+import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import * as MappedMemory from "./MappedMemory.ts"
 
 /**
  * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the program
@@ -55,15 +57,22 @@ const hostNames: { readonly [A in BufferUsage.HostAccess]: string } = {
   readwrite: "read and write"
 }
 
-/** OpenCL leaves undefined what a command does to memory that a program may write, or writes to what it may read. */
 const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
   const memory = BufferLike.deviceBuffer(buffer)
-  const mapped = memory === undefined ? undefined : rangesOf(memory)
-  if (mapped === undefined || mapped.state === "unmapped") return undefined
-  if (mapped.state === "reading" && usage === BufferUsage.copySrc) return undefined
-  return invalidRequest(
-    operation,
-    `${BufferLike.named(buffer)} is mapped for ${mapped.state}`,
-    "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
-  )
+  return memory === undefined
+    ? undefined
+    : MappedMemory.problem(
+      operation,
+      memory.root.identity,
+      usage === BufferUsage.copySrc,
+      () => BufferLike.named(buffer)
+    )
 }
+
+/**
+ * Bytes of a buffer that are about to be mapped.
+ *
+ * @internal
+ */
+export const claim = ({ origin, root }: DeviceBuffer, offset: number, bytes: number, writes: boolean): Claim =>
+  MappedMemory.claim(root.identity, { origin: [origin + offset], extent: [bytes], writes })

@@ -1,35 +1,48 @@
 /**
- * What of each device allocation is mapped, whichever buffers stand for it: regions, and buffers that were adopted by
- * its handle.
+ * What of each buffer's memory and of each image is mapped, whichever objects of the program stand for it: regions, and
+ * what was adopted by its handle. The rules are the same for both, on every backend.
  *
  * @internal
  */
-import { MappedRanges } from "../../domain/MappedRanges.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { type Claim, type MappedPart, MappedParts } from "../../domain/MappedParts.ts"
 
-const allocations = new WeakMap<object, MappedRanges>()
+/** By what stands for the driver's object. */
+const mapped = new WeakMap<object, MappedParts>()
 
 /** Most programs never map anything, and then no command looks further. */
 let isUsed = false
 
 /**
- * The mapped ranges of a buffer's whole allocation, counted from its first byte; `undefined` where nothing ever was.
+ * A part of the memory of a driver's object that is about to be mapped: bytes from its first one on, or elements.
  *
  * @internal
  */
-export const rangesOf = (buffer: DeviceBuffer): MappedRanges | undefined =>
-  isUsed ? allocations.get(buffer.root.identity) : undefined
+export const claim = (object: object, part: MappedPart): Claim => {
+  isUsed = true
+  const known = mapped.get(object)
+  if (known !== undefined) return known.claim(part)
+  const parts = new MappedParts()
+  mapped.set(object, parts)
+  return parts.claim(part)
+}
 
 /**
- * The same, to add a range to.
+ * Why a command cannot use the memory of a driver's object as it is mapped now, or `undefined`. `reads` says that it does
+ * nothing but read or copy from it, and `name` what messages call it.
  *
  * @internal
  */
-export const ensureRanges = (buffer: DeviceBuffer): MappedRanges => {
-  const known = rangesOf(buffer)
-  if (known !== undefined) return known
-  isUsed = true
-  const ranges = new MappedRanges()
-  allocations.set(buffer.root.identity, ranges)
-  return ranges
+export const problem = (
+  operation: string,
+  object: object,
+  reads: boolean,
+  name: () => string
+): GpuError | undefined => {
+  const state = (isUsed ? mapped.get(object)?.state : undefined) ?? "unmapped"
+  return state === "unmapped" || (state === "reading" && reads) ? undefined : invalidRequest(
+    operation,
+    `${name()} is mapped for ${state}`,
+    "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
+  )
 }

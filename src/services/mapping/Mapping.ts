@@ -17,26 +17,24 @@ import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown, withArticle } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
-import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
+import { type DriverMapping, type MapAccess, QueueDriver } from "../QueueDriver.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
-import { ensureRanges } from "./MappedMemory.ts"
 import * as MapRequest from "./MapRequest.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
-import { type MappedPart, ScopedMapping } from "./ScopedMapping.ts"
+import { ScopedMapping } from "./ScopedMapping.ts"
 
 export type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 export type { MapAccess } from "../QueueDriver.ts"
@@ -108,19 +106,19 @@ export const map: {
     options?: MapOptions
   ): (
     buffer: BufferLike.BufferLike
-  ) => Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope>
+  ) => Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
   <A extends Elements>(
     buffer: BufferLike.BufferLike,
     type: ElementType<A>,
     options?: MapOptions
-  ): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope>
+  ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
 } = dual(
   startsWithSubject,
   <A extends Elements>(
     buffer: BufferLike.BufferLike,
     type: ElementType<A>,
     options?: MapOptions
-  ): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+  ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
     mapFor("Mapping.map", buffer, type, options)
 )
 
@@ -134,18 +132,15 @@ export const mapFor = <A extends Elements>(
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions | undefined
-): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
-  Effect.gen(function*() {
-    const device = yield* DeviceContext
-    const { driver } = yield* CommandQueue
-    const mapping = yield* ScopedMapping.register(yield* Effect.scope)
-    return yield* Effect.onExit(
-      checkedStep(operation, () =>
-        optionsProblem(operation, options, known) ??
-          begin(operation, mapping, device, driver, buffer, type, options ?? {})),
-      (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => mapping.endUnsafe("released"))
-    )
-  })
+): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
+  Effect.flatMap(
+    DeviceContext,
+    (device) =>
+      Effect.flatMap(QueueDriver, (driver) =>
+        ScopedMapping.acquire(operation, (mapping) =>
+          optionsProblem(operation, options, known) ??
+            begin(operation, mapping, device, driver, buffer, type, options ?? {})))
+  )
 
 /**
  * Ends a mapping before its scope closes. A second call fails with Released; a driver that refuses, with DriverError.
@@ -193,12 +188,11 @@ interface Request {
 
 const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: true, order: true, strides: true })
 
-/** Checks, maps and attaches in one step; then waits for the memory. */
 const begin = <A extends Elements>(
   operation: string,
   mapping: ScopedMapping,
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions
@@ -206,29 +200,18 @@ const begin = <A extends Elements>(
   const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
     requestOf(operation, buffer, type, options)
   if (isGpuError(request)) return request
-  const part: MappedPart = { label: buffer.label, size: request.bytes }
-  const ended = mapping.problem(operation)
-  if (ended !== undefined) return ended
+  const { bytes, layout, offset } = request
+  const show = (memory: ArrayBuffer) => new MappedArray(new type(memory), layout, mapping)
   const memory = BufferLike.deviceBuffer(buffer)
-  if (memory === undefined || request.bytes === 0) {
-    return Effect.succeed(new MappedArray(new type(new ArrayBuffer(0)), request.layout, mapping))
+  if (memory === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
+  const part = {
+    label: buffer.label,
+    size: bytes,
+    owner: buffer,
+    claim: BufferAccess.claim(memory, offset, bytes, request.access !== "read"),
+    name: `bytes ${offset} to ${offset + bytes}`
   }
-  const { access, bytes, offset } = request
-  const from = memory.origin + offset
-  const claim = ensureRanges(memory).claim({ from, to: from + bytes, writes: access !== "read" })
-  if (claim.conflicts) {
-    return invalidRequest(
-      operation,
-      `bytes ${offset} to ${offset + bytes} are mapped already, and one of the two mappings may write`,
-      "End the other mapping first: close its scope, or unmap it."
-    )
-  }
-  const mapped = mapUnsafe(driver, device.status, memory, request)
-  if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
-  mapping.begin(part, buffer, claim, mapped.value)
-  return Effect.flatMap(mapped.value.memory, (contents) =>
-    // The lease may have ended while the device was busy.
-    mapping.problem(operation) ?? Effect.succeed(new MappedArray(new type(contents), request.layout, mapping)))
+  return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)
 }
 
 /**
@@ -237,7 +220,7 @@ const begin = <A extends Elements>(
  * @internal
  */
 export const mapUnsafe = (
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   status: DeviceStatus,
   memory: DeviceBuffer,
   { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }

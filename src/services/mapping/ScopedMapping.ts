@@ -1,61 +1,77 @@
 /**
- * One mapping while it lasts: it ends with its scope, with the lease or buffer that is mapped, or when it is asked to,
- * whichever comes first.
+ * One mapping while it lasts: it ends with its scope, with the lease, buffer or image that is mapped, or when it is asked
+ * to, whichever comes first.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Scope from "effect/Scope"
-import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import type * as Scope from "effect/Scope"
+import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
-import * as Attachments from "../lease/Attachments.ts"
+import type { Attachable } from "../lease/Attachments.ts"
+import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
 import type { DriverMapping } from "../QueueDriver.ts"
 
 /**
- * What is mapped, for the errors of a late use.
+ * What is mapped.
  *
  * @internal
  */
-export interface MappedPart {
+export interface Mapped {
+  /** Of the memory that is mapped, for the errors of a late use. */
   readonly label: string | undefined
   /** Bytes. */
   readonly size: number
+  readonly owner: Attachable
+  /** Nothing where the memory may be used while it is mapped. */
+  readonly claim?: Claim | undefined
+  /** What messages call the part. */
+  readonly name: string
 }
 
 /** @internal */
-export class ScopedMapping implements Attachments.Attachment {
-  readonly #scope: Scope.Closeable
-  #part: MappedPart = { label: undefined, size: 0 }
-  /** How the mapping is undone; nothing before it begins, nor for one of no bytes. */
-  #undo: (() => Exit.Exit<void, GpuError>) | undefined = undefined
-  #ended: Released["why"] | undefined = undefined
+export class ScopedMapping {
+  readonly #attachment: ScopedAttachment
+  #part: Pick<Mapped, "label" | "size"> = { label: undefined, size: 0 }
 
-  private constructor(scope: Scope.Closeable) {
-    this.#scope = scope
+  private constructor(attachment: ScopedAttachment) {
+    this.#attachment = attachment
   }
 
-  /**
-   * Registers a mapping that has not begun in a scope of its own within `parent`, so that no interruption can come between
-   * its beginning and its end; it has ended already where `parent` is closed.
-   */
-  static readonly register = (parent: Scope.Scope): Effect.Effect<ScopedMapping> =>
-    Effect.suspend(() => {
-      const scope = Scope.forkUnsafe(parent)
-      const mapping = new ScopedMapping(scope)
-      return Effect.as(Scope.addFinalizerExit(scope, () => mapping.#close("scopeClosed")), mapping)
-    })
+  /** A mapping that `make` checks and begins in one step, unless the scope is closed. */
+  static readonly acquire = <A>(
+    operation: string,
+    make: (mapping: ScopedMapping) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError, Scope.Scope> =>
+    ScopedAttachment.acquire(operation, "mapping", (attachment) => make(new ScopedMapping(attachment)))
 
-  /** Begins, in the step in which the driver has mapped the claimed part of `owner`'s memory. */
-  begin(part: MappedPart, owner: Attachments.Attachable, claim: Claim, { unmapUnsafe }: DriverMapping): void {
-    this.#part = part
-    claim.add()
-    Attachments.attach(owner, this)
-    this.#undo = () => {
-      claim.remove()
-      Attachments.detach(owner, this)
-      return unmapUnsafe()
+  /** Claims, maps and attaches in one step; then waits for the memory, and shows it. */
+  begin<A, M extends DriverMapping>(
+    operation: string,
+    { claim, label, name, owner, size }: Mapped,
+    map: () => Exit.Exit<M, GpuError>,
+    show: (memory: ArrayBuffer, mapped: M) => A
+  ): Effect.Effect<A, GpuError> {
+    if (claim?.conflicts === true) {
+      return invalidRequest(
+        operation,
+        `${name} are mapped already, and one of the two mappings may write`,
+        "End the other mapping first: close its scope, or unmap it."
+      )
     }
+    const mapped = map()
+    if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
+    const { memory, unmapUnsafe } = mapped.value
+    this.#part = { label, size }
+    claim?.add()
+    this.#attachment.begin(owner, () => {
+      claim?.remove()
+      return unmapUnsafe()
+    })
+    return Effect.flatMap(memory, (contents) =>
+      // What is mapped may have ended while the device was busy.
+      this.problem(operation) ?? Effect.succeed(show(contents, mapped.value)))
   }
 
   /** What errors call the memory that is mapped. */
@@ -65,33 +81,17 @@ export class ScopedMapping implements Attachments.Attachment {
 
   /** How it ended, `undefined` while it has not. */
   get ended(): Released["why"] | undefined {
-    return this.#ended
+    return this.#attachment.ended
   }
 
   /** Why the mapping cannot be used, or `undefined` while it can. */
   problem(operation: string): GpuError | undefined {
-    const why = this.#ended
-    return why === undefined
-      ? undefined
-      : makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
+    const why = this.ended
+    return why === undefined ? undefined : makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
   }
 
-  /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
-  readonly endUnsafe = (why: Released["why"]): Exit.Exit<void, GpuError> => {
-    if (this.#ended !== undefined) return Exit.void
-    this.#ended = why
-    const undo = this.#undo
-    this.#undo = undefined
-    // Its only finalizer is this mapping's own, which has nothing left to do.
-    Scope.closeUnsafe(this.#scope, Exit.void)
-    return undo === undefined ? Exit.void : undo()
-  }
-
-  /** A finalizer cannot fail, so a failure is logged. */
-  #close(why: Released["why"]): Effect.Effect<void> {
-    return Effect.catch(
-      this.endUnsafe(why),
-      (error) => Effect.logWarning(`Mapped memory could not be given back: ${error.message}`)
-    )
+  /** Ends it. A second call does nothing. */
+  endUnsafe(why: Released["why"]): Exit.Exit<void, GpuError> {
+    return this.#attachment.endUnsafe(why)
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Giving a device buffer back to its device, in queue order.
+ * Giving device buffers, images and samplers back to their device, in queue order.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
@@ -19,17 +20,31 @@ import { EmptyBuffer } from "./EmptyBuffer.ts"
  */
 export const giveBackUnsafe = (
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   buffer: DeviceBuffer,
   why: Released["why"] = "released"
 ): Exit.Exit<void, GpuError> => {
   const ended = Attachments.endAll(buffer, why)
-  if (buffer instanceof EmptyBuffer) return Exit.isFailure(ended) ? ended : buffer.giveBackUnsafe(device.info)
+  const given = buffer instanceof EmptyBuffer
+    ? buffer.giveBackUnsafe(device.info)
+    : inOrderUnsafe(device.status, driver, () => device.destroyBufferUnsafe(buffer))
+  return Exit.isFailure(ended) ? ended : given
+}
+
+/**
+ * Submits what was recorded, which may name what is destroyed then; all in this step.
+ *
+ * @internal
+ */
+export const inOrderUnsafe = (
+  status: DeviceStatus,
+  driver: QueueDriver["Service"],
+  destroy: () => Exit.Exit<void, GpuError>
+): Exit.Exit<void, GpuError> => {
   const flushed = driver.flushUnsafe()
-  const destroyed = device.destroyBufferUnsafe(buffer)
-  if (Exit.isFailure(ended)) return ended
+  const destroyed = destroy()
   // Nothing can be submitted to a lost device, and nothing has to be.
-  return Exit.isFailure(flushed) && device.status.error === undefined ? flushed : destroyed
+  return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed
 }
 
 /**
@@ -37,7 +52,7 @@ export const giveBackUnsafe = (
  *
  * @internal
  */
-export const logged = (given: () => Exit.Exit<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
+export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
   Effect.catch(
     Effect.suspend(given),
     (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)

@@ -11,6 +11,7 @@ import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -18,7 +19,6 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
 import type { DeviceImage } from "../images/DeviceImage.ts"
@@ -26,9 +26,12 @@ import * as ImageAccess from "../images/ImageAccess.ts"
 import * as ImageLike from "../images/ImageLike.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import * as Mapping from "../mapping/Mapping.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
 import * as PinnedMemory from "./PinnedMemory.ts"
+
+export type { ViewType } from "../../domain/ElementClass.ts"
 
 /**
  * How a buffer is made of data.
@@ -106,9 +109,9 @@ export interface FromHostOptions {
 export const fromHost = (
   data: HostData.HostData,
   options?: FromHostOptions
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   Effect.flatMap(DeviceContext, (device) =>
-    Effect.flatMap(CommandQueue, ({ driver }) =>
+    Effect.flatMap(QueueDriver, (driver) =>
       Effect.acquireRelease(
         checkedStep(
           "MemoryObjects.fromHost",
@@ -152,17 +155,17 @@ export const hostArray: {
    */
   <A extends Mapping.Elements>(
     type: ViewType<A>
-  ): (buffer: BufferLike.BufferLike) => Effect.Effect<A, GpuError, DeviceContext | CommandQueue>
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
   <A extends Mapping.Elements>(
     buffer: BufferLike.BufferLike,
     type: ViewType<A>
-  ): Effect.Effect<A, GpuError, DeviceContext | CommandQueue>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
 } = dual(
   2,
   <A extends Mapping.Elements>(
     buffer: BufferLike.BufferLike,
     type: ViewType<A>
-  ): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
     Effect.flatMap(DeviceContext, (device) =>
       checkedStep("MemoryObjects.hostArray", (operation) => {
         const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
@@ -172,16 +175,6 @@ export const hostArray: {
         return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
       }))
 )
-
-/**
- * A typed array class, as {@link hostArray} takes it: one that can begin anywhere in an ArrayBuffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ViewType<A extends ArrayBufferView> extends ElementType<A> {
-  new(buffer: ArrayBuffer, byteOffset?: number, length?: number): A
-}
 
 /**
  * Where buffers and images are to be.
@@ -224,11 +217,11 @@ export interface MigrateOptions {
 export const migrate = (
   objects: ReadonlyArray<BufferLike.BufferLike | ImageLike.ImageLike>,
   options?: MigrateOptions
-): Effect.Effect<void, GpuError, DeviceContext | CommandQueue> =>
+): Effect.Effect<void, GpuError, DeviceContext | QueueDriver> =>
   Effect.flatMap(
     DeviceContext,
     ({ info, status }) =>
-      Effect.flatMap(CommandQueue, ({ driver }) =>
+      Effect.flatMap(QueueDriver, (driver) =>
         checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error

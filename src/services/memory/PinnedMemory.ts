@@ -3,12 +3,11 @@
  *
  * @internal
  */
-import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { HostMode } from "../DeviceContext.ts"
-import type { ViewType } from "./MemoryObjects.ts"
 
 type Pinned = Uint8Array<ArrayBuffer>
 

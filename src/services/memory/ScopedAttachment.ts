@@ -1,45 +1,61 @@
 /**
- * What stands on the memory of a buffer while it lasts: it ends with its scope or with the lease, whichever comes first.
+ * What stands on the memory of a buffer or an image while it lasts: it ends with its scope or with that, whichever comes
+ * first.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { readValues } from "../../domain/ArgumentProblem.ts"
-import { type GpuError, isGpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import { checkedStep } from "../CheckedStep.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import { logged } from "./GivingBack.ts"
 
-/** Called once; `why` is "parentReleased" when the lease has ended first. */
-type End = (why: "scopeClosed" | "parentReleased") => Exit.Exit<void, GpuError>
+type Why = Released["why"]
+
+/** What stands there: a part of a buffer, an image over one, or what of either is mapped. */
+type Attached = "buffer" | "image" | "mapping"
+
+/** Called once. */
+type End = (why: Why) => Exit.Exit<void, GpuError>
 
 /** @internal */
 export class ScopedAttachment implements Attachments.Attachment {
   /** One of its own within the caller's, which closes with it: nothing stays behind in a scope that lives for long. */
   readonly #scope: Scope.Closeable
+  readonly #what: Attached
   #owner: Attachments.Attachable | undefined
   #end: End | undefined
-  #closed = false
+  #ended: Why | undefined
 
-  private constructor(scope: Scope.Closeable) {
+  private constructor(scope: Scope.Closeable, what: Attached) {
     this.#scope = scope
+    this.#what = what
   }
 
   /**
-   * Registered before anything is made, since the run loop may yield between two steps. `make` then makes it in one step
-   * and calls {@link begin}; it is not asked when the scope is closed already.
+   * Registered before anything is made, since the run loop may yield between two steps. `make` then makes it, and calls
+   * {@link begin} in the step in which it was made; it is not asked when the scope is closed already.
    */
   static acquire<A>(
     operation: string,
-    make: (attachment: ScopedAttachment) => Exit.Exit<A, GpuError>
+    what: Attached,
+    make: (attachment: ScopedAttachment) => Effect.Effect<A, GpuError>
   ): Effect.Effect<A, GpuError, Scope.Scope> {
     return Effect.flatMap(Effect.scope, (parent) => {
-      const attachment = new ScopedAttachment(Scope.forkUnsafe(parent))
-      const registered = Scope.addFinalizerExit(attachment.#scope, () => logged(() => attachment.#close("scopeClosed")))
-      return Effect.flatMap(
-        registered,
-        () => attachment.#closed ? Exit.fail(tooLate(operation)) : attachment.#make(operation, make)
+      const attachment = new ScopedAttachment(Scope.forkUnsafe(parent), what)
+      const close = () => attachment.#close("scopeClosed")
+      const made = checkedStep(
+        operation,
+        () => attachment.#ended === undefined ? make(attachment) : tooLate(operation, what)
+      )
+      return Effect.andThen(
+        Scope.addFinalizerExit(attachment.#scope, () => logged(close, what === "image" ? "An image" : `A ${what}`)),
+        Effect.onExit(
+          made,
+          (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => attachment.endUnsafe("released"))
+        )
       )
     })
   }
@@ -51,33 +67,35 @@ export class ScopedAttachment implements Attachments.Attachment {
     if (owner !== undefined) Attachments.attach(owner, this)
   }
 
-  /** The lease ends. */
-  endUnsafe(): Exit.Exit<void, GpuError> {
-    const ended = this.#close("parentReleased")
+  /** How it ended, `undefined` while it has not. */
+  get ended(): Why | undefined {
+    return this.#ended
+  }
+
+  /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
+  readonly endUnsafe = (why: Why): Exit.Exit<void, GpuError> => {
+    // A buffer or an image tells that what it is a part of has ended, a mapping how.
+    const ended = this.#close(this.#what === "mapping" ? why : "parentReleased")
     // Its only finalizer is this one's own, which has nothing left to do.
     Scope.closeUnsafe(this.#scope, Exit.void)
     return ended
   }
 
-  /** What the program gave is looked at in there. */
-  #make<A>(
-    operation: string,
-    make: (attachment: ScopedAttachment) => Exit.Exit<A, GpuError>
-  ): Exit.Exit<A, GpuError> {
-    const answer = readValues(operation, () => make(this))
-    const made = isGpuError(answer) ? Exit.fail(answer) : answer
-    if (Exit.isFailure(made)) Scope.closeUnsafe(this.#scope, Exit.void)
-    return made
-  }
-
-  #close(why: "scopeClosed" | "parentReleased"): Exit.Exit<void, GpuError> {
-    this.#closed = true
-    const end = this.#end
-    this.#end = undefined
+  #close(why: Why): Exit.Exit<void, GpuError> {
+    if (this.#ended !== undefined) return Exit.void
+    this.#ended = why
     if (this.#owner !== undefined) Attachments.detach(this.#owner, this)
-    return end === undefined ? Exit.void : end(why)
+    return this.#end === undefined ? Exit.void : this.#end(why)
   }
 }
 
-const tooLate = (operation: string): GpuError =>
-  makeError(new Released({ operation, label: undefined, size: 0, why: "scopeClosed" }))
+const tooLate = (operation: string, what: Attached): GpuError =>
+  makeError(
+    new Released({
+      operation,
+      label: undefined,
+      size: 0,
+      why: "scopeClosed",
+      ...(what === "buffer" ? {} : { what })
+    })
+  )

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { elementClassProblem } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
@@ -18,10 +18,9 @@ import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
-import type { QueueDriver } from "../QueueDriver.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import { giveBackUnsafe } from "./GivingBack.ts"
 import { ScopedAttachment } from "./ScopedAttachment.ts"
@@ -105,19 +104,19 @@ export const make: {
     options?: Options
   ): (
     buffer: BufferLike.BufferLike
-  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
   (
     buffer: BufferLike.BufferLike,
     bounds: Bounds,
     options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
 } = dual(
   startsWithSubject,
   (
     buffer: BufferLike.BufferLike,
     bounds: Bounds,
     options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
     acquire("SubRegion.make", buffer, () => bounds, options)
 )
 
@@ -157,14 +156,14 @@ export const slice: {
     options?: Options
   ): (
     buffer: BufferLike.BufferLike
-  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
   <A extends ArrayBufferView>(
     buffer: BufferLike.BufferLike,
     type: ElementType<A>,
     from: number,
     to?: number | undefined,
     options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope>
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
 } = dual(
   startsWithSubject,
   <A extends ArrayBufferView>(
@@ -173,7 +172,7 @@ export const slice: {
     from: number,
     to?: number | undefined,
     options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
     acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
 )
 
@@ -193,12 +192,12 @@ const acquire = (
   buffer: BufferLike.BufferLike,
   bounds: () => Bounds | GpuError,
   options: Options | undefined
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   Effect.flatMap(
     DeviceContext,
     (device) =>
-      Effect.flatMap(CommandQueue, ({ driver }) =>
-        ScopedAttachment.acquire(operation, (attachment) => {
+      Effect.flatMap(QueueDriver, (driver) =>
+        ScopedAttachment.acquire(operation, "buffer", (attachment) => {
           const region = create({ operation, device, buffer, bounds, options })
           if (Exit.isFailure(region)) return region
           const lease = leaseOf(buffer)
@@ -218,23 +217,14 @@ interface Request {
 }
 
 const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
-  const unusable = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
-  if (unusable !== undefined) return Exit.fail(unusable)
-  const unknown = optionsProblem(operation, options, known)
-  if (unknown !== undefined) return Exit.fail(unknown)
-  const asked = bounds()
+  const asked = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+    optionsProblem(operation, options, known) ?? checkedBounds(operation, bounds())
   if (isGpuError(asked)) return Exit.fail(asked)
-  const noBounds = boundsProblem(operation, asked)
-  if (noBounds !== undefined) return Exit.fail(noBounds)
   const { offset = 0, size = buffer.size - offset } = asked
   const { label, usage = buffer.usage } = options ?? {}
-  const problem = rangeProblem(operation, buffer, offset, size) ??
-    usageProblem(operation, buffer.usage, usage) ?? Label.problem(operation, label)
-  if (problem !== undefined) return Exit.fail(problem)
-  const part = partOf(buffer, offset)
-  if (part === undefined) return Exit.fail(emptyProblem(operation))
-  const misaligned = alignmentProblem(operation, part.origin, device.info.limits.regionAlignment)
-  if (misaligned !== undefined) return Exit.fail(misaligned)
+  const part = rangeProblem(operation, buffer, offset, size) ?? usageProblem(operation, buffer.usage, usage) ??
+    Label.problem(operation, label) ?? partOf(operation, buffer, offset, device.info.limits.regionAlignment)
+  if (isGpuError(part)) return Exit.fail(part)
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }
 
@@ -243,14 +233,16 @@ const known = KnownOptions.of<Options>({ usage: true, label: true })
 const knownOfBounds = KnownOptions.of<Bounds>({ offset: true, size: true })
 
 /** Programs without types can pass anything. */
-const boundsProblem = (operation: string, bounds: unknown): GpuError | undefined =>
-  typeof bounds === "object" && bounds !== null
-    ? KnownOptions.problem(operation, bounds, knownOfBounds)
-    : invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
+const checkedBounds = (operation: string, bounds: Bounds | GpuError): Bounds | GpuError =>
+  typeof bounds !== "object" || bounds === null
+    ? invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
+    : isGpuError(bounds)
+    ? bounds
+    : KnownOptions.problem(operation, bounds, knownOfBounds) ?? bounds
 
 const end = (
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   region: DeviceBuffer,
   why: Released["why"]
 ): Exit.Exit<void, GpuError> => {
@@ -260,9 +252,16 @@ const end = (
 }
 
 /** Where it begins in the whole buffer, since OpenCL has no regions of regions; a buffer of no bytes has none. */
-const partOf = (buffer: BufferLike.BufferLike, offset: number): Part | undefined => {
+const partOf = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  alignment: number
+): Part | GpuError => {
   const memory = BufferLike.deviceBuffer(buffer)
-  return memory === undefined ? undefined : { parent: memory.root, origin: memory.origin + offset }
+  if (memory === undefined) return emptyProblem(operation)
+  const origin = memory.origin + offset
+  return alignmentProblem(operation, origin, alignment) ?? { parent: memory.root, origin }
 }
 
 const elementBounds = <A extends ArrayBufferView>(

@@ -80,14 +80,10 @@ const looped = (inScope: InScope, liveAtMost: number): Effect.Effect<void, unkno
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test(
-    "a thousand iterations of ten operations run on the memory of the first, each operation by itself",
-    looped(DeviceArrays.scoped, operations + 1),
-    { heavy: true }
-  ),
-  test(
-    "a thousand iterations of ten operations run on the memory of the first, fused, with no intermediate",
-    looped(DeviceArrays.lazy, 2),
-    { heavy: true }
-  )
+  test("a thousand iterations of ten operations run on the memory of the first, each operation by itself", {
+    heavy: true
+  }, looped(DeviceArrays.scoped, operations + 1)),
+  test("a thousand iterations of ten operations run on the memory of the first, fused, with no intermediate", {
+    heavy: true
+  }, looped(DeviceArrays.lazy, 2))
 ]

@@ -3,23 +3,13 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { Expr, ExprType } from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
-import {
-  contains,
-  type FloatRules,
-  hasZero,
-  hull,
-  type Interval,
-  isNaN,
-  isPoint,
-  loaded,
-  point,
-  rounded
-} from "./Interval.ts"
+import { contains, hasZero, hull, type Interval, isNaN, isPoint, loaded, point, rounded } from "./Interval.ts"
 
 /**
  * A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain.

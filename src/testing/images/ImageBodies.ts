@@ -8,6 +8,7 @@ import type * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageKind } from "../../domain/images/ImageShape.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import * as Kernels from "../Kernels.ts"
 
 /** The end of OpenCL's functions for each kind of number. */
 const suffixes: { readonly [C in ImageChannel.ImageChannel]: string } = { float: "f", int: "i", uint: "ui" }
@@ -15,30 +16,26 @@ const suffixes: { readonly [C in ImageChannel.ImageChannel]: string } = { float:
 /** Each row from its end to its beginning; `width` is the length of the part of a row that is turned. @internal */
 export const flip = (format: ImageFormat.ImageFormat) => {
   const channel = ImageChannel.of(format)
-  return Kernel.make({
+  return Kernels.perItem({
     name: `flip_${format.order}_${format.type}`,
     args: [
       ImageArg("source", { channel }),
       ImageArg("result", { access: "write", format }),
       ScalarArg("i32", "width")
     ],
-    body: {
-      wgsl: `
+    wgsl: `
   let x = i32(i) % width;
   let y = i32(i) / width;
   textureStore(result, vec2<i32>(width - 1 - x, y), textureLoad(source, vec2<i32>(x, y), 0));`,
-      opencl: `
+    opencl: `
   const int x = (int) i % width;
   const int y = (int) i / width;
   write_image${suffixes[channel]}(result, (int2)(width - 1 - x, y), read_image${
-        suffixes[channel]
-      }(source, (int2)(x, y)));`,
-      host: (from, to, { source, result, width }) => {
-        for (let i = from; i < to; i++) {
-          const [x, y] = [i % width, Math.floor(i / width)]
-          result.store(width - 1 - x, y, 0, source.load(x, y))
-        }
-      }
+      suffixes[channel]
+    }(source, (int2)(x, y)));`,
+    item: (i, { source, result, width }) => {
+      const [x, y] = [i % width, Math.floor(i / width)]
+      result.store(width - 1 - x, y, 0, source.load(x, y))
     }
   })
 }
@@ -134,41 +131,6 @@ export const addPlaces = (kind: ImageKind) => {
   })
 }
 
-/** Adds to each element x + 10 y + 100 z. @internal */
-export const placesOf = (kind: ImageKind) => {
-  const { opencl, wgsl } = languages[kind]
-  const format: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
-  return Kernel.make({
-    name: `places_of_${kind}`,
-    args: [
-      ImageArg("source", { kind, channel: "uint" }),
-      ImageArg("result", { access: "write", kind, format }),
-      ScalarArg("i32", "width"),
-      ScalarArg("i32", "height")
-    ],
-    body: {
-      wgsl: `
-  let x = i32(i) % width;
-  let y = i32(i) / width % height;
-  let z = i32(i) / width / height;
-  let place = vec4<u32>(u32(x + 10 * y + 100 * z), 0u, 0u, 0u);
-  textureStore(result, ${wgsl}, textureLoad(source, ${wgsl}, 0) + place);`,
-      opencl: `
-  const int x = (int) i % width;
-  const int y = (int) i / width % height;
-  const int z = (int) i / width / height;
-  const uint4 place = (uint4)((uint) (x + 10 * y + 100 * z), 0, 0, 0);
-  write_imageui(result, ${opencl}, read_imageui(source, ${opencl}) + place);`,
-      host: (from, to, { height, result, source, width }) => {
-        for (let i = from; i < to; i++) {
-          const [x, y, z] = [i % width, Math.floor(i / width) % height, Math.floor(i / width / height)]
-          result.store(x, y, z, [source.load(x, y, z)[0] + x + 10 * y + 100 * z, 0, 0, 0])
-        }
-      }
-    }
-  })
-}
-
 /** The coordinates of `at` as sampling functions take them, where there is such a test. */
 const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: string] } = {
   "1d": ["at[3u * i]", "at[3 * i]"],
@@ -188,7 +150,7 @@ const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: strin
 /** What a sampler makes of an image at places x, y, z. @internal */
 export const sampleAt = (kind: ImageKind) => {
   const [wgsl, opencl] = places[kind]
-  return Kernel.make({
+  return Kernels.perItem({
     name: `sample_${kind}`,
     args: [
       ImageArg("image", { kind }),
@@ -196,16 +158,12 @@ export const sampleAt = (kind: ImageKind) => {
       VectorArg("f32", "at", { access: "read" }),
       VectorArg("f32", "colors", { access: "write" })
     ],
-    body: {
-      wgsl: `
+    wgsl: `
   let color = textureSampleLevel(image, how, ${wgsl}, 0.0);
   for (var channel = 0u; channel < 4u; channel++) { colors[4u * i + channel] = color[channel]; }`,
-      opencl: `vstore4(read_imagef(image, how, ${opencl}), i, colors);`,
-      host: (from, to, { at, colors, how, image }) => {
-        for (let i = from; i < to; i++) {
-          colors.set(image.sample(how, at[3 * i]!, at[3 * i + 1], at[3 * i + 2]), 4 * i)
-        }
-      }
+    opencl: `vstore4(read_imagef(image, how, ${opencl}), i, colors);`,
+    item: (i, { at, colors, how, image }) => {
+      colors.set(image.sample(how, at[3 * i]!, at[3 * i + 1], at[3 * i + 2]), 4 * i)
     }
   })
 }

@@ -23,9 +23,11 @@ import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
 import { KernelCache } from "../../services/KernelCache.ts"
 import * as Lease from "../../services/lease/Lease.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import * as Kernels from "../Kernels.ts"
+import { written } from "../Leases.ts"
 import { Random } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
 import * as ImageBodies from "./ImageBodies.ts"
@@ -74,24 +76,6 @@ const flipped = (data: Uint8Array, width: number, bytes: number): Uint8Array =>
     return data[(element - x + width - 1 - x) * bytes + at % bytes]!
   })
 
-/** Through a kernel every element arrives as it was. */
-const everyFormat = Effect.gen(function*() {
-  const formats = yield* both("2d")
-  Expect.isTrue("some format can be read and written", formats.length > 0)
-  const [width, height] = [5, 3]
-  for (const format of formats) {
-    const shape = ImageShape.image2d(width, height)
-    const source = yield* Images.make(shape, format, { usage: everything })
-    const target = yield* Images.make(shape, format, { usage: everything })
-    const data = elements(format, width * height, 1)
-    yield* Images.write(source, data)
-    yield* CommandQueue.dispatch(ImageBodies.flip(format), { source, result: target, width }, width * height)
-    const bytes = ImageFormat.elementBytes(format)
-    const found = yield* Images.read(target, Uint8Array)
-    Expect.numbers(ImageFormat.format(format), found, flipped(data, width, bytes))
-  }
-}).pipe(Effect.scoped)
-
 const shapes: ReadonlyArray<ImageShape.ImageShape> = [
   ImageShape.image1d(7),
   ImageShape.image1dArray(5, 3),
@@ -100,19 +84,6 @@ const shapes: ReadonlyArray<ImageShape.ImageShape> = [
   ImageShape.image2dArray(3, 2, 4),
   ImageShape.image3d(3, 4, 2)
 ]
-
-/** A kernel that finds each element where its coordinates say, and how large the image is. */
-const everyKind = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
-  for (const shape of shapes) {
-    const tried = yield* Effect.result(addPlaces(shape))
-    if (Result.isSuccess(tried)) continue
-    // WebGPU has no arrays of rows and no images over buffers, and OpenCL's devices need not write volumes.
-    const optional = backend === "webgpu" ? ["1dArray", "1dBuffer"] : backend === "opencl" ? ["3d"] : []
-    Expect.equal(`${shape.kind}: ${tried.failure.message}`, tried.failure.reason._tag, "Unsupported")
-    Expect.isTrue(`a kind that may be missing: ${shape.kind}`, optional.includes(shape.kind))
-  }
-})
 
 const uint32: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
 
@@ -246,25 +217,10 @@ const reds = (...values: ReadonlyArray<number>): Uint8Array<ArrayBuffer> =>
 const redsOf = (image: Parameters<typeof Images.read>[0]) =>
   Effect.map(Images.read(image, Uint8Array), (data) => data.filter((_, at) => at % 4 === 0))
 
-const queueOrder = Effect.gen(function*() {
-  const one = yield* Images.make(row, rgba8, { usage: everything })
-  const two = yield* Images.make(row, rgba8, { usage: everything })
-  yield* Images.write(one, reds(1, 2, 3, 4))
-  for (let round = 0; round < 3; round++) {
-    yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
-    yield* CommandQueue.dispatch(flipRgba8, { source: two, result: one, width: 3 }, 3)
-  }
-  Expect.numbers("after six dispatches", yield* redsOf(one), turned(3))
-  yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
-  yield* Images.fill(one, [1, 0, 0, 1])
-  Expect.numbers("before the fill", yield* redsOf(two), backwards(turned(3)))
-  Expect.numbers("after the fill", yield* redsOf(one), [255, 255, 255, 255])
-}).pipe(Effect.scoped)
-
 const backwards = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   values.map((_, at) => values[values.length - 1 - at]!)
 
-/** What {@link queueOrder} does to 1 2 3 4: all of it turned round into the other image, and three of that back. */
+/** What dispatches in queue order do to 1 2 3 4: all of it turned round into the other image, and three of that back. */
 const turned = (rounds: number): ReadonlyArray<number> => {
   let values: ReadonlyArray<number> = [1, 2, 3, 4]
   for (let round = 0; round < rounds; round++) {
@@ -273,30 +229,6 @@ const turned = (rounds: number): ReadonlyArray<number> => {
   }
   return values
 }
-
-/** More sets of images than bind groups are kept, and samplers that differ alone. */
-const manyImages = Effect.gen(function*() {
-  const target = yield* Images.make(row, rgba8, { usage: everything })
-  const images = yield* Effect.forEach(
-    Array.from({ length: 70 }, (_, index) => index),
-    (index) => Images.fromArray(reds(index, index + 1, index + 2, index + 3), row, { channels: 4, normalized: true })
-  )
-  for (const [index, source] of [...images.entries(), ...images.slice(0, 5).entries()]) {
-    yield* CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
-    const found = yield* redsOf(target)
-    Expect.numbers(`image ${index}`, found, [index + 3, index + 2, index + 1, index])
-  }
-  const colors = yield* BufferPool.allocate(16)
-  const at = yield* BufferPool.allocate(12)
-  yield* CommandQueue.write(at, Float32Array.of(0.5, 0.5, 0))
-  const image = yield* Images.fromArray(reds(0, 0, 200, 200), row, { channels: 4, normalized: true })
-  for (const [filter, red] of [["nearest", 200], ["linear", 100], ["nearest", 200]] as const) {
-    const how = yield* Images.sampler({ filter })
-    yield* CommandQueue.dispatch(ImageBodies.sampleAt("2d"), { image, how, at, colors }, 1)
-    const [found] = yield* CommandQueue.read(colors, Float32Array)
-    Expect.isTrue(`${filter}: ${red} expected, got ${found! * 255}`, Math.abs(found! * 255 - red) < 2)
-  }
-}).pipe(Effect.scoped)
 
 const withPool = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, Layer.fresh(ImagePool.layer()))
 
@@ -376,93 +308,106 @@ const mistakes: ReadonlyArray<Mistake> = [
       ))
     )
   ]),
-  ["no image at all", "InvalidRequest", withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 }))],
-  [
-    "a number for an image",
-    "InvalidRequest",
-    withImages((_, target) => untyped(flipRgba8, { source: 1, result: target, width: 4 }))
-  ],
-  [
-    "a buffer for an image",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "no image at all": withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 })),
+    "a number for an image": withImages((_, target) => untyped(flipRgba8, { source: 1, result: target, width: 4 })),
+    "a buffer for an image": Effect.flatMap(
       BufferPool.allocate(16),
       (source) => withImages((_, target) => untyped(flipRgba8, { source, result: target, width: 4 }))
-    )
-  ],
-  [
-    "an image for a buffer",
-    "InvalidRequest",
-    withImages((image) =>
+    ),
+    "an image for a buffer": withImages((image) =>
       Effect.scoped(
         Effect.flatMap(Images.sampler(), (how) =>
           untyped(ImageBodies.sampleAt("2d"), { image, how, at: image, colors: image }))
       )
-    )
-  ],
-  [
-    "an image for a sampler",
-    "InvalidRequest",
-    withImages((image) => untyped(ImageBodies.sampleAt("2d"), { image, how: image, at: 1, colors: 1 }))
-  ],
-  ["an image of another kind", "InvalidRequest", replaced(ImageShape.image2dArray(4, 1, 1), rgba8)],
-  ["an image of other channels", "InvalidRequest", replaced(row, { order: "rgba", type: "uint8" })],
-  ["an image that kernels may not read", "InvalidRequest", replaced(row, rgba8, storage)],
-  [
-    "an image that kernels may not write",
-    "InvalidRequest",
-    withImages((source, target) => CommandQueue.dispatch(flipRgba8, { source: target, result: source, width: 4 }, 4))
-  ],
-  [
-    "an image of another format than a kernel writes",
-    "InvalidRequest",
-    withImages((source) =>
+    ),
+    "an image for a sampler": withImages((image) =>
+      untyped(ImageBodies.sampleAt("2d"), { image, how: image, at: 1, colors: 1 })
+    ),
+    "an image of another kind": replaced(ImageShape.image2dArray(4, 1, 1), rgba8),
+    "an image of other channels": replaced(row, { order: "rgba", type: "uint8" }),
+    "an image that kernels may not read": replaced(row, rgba8, storage),
+    "an image that kernels may not write": withImages((source, target) =>
+      CommandQueue.dispatch(flipRgba8, { source: target, result: source, width: 4 }, 4)
+    ),
+    "an image of another format than a kernel writes": withImages((source) =>
       Effect.scoped(Effect.flatMap(
         Images.make(row, { order: "rgba", type: "float32" }, { usage: everything }),
         (target) => CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
       ))
-    )
-  ],
-  [
-    "one image read and written",
-    "InvalidRequest",
-    withImages((_, image) => CommandQueue.dispatch(flipRgba8, { source: image, result: image, width: 4 }, 4))
-  ],
-  ["an image after its scope", "Released", released],
-  ["a lease on an image after its release", "Released", releasedLease],
-  ["a sampler after its scope", "Released", endedSampler],
-  [
-    "no body for the backend",
-    "Unsupported",
-    withImages((x) =>
-      CommandQueue.dispatch(Kernel.make({ name: "bodiless", args: [ImageArg("x")], body: {} }), { x }, 1)
-    )
-  ],
-  ["more images than the device takes", "LimitExceeded", tooMany],
-  [
-    "writing an image of no declared format",
-    "InvalidRequest",
-    KernelCache.use((cache) =>
+    ),
+    "one image read and written": withImages((_, image) =>
+      CommandQueue.dispatch(flipRgba8, { source: image, result: image, width: 4 }, 4)
+    ),
+    "writing an image of no declared format": KernelCache.use((cache) =>
       cache.get(Kernel.make({ name: "unformatted", args: [ImageArg("x", { access: "write" })], body: {} }))
     )
-  ]
+  }),
+  ...failing("Released", {
+    "an image after its scope": released,
+    "a lease on an image after its release": releasedLease,
+    "a sampler after its scope": endedSampler
+  }),
+  ...failing("Unsupported", {
+    "no body for the backend": withImages((x) =>
+      CommandQueue.dispatch(Kernel.make({ name: "bodiless", args: [ImageArg("x")], body: {} }), { x }, 1)
+    )
+  }),
+  ...failing("LimitExceeded", {
+    "more images than the device takes": tooMany
+  })
 ]
 
-/** Arguments of every kind in any order, and one image under two names. */
-const mixedArguments = Effect.gen(function*() {
-  const [width, height] = [4, 2]
-  const shape = ImageShape.image2d(width, height)
-  const kernel = Kernel.make({
-    name: "mixed",
-    args: [
-      SamplerArg("how"),
-      ScalarArg("f32", "a"),
-      ImageArg("one"),
-      VectorArg("f32", "y", { access: "write", withOffset: true }),
-      ImageArg("two"),
-      ScalarArg("i32", "width")
-    ],
-    body: {
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  /** Through a kernel every element arrives as it was. */
+  test("every format that can be read and written goes through a kernel as it is", function*() {
+    const formats = yield* both("2d")
+    Expect.isTrue("some format can be read and written", formats.length > 0)
+    const [width, height] = [5, 3]
+    for (const format of formats) {
+      const shape = ImageShape.image2d(width, height)
+      const source = yield* Images.make(shape, format, { usage: everything })
+      const target = yield* Images.make(shape, format, { usage: everything })
+      const data = elements(format, width * height, 1)
+      yield* Images.write(source, data)
+      yield* CommandQueue.dispatch(ImageBodies.flip(format), { source, result: target, width }, width * height)
+      const bytes = ImageFormat.elementBytes(format)
+      const found = yield* Images.read(target, Uint8Array)
+      Expect.numbers(ImageFormat.format(format), found, flipped(data, width, bytes))
+    }
+  }),
+  /** A kernel that finds each element where its coordinates say, and how large the image is. */
+  test("kernels find each element of every kind of image, and its sizes", function*() {
+    const { optionalImages } = yield* DeviceContext.useSync((device) => device.info.traits)
+    for (const shape of shapes) {
+      const tried = yield* Effect.result(addPlaces(shape))
+      if (Result.isSuccess(tried)) continue
+      Expect.equal(`${shape.kind}: ${tried.failure.message}`, tried.failure.reason._tag, "Unsupported")
+      Expect.isTrue(`a kind that may be missing: ${shape.kind}`, optionalImages.includes(shape.kind))
+    }
+  }),
+  test("samplers read a picture as the specification says", everySampler(ImageShape.image2d(3, 4))),
+  test(
+    "samplers read floats as the specification says",
+    everySampler(ImageShape.image2d(2, 3), { order: "rg", type: "float16" }, { order: "rgba", type: "float16" })
+  ),
+  test("samplers read volumes as the specification says", everySampler(ImageShape.image3d(3, 2, 4))),
+  test("samplers read the layer that is asked for", everySampler(ImageShape.image2dArray(3, 2, 3))),
+  /** Arguments of every kind in any order, and one image under two names. */
+  test("images, samplers, vectors and scalars come in any order", function*() {
+    const [width, height] = [4, 2]
+    const shape = ImageShape.image2d(width, height)
+    const kernel = Kernels.perItem({
+      name: "mixed",
+      args: [
+        SamplerArg("how"),
+        ScalarArg("f32", "a"),
+        ImageArg("one"),
+        VectorArg("f32", "y", { access: "write", withOffset: true }),
+        ImageArg("two"),
+        ScalarArg("i32", "width")
+      ],
       wgsl: `
   let place = vec2<i32>(i32(i) % width, i32(i) / width);
   let middle = (vec2<f32>(place) + 0.5) / vec2<f32>(textureDimensions(two));
@@ -471,49 +416,67 @@ const mixedArguments = Effect.gen(function*() {
   const int2 place = (int2)((int) i % width, (int) i / width);
   const float2 middle = (convert_float2(place) + 0.5f) / convert_float2(get_image_dim(two));
   y[y_offset + i] = a * read_imagef(one, place).x + read_imagef(two, how, middle).y;`,
-      host: (from, to, { a, how, one, two, width, y, y_offset }) => {
-        for (let i = from; i < to; i++) {
-          const [x, line] = [i % width, Math.floor(i / width)]
-          const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
-          y[y_offset + i] = a * one.load(x, line)[0] + green
-        }
+      item: (i, { a, how, one, two, width, y, y_offset }) => {
+        const [x, line] = [i % width, Math.floor(i / width)]
+        const green = two.sample(how, (x + 0.5) / two.width, (line + 0.5) / two.height)[1]
+        y[y_offset + i] = a * one.load(x, line)[0] + green
       }
+    })
+    const data = Float32Array.from({ length: width * height * 4 }, (_, at) => at)
+    const image = yield* Images.make(shape, { order: "rgba", type: "float16" })
+    const half = { order: "rgba", type: "float16" } as const
+    const bytes = new Uint8Array(data.length * 2)
+    for (let at = 0; at < width * height; at++) {
+      bytes.set(ImageElement.encodeUnsafe(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
     }
-  })
-  const data = Float32Array.from({ length: width * height * 4 }, (_, at) => at)
-  const image = yield* Images.make(shape, { order: "rgba", type: "float16" })
-  const half = { order: "rgba", type: "float16" } as const
-  const bytes = new Uint8Array(data.length * 2)
-  for (let at = 0; at < width * height; at++) {
-    bytes.set(ImageElement.encodeUnsafe(half, [...data.subarray(at * 4, at * 4 + 4)]), at * 8)
-  }
-  yield* Images.write(image, bytes)
-  const y = yield* BufferPool.allocate(width * height * 4 + 8)
-  const how = yield* Images.sampler()
-  yield* CommandQueue.fill(y, 0)
-  yield* CommandQueue.dispatch(
-    kernel,
-    { how, a: 2, one: image, y: { buffer: y, offset: 2 }, two: image, width },
-    width * height
-  )
-  const expected = Array.from({ length: width * height }, (_, at) => 2 * (at * 4) + at * 4 + 1)
-  Expect.numbers("the sums", yield* CommandQueue.read(y, Float32Array), [0, 0, ...expected])
-}).pipe(Effect.scoped)
-
-/** @internal */
-export const tests: ReadonlyArray<ConformanceTest> = [
-  test("every format that can be read and written goes through a kernel as it is", everyFormat),
-  test("kernels find each element of every kind of image, and its sizes", everyKind),
-  test("samplers read a picture as the specification says", everySampler(ImageShape.image2d(3, 4))),
-  test(
-    "samplers read floats as the specification says",
-    everySampler(ImageShape.image2d(2, 3), { order: "rg", type: "float16" }, { order: "rgba", type: "float16" })
-  ),
-  test("samplers read volumes as the specification says", everySampler(ImageShape.image3d(3, 2, 4))),
-  test("samplers read the layer that is asked for", everySampler(ImageShape.image2dArray(3, 2, 3))),
-  test("images, samplers, vectors and scalars come in any order", mixedArguments),
-  test("kernels and commands on images run in queue order", queueOrder),
-  test("a kernel takes many images, and samplers, one after the other", manyImages),
+    yield* Images.write(image, bytes)
+    const y = yield* BufferPool.allocate(width * height * 4 + 8)
+    const how = yield* Images.sampler()
+    yield* CommandQueue.fill(y, 0)
+    yield* CommandQueue.dispatch(
+      kernel,
+      { how, a: 2, one: image, y: { buffer: y, offset: 2 }, two: image, width },
+      width * height
+    )
+    const expected = Array.from({ length: width * height }, (_, at) => 2 * (at * 4) + at * 4 + 1)
+    Expect.numbers("the sums", yield* CommandQueue.read(y, Float32Array), [0, 0, ...expected])
+  }),
+  test("kernels and commands on images run in queue order", function*() {
+    const one = yield* Images.make(row, rgba8, { usage: everything })
+    const two = yield* Images.make(row, rgba8, { usage: everything })
+    yield* Images.write(one, reds(1, 2, 3, 4))
+    for (let round = 0; round < 3; round++) {
+      yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
+      yield* CommandQueue.dispatch(flipRgba8, { source: two, result: one, width: 3 }, 3)
+    }
+    Expect.numbers("after six dispatches", yield* redsOf(one), turned(3))
+    yield* CommandQueue.dispatch(flipRgba8, { source: one, result: two, width: 4 }, 4)
+    yield* Images.fill(one, [1, 0, 0, 1])
+    Expect.numbers("before the fill", yield* redsOf(two), backwards(turned(3)))
+    Expect.numbers("after the fill", yield* redsOf(one), [255, 255, 255, 255])
+  }),
+  /** More sets of images than bind groups are kept, and samplers that differ alone. */
+  test("a kernel takes many images, and samplers, one after the other", function*() {
+    const target = yield* Images.make(row, rgba8, { usage: everything })
+    const images = yield* Effect.forEach(
+      Array.from({ length: 70 }, (_, index) => index),
+      (index) => Images.fromArray(reds(index, index + 1, index + 2, index + 3), row, { channels: 4, normalized: true })
+    )
+    for (const [index, source] of [...images.entries(), ...images.slice(0, 5).entries()]) {
+      yield* CommandQueue.dispatch(flipRgba8, { source, result: target, width: 4 }, 4)
+      const found = yield* redsOf(target)
+      Expect.numbers(`image ${index}`, found, [index + 3, index + 2, index + 1, index])
+    }
+    const colors = yield* BufferPool.allocate(16)
+    const at = yield* written(Float32Array.of(0.5, 0.5, 0))
+    const image = yield* Images.fromArray(reds(0, 0, 200, 200), row, { channels: 4, normalized: true })
+    for (const [filter, red] of [["nearest", 200], ["linear", 100], ["nearest", 200]] as const) {
+      const how = yield* Images.sampler({ filter })
+      yield* CommandQueue.dispatch(ImageBodies.sampleAt("2d"), { image, how, at, colors }, 1)
+      const [found] = yield* CommandQueue.read(colors, Float32Array)
+      Expect.isTrue(`${filter}: ${red} expected, got ${found! * 255}`, Math.abs(found! * 255 - red) < 2)
+    }
+  }),
   test("a kernel takes leases on images", pooledImages),
   ...mistakeTests("bad image arguments", mistakes)
 ]

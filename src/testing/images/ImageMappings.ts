@@ -14,9 +14,10 @@ import type { ElementType } from "../../services/CommandQueue.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Mapping from "../../services/mapping/Mapping.ts"
-import { type Mistake, mistakeTests } from "../BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../BadRequests.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import { indices } from "../Mappings.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
 import * as ImageModel from "./ImageModel.ts"
@@ -36,14 +37,6 @@ const lengthsOf = (
   width,
   ...(elementBytes === 1 ? [] : [elementBytes])
 ]
-
-/** Every index of an array, the last axis the fastest. */
-const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
-  if (shape.length === 0) return yield []
-  for (let index = 0; index < shape[0]!; index++) {
-    for (const rest of indices(shape.slice(1))) yield [index, ...rest]
-  }
-}
 
 const anyPlan = (random: Random) => ({
   layout: random.pick(["packed", "driver", undefined] as const),
@@ -98,43 +91,6 @@ const numbered = Effect.gen(function*() {
   return image
 })
 
-const classes = Effect.gen(function*() {
-  const image = yield* numbered
-  const floats = yield* Images.map(image, Float32Array, { access: "read", origin: [1, 1], extent: [2, 2] })
-  Expect.same("the elements of a part", [...floats.data.subarray(0, 4)], [20, 21, 22, 23])
-  Expect.same("its axes", [floats.shape, floats.strides, floats.dtype], [[2, 2, 4], [8, 4, 1], "f32"])
-  Expect.same("its pitches in bytes", [floats.rowPitch, floats.slicePitch], [32, 64])
-  const wide = yield* Images.map(image, Float64Array, { access: "read", extent: [4, 3] })
-  Expect.same("items of two channels", [wide.shape, wide.strides], [[3, 4, 2], [8, 2, 1]])
-  const fitting = yield* Images.map(image, { access: "read" })
-  Expect.same("the class that fits", [fitting.data.constructor.name, fitting.shape], ["Float32Array", [3, 4, 4]])
-  const columns = yield* Images.map(image, Float32Array, { access: "read", order: "F" })
-  Expect.same("axes turned round", [columns.shape, columns.strides], [[4, 4, 3], [1, 4, 16]])
-  Expect.equal("an element by x and y", columns.getUnsafe(3, 3, 2), 47)
-  const inPlace = yield* Images.map(image, Float32Array, {
-    access: "read",
-    layout: "driver",
-    origin: [1, 1],
-    extent: [2, 2]
-  })
-  Expect.equal("an element at the driver's pitch", inPlace.getUnsafe(1, 1, 0), 40)
-  Expect.same("strides by the pitch", inPlace.strides, [inPlace.rowPitch / 4, 4, 1])
-})
-
-/** The program's axes are of packed elements, wherever the driver has them. */
-const shapes = Effect.gen(function*() {
-  const image = yield* numbered
-  const rows = yield* Images.map(image, Float32Array, { access: "read", origin: [1], extent: [2, 3], shape: [6, 4] })
-  Expect.same("its axes", [rows.shape, rows.strides], [[6, 4], [4, 1]])
-  Expect.same("elements of the second row", [rows.getUnsafe(2, 0), rows.getUnsafe(3, 1)], [20, 25])
-  yield* Mapping.unmap(rows)
-  const gaps = yield* Images.map(image, Float32Array, { access: "write", shape: [6], strides: [8] })
-  for (let at = 0; at < 6; at++) gaps.setUnsafe(-1, at)
-  yield* Mapping.unmap(gaps)
-  const expected = Float32Array.from({ length: 48 }, (_, at) => at % 8 === 0 ? -1 : at)
-  Expect.numbers("what the strides leave out stays", yield* Images.read(image, Float32Array), expected)
-})
-
 const withImage = (call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>) =>
   Effect.flatMap(numbered, call)
 
@@ -146,102 +102,101 @@ const mistakes: ReadonlyArray<Mistake> = [
     "InvalidRequest",
     withImage((image) => Images.map(image, type as typeof Uint8Array))
   ]),
-  [
-    "map as the name of a class",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {}))
-  ],
-  [
-    "map an element as a part of a larger one",
-    "InvalidRequest",
-    Effect.flatMap(
+  ...failing("InvalidRequest", {
+    "map as the name of a class": withImage((image) =>
+      Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {})
+    ),
+    "map an element as a part of a larger one": Effect.flatMap(
       Images.make(ImageShape.image1d(8), ImageFormat.make("r", "uint8"), { usage: copies }),
       (image) => Images.map(image, Uint32Array)
-    )
-  ],
-  [
-    "map more elements of a class than the part has",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, BigInt64Array, { extent: [1], shape: [3] }))
-  ],
-  [
-    "map a shape larger than the part",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { extent: [2, 3], shape: [7, 4] }))
-  ],
-  [
-    "map strides without a shape that fits",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { strides: [1, 1] }))
-  ],
-  [
-    "map negative lengths",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { shape: [-1] }))
-  ],
-  [
-    "map an unknown order",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { order: "row" as "C" }))
-  ],
-  [
-    "map an unknown layout",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "tiled" as "driver" }))
-  ],
-  [
-    "map a shape at the driver's pitches",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "driver", shape: [24] }))
-  ],
-  [
-    "map strides at the driver's pitches",
-    "InvalidRequest",
-    withImage((image) => Images.map(image, Float32Array, { layout: "driver", strides: [1] }))
-  ],
-  [
-    "map with gaps for writing alone, without copySrc",
-    "InvalidRequest",
-    Effect.flatMap(
+    ),
+    "map more elements of a class than the part has": withImage((image) =>
+      Images.map(image, BigInt64Array, { extent: [1], shape: [3] })
+    ),
+    "map a shape larger than the part": withImage((image) =>
+      Images.map(image, Float32Array, { extent: [2, 3], shape: [7, 4] })
+    ),
+    "map strides without a shape that fits": withImage((image) => Images.map(image, Float32Array, { strides: [1, 1] })),
+    "map negative lengths": withImage((image) => Images.map(image, Float32Array, { shape: [-1] })),
+    "map an unknown order": withImage((image) => Images.map(image, Float32Array, { order: "row" as "C" })),
+    "map an unknown layout": withImage((image) => Images.map(image, Float32Array, { layout: "tiled" as "driver" })),
+    "map a shape at the driver's pitches": withImage((image) =>
+      Images.map(image, Float32Array, { layout: "driver", shape: [24] })
+    ),
+    "map strides at the driver's pitches": withImage((image) =>
+      Images.map(image, Float32Array, { layout: "driver", strides: [1] })
+    ),
+    "map with gaps for writing alone, without copySrc": Effect.flatMap(
       Images.make(ImageShape.image1d(8), ImageFormat.make("r", "float32"), { usage: ImageUsage.copyDst }),
       (image) => Images.map(image, Float32Array, { access: "write", shape: [4], strides: [2] })
     )
-  ]
+  })
 ]
-
-/** Larger items from an element on where none of them could lie in the image's own memory. */
-const fromOddElements = Effect.gen(function*() {
-  const format = ImageFormat.make("r", "uint8")
-  const lease = yield* BufferPool.allocate(20)
-  const over = yield* Effect.exit(Images.overBuffer(lease, format, { usage: copies }))
-  const own = yield* Images.make(ImageShape.image1d(20), format, { usage: copies })
-  for (const image of Exit.isSuccess(over) ? [own, over.value] : [own]) {
-    const bytes = Uint8Array.from({ length: 20 }, (_, at) => at)
-    yield* Images.write(image, bytes)
-    const types: ReadonlyArray<ElementType<Uint16Array | Uint32Array | Float64Array>> = [
-      Uint16Array,
-      Uint32Array,
-      Float64Array
-    ]
-    for (const [at, type] of types.entries()) {
-      const size = type.BYTES_PER_ELEMENT
-      const part = { origin: [3], extent: [2 * size], shape: [2] } as const
-      const mapped = yield* Images.map(image, type, part)
-      const found = new Uint8Array(mapped.data.buffer, mapped.data.byteOffset, 2 * size)
-      Expect.numbers(`the bytes of ${type.name}`, found, bytes.subarray(3, 3 + 2 * size))
-      found.fill(100 + at, size)
-      bytes.fill(100 + at, 3 + size, 3 + 2 * size)
-      yield* Mapping.unmap(mapped)
-      Expect.numbers(`what was stored as ${type.name}`, yield* Images.read(image, Uint8Array), bytes)
-    }
-  }
-})
 
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("any part in any layout and order has its elements, and stores reach no others", trials, { heavy: true }),
-  test("a mapping has the class, axes and pitches that its part has", classes),
-  test("a shape and strides of the program's are those of packed elements", shapes),
-  test("items of more bytes than an element begin at any element", fromOddElements),
+  test("any part in any layout and order has its elements, and stores reach no others", { heavy: true }, trials),
+  test("a mapping has the class, axes and pitches that its part has", function*() {
+    const image = yield* numbered
+    const floats = yield* Images.map(image, Float32Array, { access: "read", origin: [1, 1], extent: [2, 2] })
+    Expect.same("the elements of a part", [...floats.data.subarray(0, 4)], [20, 21, 22, 23])
+    Expect.same("its axes", [floats.shape, floats.strides, floats.dtype], [[2, 2, 4], [8, 4, 1], "f32"])
+    Expect.same("its pitches in bytes", [floats.rowPitch, floats.slicePitch], [32, 64])
+    const wide = yield* Images.map(image, Float64Array, { access: "read", extent: [4, 3] })
+    Expect.same("items of two channels", [wide.shape, wide.strides], [[3, 4, 2], [8, 2, 1]])
+    const fitting = yield* Images.map(image, { access: "read" })
+    Expect.same("the class that fits", [fitting.data.constructor.name, fitting.shape], ["Float32Array", [3, 4, 4]])
+    const columns = yield* Images.map(image, Float32Array, { access: "read", order: "F" })
+    Expect.same("axes turned round", [columns.shape, columns.strides], [[4, 4, 3], [1, 4, 16]])
+    Expect.equal("an element by x and y", columns.getUnsafe(3, 3, 2), 47)
+    const inPlace = yield* Images.map(image, Float32Array, {
+      access: "read",
+      layout: "driver",
+      origin: [1, 1],
+      extent: [2, 2]
+    })
+    Expect.equal("an element at the driver's pitch", inPlace.getUnsafe(1, 1, 0), 40)
+    Expect.same("strides by the pitch", inPlace.strides, [inPlace.rowPitch / 4, 4, 1])
+  }),
+  /** The program's axes are of packed elements, wherever the driver has them. */
+  test("a shape and strides of the program's are those of packed elements", function*() {
+    const image = yield* numbered
+    const rows = yield* Images.map(image, Float32Array, { access: "read", origin: [1], extent: [2, 3], shape: [6, 4] })
+    Expect.same("its axes", [rows.shape, rows.strides], [[6, 4], [4, 1]])
+    Expect.same("elements of the second row", [rows.getUnsafe(2, 0), rows.getUnsafe(3, 1)], [20, 25])
+    yield* Mapping.unmap(rows)
+    const gaps = yield* Images.map(image, Float32Array, { access: "write", shape: [6], strides: [8] })
+    for (let at = 0; at < 6; at++) gaps.setUnsafe(-1, at)
+    yield* Mapping.unmap(gaps)
+    const expected = Float32Array.from({ length: 48 }, (_, at) => at % 8 === 0 ? -1 : at)
+    Expect.numbers("what the strides leave out stays", yield* Images.read(image, Float32Array), expected)
+  }),
+  /** Larger items from an element on where none of them could lie in the image's own memory. */
+  test("items of more bytes than an element begin at any element", function*() {
+    const format = ImageFormat.make("r", "uint8")
+    const lease = yield* BufferPool.allocate(20)
+    const over = yield* Effect.exit(Images.overBuffer(lease, format, { usage: copies }))
+    const own = yield* Images.make(ImageShape.image1d(20), format, { usage: copies })
+    for (const image of Exit.isSuccess(over) ? [own, over.value] : [own]) {
+      const bytes = Uint8Array.from({ length: 20 }, (_, at) => at)
+      yield* Images.write(image, bytes)
+      const types: ReadonlyArray<ElementType<Uint16Array | Uint32Array | Float64Array>> = [
+        Uint16Array,
+        Uint32Array,
+        Float64Array
+      ]
+      for (const [at, type] of types.entries()) {
+        const size = type.BYTES_PER_ELEMENT
+        const part = { origin: [3], extent: [2 * size], shape: [2] } as const
+        const mapped = yield* Images.map(image, type, part)
+        const found = new Uint8Array(mapped.data.buffer, mapped.data.byteOffset, 2 * size)
+        Expect.numbers(`the bytes of ${type.name}`, found, bytes.subarray(3, 3 + 2 * size))
+        found.fill(100 + at, size)
+        bytes.fill(100 + at, 3 + size, 3 + 2 * size)
+        yield* Mapping.unmap(mapped)
+        Expect.numbers(`what was stored as ${type.name}`, yield* Images.read(image, Uint8Array), bytes)
+      }
+    }
+  }),
   ...mistakeTests("bad mappings of images", mistakes)
 ]

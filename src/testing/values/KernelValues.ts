@@ -204,7 +204,7 @@ const inExpressions = Effect.gen(function*() {
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("the extremes of every type arrive exactly, in numbers and in vectors", extremes),
-  test("64-bit integers are taken in numbers and in vectors, or Unsupported in both", longIntegers, { counting: true }),
+  test("64-bit integers are taken in numbers and in vectors, or Unsupported in both", { counting: true }, longIntegers),
   test("vectors of three, and small integers before and after them, arrive exactly", mixed),
   test("random lists of values arrive exactly", lists),
   test("a dispatch has copies of what it was given", ownCopies),

@@ -6,19 +6,19 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { defaultUsage } from "../../../domain/BufferUsage.ts"
-import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { outOfMemory } from "../../../domain/GpuError.ts"
 import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { type Extent, packed, type Place } from "../../../domain/Rectangle.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import type { HostDevice } from "../HostDevice.ts"
 import type { HostQueue } from "../HostQueue.ts"
 import { HostImage, HostSampler } from "./HostImage.ts"
 import { FillElementsCommand } from "./HostImageCommand.ts"
+
+type Driver = ImageDriver["Service"]
 
 /** Far more than memory has room for; as large as the devices of today have. */
 const longest = 16_384
@@ -38,7 +38,7 @@ const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
 const withoutDepth = ImageFormat.all.filter(({ order }) => order !== "depth")
 
 /** @internal */
-export class HostImages implements ImageDriver {
+export class HostImages implements Driver {
   readonly #device: HostDevice
   readonly #queue: HostQueue
 
@@ -47,25 +47,25 @@ export class HostImages implements ImageDriver {
     this.#queue = queue
   }
 
-  readonly largest: ImageDriver["largest"] = (kind) => largest[kind]
+  readonly largest: Driver["largest"] = (kind) => largest[kind]
 
-  readonly formats: ImageDriver["formats"] = (_, kind) =>
+  readonly formats: Driver["formats"] = (_, kind) =>
     kind === "2d" || kind === "2dArray" ? ImageFormat.all : withoutDepth
 
-  readonly create: ImageDriver["create"] = (_, shape, format, usage, label) =>
+  readonly create: Driver["create"] = (_, shape, format, usage, label) =>
     Effect.map(
       this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
       (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
     )
 
-  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
     Effect.map(this.#device.createFromHost(data, mode, defaultUsage, label, "image"), (buffer) => {
       const image = new HostImage(this.#device.info, shape, format, usage, label, buffer, pitches)
       image.pinned = buffer.pinned
       return image
     })
 
-  readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
     const size = ImageFormat.imageBytes(format, shape)
     const { origin, root } = buffer
     return Exit.map(
@@ -74,12 +74,12 @@ export class HostImages implements ImageDriver {
     )
   }
 
-  readonly destroyUnsafe: ImageDriver["destroyUnsafe"] = (image) => {
+  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
     image.destroyed = true
     return this.#device.destroyBufferUnsafe(own(image).buffer)
   }
 
-  readonly writeUnsafe: ImageDriver["writeUnsafe"] = (target, region, data) => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     const rows = new Uint8Array(memory)
@@ -87,15 +87,15 @@ export class HostImages implements ImageDriver {
     return this.#queue.writeRectUnsafe(extentOf(target, region), bufferOf(target), placeOf(target, region.origin), rows)
   }
 
-  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) =>
+  readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) =>
     this.#queue.readRectUnsafe(extentOf(source, region), bufferOf(source), placeOf(source, region.origin), answer)
 
-  readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) =>
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(
       new FillElementsCommand(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
     )
 
-  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
     this.#queue.copyRectUnsafe(
       extentOf(source, region),
       bufferOf(source),
@@ -104,7 +104,7 @@ export class HostImages implements ImageDriver {
       placeOf(target, targetOrigin)
     )
 
-  readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
+  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const extent = extentOf(source, region)
     return this.#queue.copyRectUnsafe(
       extent,
@@ -115,7 +115,7 @@ export class HostImages implements ImageDriver {
     )
   }
 
-  readonly fromBufferUnsafe: ImageDriver["fromBufferUnsafe"] = (source, offset, target, region) => {
+  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const extent = extentOf(target, region)
     return this.#queue.copyRectUnsafe(
       extent,
@@ -126,7 +126,7 @@ export class HostImages implements ImageDriver {
     )
   }
 
-  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+  readonly createSampler: Driver["createSampler"] = (options) => {
     const lost = this.#device.operation()
     if (lost !== undefined) return Exit.fail(lost)
     const sampler = new HostSampler(this.#device.info, options)
@@ -134,7 +134,7 @@ export class HostImages implements ImageDriver {
     return Exit.succeed(sampler)
   }
 
-  readonly destroySamplerUnsafe: ImageDriver["destroySamplerUnsafe"] = (sampler) => {
+  readonly destroySamplerUnsafe: Driver["destroySamplerUnsafe"] = (sampler) => {
     this.#device.removeSampler(sampler)
     return Exit.void
   }

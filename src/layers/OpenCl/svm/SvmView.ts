@@ -12,19 +12,18 @@ import { detachMemory } from "../../../domain/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
-import { MappedRanges } from "../../../domain/MappedRanges.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
 import type * as BufferLike from "../../../services/BufferLike.ts"
-import { checkedStep } from "../../../services/CheckedStep.ts"
-import type { CommandQueue, ElementType } from "../../../services/CommandQueue.ts"
+import type { ElementType } from "../../../services/CommandQueue.ts"
 import type { DeviceContext } from "../../../services/DeviceContext.ts"
 import * as Mapping from "../../../services/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
+import type { QueueDriver } from "../../../services/QueueDriver.ts"
 import type { DriverMapping } from "../../../services/QueueDriver.ts"
 import { memoryAt } from "../DriverMemory.ts"
-import type { OpenCl } from "../OpenCl.ts"
+import { type OpenCl, own } from "../OpenCl.ts"
 import { leaveUnsafe } from "../TakenMemory.ts"
-import { opened, useOpened } from "../UseOpened.ts"
+import { useOpened } from "../UseOpened.ts"
 import { unsupported } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { rangeProblem, type SvmTarget, targetOf } from "./SvmTarget.ts"
@@ -84,16 +83,12 @@ export const view = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options?: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
-  Effect.gen(function*() {
-    const { svm } = yield* opened
-    const view = yield* ScopedMapping.register(yield* Effect.scope)
-    return yield* Effect.onExit(
-      checkedStep(operation, () =>
-        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {})),
-      (exit) =>
-        Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => view.endUnsafe("released"))
-    )
-  })
+  Effect.flatMap(
+    own,
+    ({ svm }) =>
+      ScopedMapping.acquire(operation, (view) =>
+        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {}))
+  )
 
 /**
  * Maps shared virtual memory of either grain, as `Mapping.map` maps any buffer, of which it takes the options: the host has
@@ -126,7 +121,7 @@ export const map = <A extends Mapping.Elements>(
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options?: Mapping.MapOptions
-): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | CommandQueue | DeviceContext | Scope.Scope> =>
+): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | QueueDriver | DeviceContext | Scope.Scope> =>
   useOpened(mapOperation, ({ svm }) => {
     const target = targetOf(svm, mapOperation, buffer, 0)
     return isGpuError(target) ? target : Mapping.mapFor(mapOperation, buffer, type, options)
@@ -151,24 +146,16 @@ const begin = <A extends Mapping.Elements>(
   const offset = options.offset ?? 0
   const layout = layoutOf(buffer.size, type, options, offset)
   if (isGpuError(layout)) return layout
-  const ended = view.problem(operation)
-  if (ended !== undefined) return ended
   const bytes = layout.span * type.BYTES_PER_ELEMENT
-  if (target === undefined || bytes === 0) {
-    return Effect.succeed(new Mapping.MappedArray(new type(new ArrayBuffer(0)), layout, view))
-  }
+  const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
+  if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
   if (target.allocation.grain !== "fine") {
     return unsupported(operation, "a view of memory of coarse grain", `Use Svm.map, or allocate with grain: "fine".`)
   }
-  const shared = new SharedView(svm, target, offset, bytes)
-  // Of ranges of its own: commands may use the buffer while the host does.
-  view.begin({ label: buffer.label, size: bytes }, buffer, new MappedRanges().claim(wholeOf(bytes)), shared)
-  return Effect.flatMap(shared.memory, (contents) =>
-    // The lease may have ended while the device was busy.
-    view.problem(operation) ?? Effect.succeed(new Mapping.MappedArray(new type(contents), layout, view)))
+  // Without a claim: commands may use the buffer while the host does.
+  const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
+  return view.begin(operation, part, () => Exit.succeed(new SharedView(svm, target, offset, bytes)), show)
 }
-
-const wholeOf = (bytes: number) => ({ from: 0, to: bytes, writes: true })
 
 /** The memory, shown once everything recorded has ended, and until the view ends. */
 class SharedView implements DriverMapping {
