@@ -1,13 +1,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import type { GpuError } from "effect-gpu-pool"
 import {
   type Backend,
   BufferPool,
   CommandQueue,
   DeviceContext,
   DeviceSelector,
-  GpuError,
   type ListedDevice
 } from "effect-gpu-pool"
 import { Devices } from "effect-gpu-pool/devices"
