@@ -1,6 +1,6 @@
 /** The backends by name. */
 import { type Layer, Schema } from "effect"
-import type { CommandQueue, DeviceContext, GpuError } from "effect-gpu-pool"
+import type { Device, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -9,7 +9,7 @@ export const Name = Schema.Literals(["host", "webgpu", "opencl"])
 
 export type Name = typeof Name.Type
 
-type Services = DeviceContext.DeviceContext | CommandQueue.CommandQueue
+type Services = Device.Services
 
 export const layers: { readonly [N in Name]: Layer.Layer<Services, GpuError.GpuError> } = {
   host: Host.layer(),

@@ -325,6 +325,14 @@ export * as BufferPool from "./services/buffers/BufferPool.ts"
 export * as CommandQueue from "./services/CommandQueue.ts"
 
 /**
+ * All services of an open device, from what its backend gives.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as Device from "./services/Device.ts"
+
+/**
  * One device allocation, as a backend makes it.
  *
  * @category buffers

@@ -1,7 +1,7 @@
 /** Pools of shared virtual memory against pools of buffers, on one OpenCL device: leases on a hit, and round trips of data. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
-import type { DeviceContext, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Contender from "../Contender.ts"
 import { heldSize, hold } from "../HeldBlocks.ts"
@@ -22,7 +22,7 @@ const increment = Kernel.make({
   body: { opencl: "x[i] += 1.0f;" }
 })
 
-type Device = OpenCl.Services | DeviceContext.DeviceContext | CommandQueue.CommandQueue
+type Device = OpenCl.Services
 
 const poolOf = (layer: Layer.Layer<BufferPool.BufferPool, GpuError.GpuError, Device>) =>
   Effect.map(Layer.build(layer), (context) => Context.get(context, BufferPool.BufferPool))

@@ -1,12 +1,12 @@
 /** The devices of a soak: the host's frees late, and those that can be lost are lost at times. */
 import { Effect, Layer } from "effect"
-import type { CommandQueue, DeviceContext, GpuError } from "effect-gpu-pool"
+import type { Device, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import type * as Backend from "../Backend.ts"
 
-type Services = DeviceContext.DeviceContext | CommandQueue.CommandQueue
+type Services = Device.Services
 
 export interface SoakDevice {
   readonly layer: Layer.Layer<Services, GpuError.GpuError>

@@ -1,14 +1,14 @@
 /** The backends that the job is run on. To a program each is a layer, and nothing else of it matters. */
 import { Effect, Layer } from "effect"
 import { GpuError } from "effect-gpu-pool"
-import type { CommandQueue, DeviceContext } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 
 export interface Backend {
   readonly name: string
-  readonly layer: Layer.Layer<DeviceContext.DeviceContext | CommandQueue.CommandQueue, GpuError.GpuError>
+  readonly layer: Layer.Layer<Device.Services, GpuError.GpuError>
 }
 
 export const choices = ["host", "webgpu", "opencl", "oclgrind"] as const

@@ -2,7 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer, Option } from "effect"
 import { BufferPool, DeviceContext, ImagePool } from "effect-gpu-pool"
-import type { CommandQueue, GpuError, Images } from "effect-gpu-pool"
+import type { Device, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -11,11 +11,11 @@ import * as Convolution from "./Convolution.ts"
 import * as Filters from "./Filters.ts"
 import * as Picture from "./Picture.ts"
 
-type Device = Layer.Layer<DeviceContext.DeviceContext | CommandQueue.CommandQueue | Images.Images, GpuError.GpuError>
+type DeviceLayer = Layer.Layer<Device.Services, GpuError.GpuError>
 
 const choices = ["host", "webgpu", "opencl"] as const
 
-const devices: { readonly [choice in typeof choices[number]]: Device } = {
+const devices: { readonly [choice in typeof choices[number]]: DeviceLayer } = {
   host: Host.layer(),
   webgpu: WebGpu.layer(),
   opencl: OpenCl.layer()

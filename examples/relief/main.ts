@@ -2,7 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer } from "effect"
 import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { CommandQueue, GpuError } from "effect-gpu-pool"
+import type { Device, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -11,11 +11,11 @@ import { encode } from "fast-png"
 import * as Relief from "./Relief.ts"
 import * as Volcano from "./Volcano.ts"
 
-type Device = Layer.Layer<DeviceContext.DeviceContext | CommandQueue.CommandQueue, GpuError.GpuError>
+type DeviceLayer = Layer.Layer<Device.Services, GpuError.GpuError>
 
 const choices = ["host", "webgpu", "opencl"] as const
 
-const devices: { readonly [choice in typeof choices[number]]: Device } = {
+const devices: { readonly [choice in typeof choices[number]]: DeviceLayer } = {
   host: Host.layer(),
   webgpu: WebGpu.layer(),
   opencl: OpenCl.layer()

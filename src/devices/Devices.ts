@@ -17,8 +17,8 @@ import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
+import type { Services } from "../services/Device.ts"
 import { DeviceBackends, type OpenOptions } from "./DeviceBackend.ts"
-import type { Services } from "./DeviceServices.ts"
 import {
   type Choice,
   firstOf,
@@ -28,8 +28,8 @@ import {
 } from "./SelectionSources.ts"
 import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
+export type { Services } from "../services/Device.ts"
 export type { OpenOptions } from "./DeviceBackend.ts"
-export type { Services } from "./DeviceServices.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"
 

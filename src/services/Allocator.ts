@@ -15,11 +15,11 @@ import type { GpuError } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as CallSite from "./CallSite.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import { CommandQueue } from "./CommandQueue.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 import { EmptyBuffer } from "./memory/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./memory/GivingBack.ts"
+import { QueueDriver } from "./QueueDriver.ts"
 
 /**
  * What one `allocate` may say.
@@ -90,7 +90,7 @@ export const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, l
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
-    const { driver } = yield* CommandQueue
+    const driver = yield* QueueDriver
 
     const freeUnsafe = (buffer: DeviceBuffer) => giveBackUnsafe(device, driver, buffer)
 
@@ -150,7 +150,7 @@ const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(i
  * @category layers
  * @since 0.1.0
  */
-export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = layer(true)
+export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(true)
 
 /**
  * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
@@ -178,7 +178,7 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Comma
  * @category layers
  * @since 0.1.0
  */
-export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | CommandQueue> = layer(false)
+export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(false)
 
 /**
  * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is

@@ -44,7 +44,7 @@ const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOff
  */
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
-  readonly driver: QueueDriver
+  readonly #driver: QueueDriver["Service"]
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
   readonly #copies: PendingCopies
@@ -55,12 +55,12 @@ export class CheckedQueue implements Service {
   readonly readRectInto: Service["readRectInto"]
 
   constructor(options: {
-    readonly driver: QueueDriver
+    readonly driver: QueueDriver["Service"]
     readonly device: DeviceContext["Service"]
     readonly cache: KernelCache["Service"]
   }) {
     this.info = options.device.info
-    this.driver = options.driver
+    this.#driver = options.driver
     this.#device = options.device
     this.#cache = options.cache
     this.#copies = PendingCopies.of(options.driver)
@@ -94,7 +94,7 @@ export class CheckedQueue implements Service {
       return this.#copies.admit(
         bytes.byteLength,
         isFirst,
-        () => distrustUnproven(this.driver.writeUnsafe(memory, offset, bytes), memory),
+        () => distrustUnproven(this.#driver.writeUnsafe(memory, offset, bytes), memory),
         (isFirst) => this.#write(target, data, options, isFirst)
       )
     })
@@ -148,7 +148,7 @@ export class CheckedQueue implements Service {
       const shared = sharedMemoryProblem(operation, from, to)
       if (shared !== undefined) return shared
       if (bytes === 0) return Exit.void
-      return distrustUnproven(this.driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
+      return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })
 
   readonly fill: Service["fill"] = (target, pattern, options) =>
@@ -169,8 +169,8 @@ export class CheckedQueue implements Service {
       if (memory === undefined || bytes === 0) return Exit.void
       const { words } = repeated
       const filled = words.length === 1
-        ? this.driver.fillUnsafe(memory, offset, bytes, words[0]!)
-        : this.driver.fillWideUnsafe(memory, offset, bytes, words)
+        ? this.#driver.fillUnsafe(memory, offset, bytes, words[0]!)
+        : this.#driver.fillWideUnsafe(memory, offset, bytes, words)
       return distrustUnproven(filled, memory)
     })
 
@@ -182,11 +182,11 @@ export class CheckedQueue implements Service {
         : this.#record(compiled, kernel, args, count)
     })
 
-  readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.driver.flushUnsafe())
+  readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.flushUnsafe())
 
-  readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.driver.finish)
+  readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.finish)
 
-  readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.driver, this.driver.positionUnsafe()))
+  readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.#driver, this.#driver.positionUnsafe()))
 
   /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
   readonly #problem = (
@@ -211,7 +211,7 @@ export class CheckedQueue implements Service {
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0
       ? undefined
-      : (answer) => this.driver.readUnsafe(memory, offset, bytes, answer)
+      : (answer) => this.#driver.readUnsafe(memory, offset, bytes, answer)
   }
 
   #compileAndRecord(
@@ -238,7 +238,7 @@ export class CheckedQueue implements Service {
     if (bound instanceof GpuError) return bound
     if (count === 0) return Exit.void
     const { images, samplers, scalars, vectors } = bound
-    const exit = this.driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
+    const exit = this.#driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
     if (Exit.isSuccess(exit)) return exit
     return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }

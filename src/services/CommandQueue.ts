@@ -16,14 +16,9 @@ import type * as HostData from "../domain/HostData.ts"
 import type { Kernel } from "../domain/Kernel.ts"
 import type { KernelArgument } from "../domain/KernelArgument.ts"
 import type * as Rectangle from "../domain/Rectangle.ts"
-import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import type * as BufferLike from "./BufferLike.ts"
-import { CheckedQueue } from "./CheckedQueue.ts"
 import { checkedStep } from "./CheckedStep.ts"
-import type { DeviceContext } from "./DeviceContext.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
-import type { KernelCache } from "./KernelCache.ts"
-import type { QueueDriver } from "./QueueDriver.ts"
 import * as QueueEvent from "./QueueEvent.ts"
 
 /**
@@ -215,38 +210,7 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly finish: Effect.Effect<void, GpuError>
   /** The device that the queue works on: its limits and element types, for programs that fit their kernels to them. */
   readonly info: DeviceInfo
-  /** The backend's side, for allocators and other services over this queue. */
-  readonly driver: QueueDriver
 }>()("effect-gpu-pool/CommandQueue") {}
-
-/**
- * Builds the queue that programs use from a backend's driver.
- *
- * **Example** (The queue of a backend of your own)
- *
- * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { DeviceContext, KernelCache, QueueDriver } from "effect-gpu-pool"
- *
- * const queueOf = (
- *   driver: QueueDriver.QueueDriver,
- *   device: DeviceContext.DeviceContext["Service"],
- *   cache: KernelCache.KernelCache["Service"]
- * ) => CommandQueue.fromDriver({ driver, device, cache })
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const fromDriver = (options: {
-  readonly driver: QueueDriver
-  readonly device: DeviceContext["Service"]
-  readonly cache: KernelCache["Service"]
-}): CommandQueue["Service"] =>
-  showing(
-    () => inOneLine("CommandQueue", undefined, [deviceState(options.device.status, options.device.info)]),
-    "CommandQueue"
-  )(CommandQueue.of(new CheckedQueue(options)))
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
@@ -661,14 +625,15 @@ export const after: {
     effect: Effect.Effect<A, E, R>,
     events: Iterable<QueueEvent.QueueEvent>
   ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
-    CommandQueue.use(({ driver }) =>
+    Effect.flatMap(event, (own) =>
       Effect.flatMap(
         checkedStep("CommandQueue.after", (operation) => {
           const listed = listOf(operation, "events", events)
           if (isGpuError(listed)) return listed
-          return Effect.forEach(listed.filter((event) => event?.driver !== driver), QueueEvent.wait, { discard: true })
+          return Effect.forEach(listed.filter((event) => event?.driver !== own.driver), QueueEvent.wait, {
+            discard: true
+          })
         }),
         () => effect
-      )
-    )
+      ))
 )

@@ -25,21 +25,21 @@ interface Copies {
  * @internal
  */
 export class PendingCopies {
-  readonly #driver: QueueDriver
+  readonly #driver: QueueDriver["Service"]
   readonly #line = Semaphore.makeUnsafe(1)
   #pending: Array<Copies> = []
   #bytes = 0
   /** Writes in line, the first one included. */
   #waiting = 0
 
-  private constructor(driver: QueueDriver) {
+  private constructor(driver: QueueDriver["Service"]) {
     this.#driver = driver
   }
 
-  static readonly #ofDrivers = new WeakMap<QueueDriver, PendingCopies>()
+  static readonly #ofDrivers = new WeakMap<QueueDriver["Service"], PendingCopies>()
 
   /** Those of a driver, whichever services stand on it. */
-  static of(driver: QueueDriver): PendingCopies {
+  static of(driver: QueueDriver["Service"]): PendingCopies {
     const known = PendingCopies.#ofDrivers.get(driver)
     if (known !== undefined) return known
     const copies = new PendingCopies(driver)

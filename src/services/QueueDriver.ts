@@ -1,11 +1,12 @@
 /**
- * What a backend gives so that `CommandQueue.fromDriver` can build the queue that programs use. Everything that arrives
+ * The backend's side of a command queue. `Device.fromDrivers` builds the queue that programs use over it. Everything that arrives
  * here is checked: right device, not released, right usage, in bounds, aligned. So each rule is written once.
  *
  * The calls ending in `Unsafe` take effect when called, in the order of the calls: that is queue order.
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../domain/GpuError.ts"
@@ -88,13 +89,31 @@ export interface DriverMapping {
 export type ReadAnswer = (bytes: Effect.Effect<ArrayBuffer, GpuError>) => void
 
 /**
- * The backend's side of a command queue. Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an
- * access that ends at the lease's size: the bytes up to the next multiple then belong to the lease too, if its block has them.
+ * The service: the backend's side of the device's queue, for pools, allocators and whatever else works below the checks. Programs
+ * use `CommandQueue`.
  *
- * @category models
+ * Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an access that ends at the lease's size: the
+ * bytes up to the next multiple then belong to the lease too, if its block has them.
+ *
+ * **Example** (A queue that counts what is submitted)
+ *
+ * ```ts
+ * import { QueueDriver } from "effect-gpu-pool"
+ *
+ * let flushes = 0
+ * const counting = (driver: QueueDriver.QueueDriver["Service"]): QueueDriver.QueueDriver["Service"] => ({
+ *   ...driver,
+ *   flushUnsafe: () => {
+ *     flushes += 1
+ *     return driver.flushUnsafe()
+ *   }
+ * })
+ * ```
+ *
+ * @category services
  * @since 0.1.0
  */
-export interface QueueDriver {
+export class QueueDriver extends Context.Service<QueueDriver, {
   /** Copies `data` before it returns; writes it in queue order. */
   readonly writeUnsafe: (
     target: DeviceBuffer,
@@ -187,4 +206,4 @@ export interface QueueDriver {
   readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
   /** Waits until the driver has really given back what was destroyed. */
   readonly reclaim: Effect.Effect<void, GpuError>
-}
+}>()("effect-gpu-pool/QueueDriver") {}

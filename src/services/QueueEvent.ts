@@ -38,11 +38,11 @@ import type { QueueDriver } from "./QueueDriver.ts"
  */
 export class QueueEvent {
   /** The backend's side of the queue. */
-  readonly driver: QueueDriver
+  readonly driver: QueueDriver["Service"]
   /** How far the queue had come; only to be compared within one queue. */
   readonly position: number
 
-  constructor(driver: QueueDriver, position: number) {
+  constructor(driver: QueueDriver["Service"], position: number) {
     this.driver = driver
     this.position = position
   }

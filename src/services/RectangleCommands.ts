@@ -57,12 +57,12 @@ interface Placed {
 
 /** @internal */
 export class RectangleCommands {
-  readonly #driver: QueueDriver
+  readonly #driver: QueueDriver["Service"]
   readonly #problem: Problem
   readonly #copies: PendingCopies
   readonly #alignment: BufferRange.Alignment
 
-  constructor(driver: QueueDriver, problem: Problem, alignment: BufferRange.Alignment) {
+  constructor(driver: QueueDriver["Service"], problem: Problem, alignment: BufferRange.Alignment) {
     this.#alignment = alignment
     this.#driver = driver
     this.#copies = PendingCopies.of(driver)

@@ -14,8 +14,8 @@ import type { PoolStats } from "../domain/PoolStats.ts"
 import * as Allocator from "../services/Allocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/CommandQueue.ts"
+import type { Services } from "../services/Device.ts"
 import { DeviceContext } from "../services/DeviceContext.ts"
-import type { Images } from "../services/images/Images.ts"
 import { KernelCache } from "../services/KernelCache.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -26,7 +26,7 @@ import * as Kernels from "./Kernels.ts"
  * @category models
  * @since 0.1.0
  */
-export type Device = DeviceContext | CommandQueue.CommandQueue | KernelCache | Images
+export type Device = Services
 
 /**
  * One test, as plain data: any runner can run it. Tests need the device for themselves, one after the other.

@@ -16,7 +16,7 @@ import * as LimitingAllocator from "../services/allocators/LimitingAllocator.ts"
 import * as StatisticsAllocator from "../services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
-import type { CommandQueue } from "../services/CommandQueue.ts"
+import type { QueueDriver } from "../services/QueueDriver.ts"
 import type { DeviceContext } from "../services/DeviceContext.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import { type ConformanceTest, inGroup } from "./ConformanceTest.ts"
@@ -31,7 +31,7 @@ type Decorated =
   | StatisticsAllocator.AllocatorStatistics
   | TrackingAllocator.AllocationTracker
 
-type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | CommandQueue>
+type Stack = Layer.Layer<Decorated, GpuError, DeviceContext | QueueDriver>
 
 const limiting = LimitingAllocator.layer({ maxBytes: 4096 })
 

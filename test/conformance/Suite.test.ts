@@ -1,51 +1,30 @@
 /** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { CommandQueue, DeviceContext, type ImageDriver, Images, KernelCache, type QueueDriver } from "effect-gpu-pool"
+import { DeviceContext, type ImageDriver, type QueueDriver } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { withDrivers } from "../support/withDrivers.ts"
 
-type Driver = QueueDriver.QueueDriver
+type Driver = QueueDriver.QueueDriver["Service"]
 
 /** The host backend with a driver that does something wrong. */
 const broken = (change: (driver: Driver) => Partial<Driver>): Layer.Layer<Conformance.Device, unknown> =>
-  Layer.provideMerge(
-    Layer.effect(
-      CommandQueue.CommandQueue,
-      Effect.gen(function*() {
-        const { driver } = yield* CommandQueue.CommandQueue
-        const device = yield* DeviceContext.DeviceContext
-        const cache = yield* KernelCache.KernelCache
-        return CommandQueue.fromDriver({ driver: { ...driver, ...change(driver) }, device, cache })
-      })
-    ),
-    Host.layer()
-  )
+  Layer.effectContext(Effect.map(Layer.build(Host.layer()), (host) => withDrivers(host, { queue: change })))
 
 const eachNumber = ({ scalars }: QueueDriver.Dispatch, change: (scalar: number) => number) =>
   scalars.map((scalar) => typeof scalar === "number" ? change(scalar) : scalar)
 
-type ImagesDriver = ImageDriver.ImageDriver
+type ImagesDriver = ImageDriver.ImageDriver["Service"]
 
 /** The host backend with images that do something wrong. */
 const brokenImages = (
   change: (driver: ImagesDriver) => Partial<ImagesDriver>
 ): Layer.Layer<Conformance.Device, unknown> =>
-  Layer.provideMerge(
-    Layer.effect(
-      Images.Images,
-      Effect.gen(function*() {
-        const { driver } = yield* Images.Images
-        const device = yield* DeviceContext.DeviceContext
-        const queue = yield* CommandQueue.CommandQueue
-        return Images.fromDriver({ driver: { ...driver, ...change(driver) }, device, queue })
-      })
-    ),
-    Host.layer()
-  )
+  Layer.effectContext(Effect.map(Layer.build(Host.layer()), (host) => withDrivers(host, { images: change })))
 
 const imageFaults: ReadonlyArray<
   readonly [name: string, group: string, change: (driver: ImagesDriver) => Partial<ImagesDriver>]

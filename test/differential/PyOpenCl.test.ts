@@ -8,8 +8,8 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { BufferPool, type DeviceContext, Lease, PooledBuffer, SizePolicy } from "effect-gpu-pool"
-import type { CommandQueue, PoolStats } from "effect-gpu-pool"
+import { BufferPool, Lease, PooledBuffer, SizePolicy } from "effect-gpu-pool"
+import type { Device, PoolStats } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
@@ -19,8 +19,6 @@ import * as Scope from "effect/Scope"
 import * as fc from "fast-check"
 import { describeWith } from "../support/required.ts"
 import { type Counters, type Operation, PyOpenClPool } from "./PyOpenClPool.ts"
-
-type Device = DeviceContext.DeviceContext | CommandQueue.CommandQueue
 
 const largestSize = 4 * 2 ** 20
 
@@ -256,7 +254,7 @@ describeWith(["pyopencl"], "PyOpenCL and the size policies", () => {
   })
 })
 
-const agree = (name: string, device: Layer.Layer<Device, unknown>) => {
+const agree = (name: string, device: Layer.Layer<Device.Services, unknown>) => {
   layer(Layer.merge(PyOpenClPool.layer, Layer.orDie(device)), startup)((it) => {
     it.effect.each(seeds)(`${name}: equal counters after every operation, %s`, sameCounters)
   })

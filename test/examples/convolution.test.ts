@@ -3,7 +3,7 @@ import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { BufferPool, DeviceContext, ImagePool } from "effect-gpu-pool"
-import type { CommandQueue, DriverObjects, GpuError, Images } from "effect-gpu-pool"
+import type { Device, DriverObjects, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -19,7 +19,7 @@ import * as Picture from "../../examples/convolution/Picture.ts"
 import { describeWith } from "../support/required.ts"
 
 type Backend = Layer.Layer<
-  DeviceContext.DeviceContext | CommandQueue.CommandQueue | Images.Images,
+  Device.Services,
   GpuError.GpuError
 >
 

@@ -9,11 +9,8 @@ import * as FaultyAllocator from "../../src/services/allocators/FaultyAllocator.
 import * as StatisticsAllocator from "../../src/services/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../../src/services/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as CommandQueue from "../../src/services/CommandQueue.ts"
-import type * as DeviceContext from "../../src/services/DeviceContext.ts"
+import type * as Device from "../../src/services/Device.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
-import type * as Images from "../../src/services/images/Images.ts"
-import type * as KernelCache from "../../src/services/KernelCache.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 
 export const backends = ["host", "slow-host", "webgpu", "webgpu-null", "opencl", "oclgrind"] as const
@@ -28,13 +25,7 @@ const hostOptions = { capacityBytes: 256 * mebi, maxBufferSize: 128 * mebi }
 
 let nullGpu: GPU | undefined
 
-type Services =
-  | CommandQueue.CommandQueue
-  | DeviceContext.DeviceContext
-  | Images.Images
-  | KernelCache.KernelCache
-
-const devices: { readonly [B in Backend]: () => Layer.Layer<Services, GpuError> } = {
+const devices: { readonly [B in Backend]: () => Layer.Layer<Device.Services, GpuError> } = {
   host: () => Host.layer(hostOptions),
   "slow-host": () => Host.layer({ ...hostOptions, latency: Duration.millis(1), lateFree: true, granularity: 4 }),
   webgpu: () => WebGpu.layer(),

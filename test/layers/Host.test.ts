@@ -19,9 +19,10 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
 import { withoutHalves } from "../support/withoutHalves.ts"
 
-type Services = DeviceContext | CommandQueue.CommandQueue | Host.Host
+type Services = Host.Services
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
   Effect.map(Effect.flip(effect), (error) => error.reason._tag)
@@ -164,9 +165,9 @@ describe("Host.layer", () => {
         CommandQueue.fill(buffer, 0),
         CommandQueue.read(buffer, Uint8Array),
         CommandQueue.finish,
-        CommandQueue.CommandQueue.use(({ driver }) => driver.reclaim),
-        CommandQueue.CommandQueue.use(({ driver }) => driver.touch(buffer)),
-        CommandQueue.CommandQueue.use(({ driver }) => driver.finish),
+        QueueDriver.use((driver) => driver.reclaim),
+        QueueDriver.use((driver) => driver.touch(buffer)),
+        QueueDriver.use((driver) => driver.finish),
         Host.bytes(buffer)
       ]
       for (const late of calls) {
@@ -208,7 +209,7 @@ describe("memory", () => {
 
   it.effect("freed late counts until the next finish or reclaim", () =>
     Effect.gen(function*() {
-      const { driver } = yield* CommandQueue.CommandQueue
+      const driver = yield* QueueDriver
       for (const wait of [CommandQueue.finish, driver.reclaim]) {
         const buffer = yield* create(1000)
         yield* destroy(buffer)
@@ -355,7 +356,7 @@ describe("Faults", () => {
         const faults = Host.makeFaults()
         faults.loseAt(nth, "planned")
         const steps = yield* Effect.gen(function*() {
-          const { driver } = yield* CommandQueue.CommandQueue
+          const driver = yield* QueueDriver
           const first = yield* create(8)
           const operations: ReadonlyArray<Effect.Effect<unknown, GpuError, Services>> = [
             create(8),

@@ -19,6 +19,7 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import { KernelCache } from "../../src/services/KernelCache.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
 import { turnsDuring } from "../../src/testing/EventLoop.ts"
 
 const create = (bytes: number, label?: string) =>
@@ -95,7 +96,7 @@ const recordProbes = (count: number) =>
       runs += 1
     })
     const compiled = yield* KernelCache.use((cache) => cache.get(kernel))
-    const { driver } = yield* CommandQueue.CommandQueue
+    const driver = yield* QueueDriver
     const record = () =>
       driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], images: [], samplers: [], count: 1 })
     const now = yield* Effect.sync(() => {
@@ -124,7 +125,7 @@ describe("submitting", () => {
       })
       const compiled = yield* Effect.provide(KernelCache.use((cache) => cache.get(kernel)), context)
       const closed = yield* Effect.provide(
-        CommandQueue.CommandQueue.use(({ driver }) =>
+        QueueDriver.use((driver) =>
           Effect.suspend(() => {
             driver.dispatchUnsafe({ compiled, vectors: [], scalars: [], images: [], samplers: [], count: 1 })
             return Scope.close(scope, Exit.void)
@@ -137,7 +138,7 @@ describe("submitting", () => {
 
   it.effect("fails as a whole when a command names a destroyed buffer, and only then", () =>
     Effect.gen(function*() {
-      const { driver } = yield* CommandQueue.CommandQueue
+      const driver = yield* QueueDriver
       const device = yield* DeviceContext
       const kept = yield* create(4, "kept")
       const gone = yield* create(4, "gone")
@@ -172,7 +173,7 @@ describe("submitting", () => {
   it.effect("comes before a free of the Allocator, so nobody else's work is harmed", () =>
     Effect.gen(function*() {
       const allocator = yield* Allocator.Allocator
-      const { driver } = yield* CommandQueue.CommandQueue
+      const driver = yield* QueueDriver
       const kept = yield* create(4)
       const gone = yield* create(4)
       yield* CommandQueue.write(gone, Uint32Array.of(7))

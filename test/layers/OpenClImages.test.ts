@@ -10,6 +10,7 @@ import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
 import { OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { ImageDriver } from "../../src/services/images/ImageDriver.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import { onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -120,8 +121,14 @@ describeWith(["opencl"], "OpenCL images", () => {
           assert.include(error.message, "24 bytes are over maxBufferSize of the device")
           const given = Images.fromHost(new Uint8Array(24), ImageShape.image2d(3, 2), ImageFormat.rgba8)
           assert.include((yield* Effect.flip(given)).message, "Images.fromHost: ")
-          const { create } = yield* Images.Images
-          const asked = create("a test", ImageShape.image2d(3, 2), ImageFormat.rgba8)
+          const { create } = yield* ImageDriver
+          const asked = create(
+            "a test",
+            ImageShape.image2d(3, 2),
+            ImageFormat.rgba8,
+            ImageUsage.defaultUsage,
+            undefined
+          )
           assert.include((yield* Effect.flip(asked)).message, "a test: ")
         }),
       (api) => ({
@@ -175,11 +182,17 @@ describeWith(["opencl"], "OpenCL images", () => {
   it.effect("are given back with the layer when their scope is longer", () =>
     onDevice(() =>
       Effect.gen(function*() {
-        const images = yield* Images.Images
-        const made = yield* images.create("a test", ImageShape.image2d(3, 2), ImageFormat.rgba8)
+        const driver = yield* ImageDriver
+        const made = yield* driver.create(
+          "a test",
+          ImageShape.image2d(3, 2),
+          ImageFormat.rgba8,
+          ImageUsage.defaultUsage,
+          undefined
+        )
         assert.isFalse(made.destroyed)
-        yield* images.fill(made, 1)
-        const sampler = images.driver.createSampler(SamplerOptions.resolve({ addressing: "repeat" }))
+        yield* Images.fill(made, 1)
+        const sampler = driver.createSampler(SamplerOptions.resolve({ addressing: "repeat" }))
         assert.isTrue(Exit.isSuccess(sampler))
       })
     ))

@@ -13,6 +13,7 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import type * as Device from "../../src/services/Device.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
@@ -166,7 +167,7 @@ describeWith(["opencl"], "OpenCL buffers of the program's data", () => {
         const kept = structuredClone(data.buffer, { transfer: [data.buffer] })
         for (const use of [CommandQueue.fill(buffer, 0), CommandQueue.fill(region, 0), SubRegion.make(buffer, {})]) {
           strictEqual(
-            yield* reasonOf<unknown, CommandQueue.CommandQueue | DeviceContext | Scope.Scope>(use),
+            yield* reasonOf<unknown, Device.Services | Scope.Scope>(use),
             "InvalidRequest"
           )
         }

@@ -15,6 +15,7 @@ import * as Allocator from "../../src/services/Allocator.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as KernelCache from "../../src/services/KernelCache.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
 import * as QueueEvent from "../../src/services/QueueEvent.ts"
 import { describeWith } from "../support/required.ts"
 import { type Bends, blockQueue, watch, type Watched } from "../support/watchedOpenCl.ts"
@@ -389,7 +390,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
         Effect.gen(function*() {
           const x = yield* Allocator.allocate(64)
           yield* CommandQueue.fill(x, 1)
-          const { driver } = yield* CommandQueue.CommandQueue
+          const driver = yield* QueueDriver
           const answers: Array<Effect.Effect<ArrayBuffer, GpuError>> = []
           driver.readUnsafe(x, 0, 64, (bytes) => answers.push(bytes))
           assert.include((yield* Effect.flip(CommandQueue.finish)).message, "CL_OUT_OF_RESOURCES -5")

@@ -14,6 +14,7 @@ import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import type { DeviceImage } from "../../src/services/images/DeviceImage.ts"
+import { ImageDriver } from "../../src/services/images/ImageDriver.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
@@ -167,7 +168,7 @@ const apply = Effect.fnUntraced(function*({ buffer, images, memory }: World, { f
     yield* Images.write(target.image, data, region)
     target.put(region, data)
   } else if (kind === "fill") {
-    const { driver } = yield* Images.Images
+    const driver = yield* ImageDriver
     const element = numbered(target.elementBytes, seed)
     yield* Effect.suspend(() => driver.fillUnsafe(target.image, region, element))
     target.put(region, Uint8Array.from({ length: count }, (_, at) => element[at % element.length]!))
@@ -274,7 +275,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
           Effect.gen(function*() {
             strictEqual((yield* Effect.flip(Images.fill(image, 1))).reason._tag, "InvalidRequest")
             const colours = yield* Images.read(image, Uint8Array)
-            const { driver } = yield* Images.Images
+            const driver = yield* ImageDriver
             const whole = ImageShape.whole(image.shape)
             yield* Effect.suspend(() => driver.fillUnsafe(image.block!.value, whole, Uint8Array.of(1, 2, 3, 4)))
             return colours

@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { create, destroy, held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
 import type { Bends } from "../support/watchedGpu.ts"
@@ -196,7 +197,7 @@ describe("WebGpu buffers", () => {
   it.live("reclaims with an empty submit, since destroyed memory only returns with a later one", () =>
     onDevice({}, (watched) =>
       Effect.gen(function*() {
-        const { driver } = yield* CommandQueue.CommandQueue
+        const driver = yield* QueueDriver
         yield* driver.reclaim
         strictEqual(watched.count("GPUQueue.submit"), 1)
         strictEqual(watched.count("GPUQueue.onSubmittedWorkDone"), 1)

@@ -14,6 +14,7 @@ import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
 import { type Bends, watchedGpu } from "../support/watchedGpu.ts"
@@ -64,7 +65,7 @@ describe("WebGpu images", () => {
         strictEqual(error.reason.requested, 128 * mebi)
         strictEqual(yield* liveImages, 4)
         yield* Scope.close(scope, Exit.void)
-        yield* CommandQueue.CommandQueue.use(({ driver }) => driver.reclaim)
+        yield* QueueDriver.use((driver) => driver.reclaim)
         yield* larger
         strictEqual(yield* liveImages, 4)
       })))

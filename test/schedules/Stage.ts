@@ -13,14 +13,11 @@ import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
-import type { CommandQueue } from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import type { Images } from "../../src/services/images/Images.ts"
-import type { KernelCache } from "../../src/services/KernelCache.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
 
-export type Services = BufferPool.BufferPool | DeviceContext | CommandQueue | KernelCache | Images | Host.Host
+export type Services = BufferPool.BufferPool | Host.Services
 
 /** A program whose laws hold whatever another fiber does meanwhile. */
 export interface Scene {

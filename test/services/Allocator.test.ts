@@ -1,6 +1,5 @@
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -11,9 +10,9 @@ import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { KernelCache } from "../../src/services/KernelCache.ts"
 import type { QueueDriver } from "../../src/services/QueueDriver.ts"
 import { type HostServices, logsTo, tagOf } from "../support/hostPool.ts"
+import { withDrivers } from "../support/withDrivers.ts"
 
 const buffersOf = DeviceContext.useSync((device) => device.driverObjects.liveByKind["buffer"] ?? 0)
 
@@ -82,16 +81,10 @@ describe("0 bytes", () => {
 })
 
 /** The host with a queue whose driver proves, or fails to prove, memory in its own way. */
-const proving = (touch: QueueDriver["touch"]) =>
-  Layer.effectContext(Effect.map(Effect.context<HostServices>(), (host) => {
-    const { driver } = Context.get(host, CommandQueue.CommandQueue)
-    const queue = CommandQueue.fromDriver({
-      device: Context.get(host, DeviceContext),
-      cache: Context.get(host, KernelCache),
-      driver: { ...driver, touch }
-    })
-    return Context.add(host, CommandQueue.CommandQueue, queue)
-  })).pipe(Layer.provide(Host.layer()))
+const proving = (touch: QueueDriver["Service"]["touch"]) =>
+  Layer.effectContext(
+    Effect.map(Effect.context<HostServices>(), (host) => withDrivers(host, { queue: () => ({ touch }) }))
+  ).pipe(Layer.provide(Host.layer()))
 
 describe("an immediate allocation", () => {
   const refused = proving((buffer) => Effect.fail(outOfMemory(buffer.size)))

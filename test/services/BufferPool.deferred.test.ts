@@ -1,32 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { KernelCache } from "../../src/services/KernelCache.ts"
 import { hasStats, hold, isConsistent, logsTo, open, type OpenOptions, tagOf } from "../support/hostPool.ts"
+import { withDrivers } from "../support/withDrivers.ts"
 
 /** A queue on which fills fail when told to, as OpenCL's do when deferred memory turns out not to exist. */
 const fragile = (state: { fails: boolean }): OpenOptions => ({
   allocator: Allocator.layerDeferred,
-  over: (host) => {
-    const { driver } = Context.get(host, CommandQueue.CommandQueue)
-    const queue = CommandQueue.fromDriver({
-      device: Context.get(host, DeviceContext),
-      cache: Context.get(host, KernelCache),
-      driver: {
-        ...driver,
+  over: (host) =>
+    withDrivers(host, {
+      queue: (driver) => ({
         fillUnsafe: (target, offset, bytes, pattern) =>
           state.fails ? Exit.fail(GpuError.outOfMemory(bytes)) : driver.fillUnsafe(target, offset, bytes, pattern)
-      }
+      })
     })
-    return Context.add(host, CommandQueue.CommandQueue, queue)
-  }
 })
 
 describe("a deferred allocator", () => {

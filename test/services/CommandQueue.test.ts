@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as GpuError from "../../src/domain/GpuError.ts"
@@ -13,24 +12,19 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { KernelCache } from "../../src/services/KernelCache.ts"
 import * as Mapping from "../../src/services/mapping/Mapping.ts"
 import * as SubRegion from "../../src/services/memory/SubRegion.ts"
 import { hasStats, layer, open, tagOf } from "../support/hostPool.ts"
+import { withDrivers } from "../support/withDrivers.ts"
 
 /** A pool whose driver refuses every command for one reason. */
 const refusing = (error: GpuError.GpuError) => {
   const refuse = () => Exit.fail(error)
   return open({
-    over: (host) => {
-      const { driver } = Context.get(host, CommandQueue.CommandQueue)
-      const queue = CommandQueue.fromDriver({
-        device: Context.get(host, DeviceContext),
-        cache: Context.get(host, KernelCache),
-        driver: { ...driver, writeUnsafe: refuse, copyUnsafe: refuse, fillUnsafe: refuse, dispatchUnsafe: refuse }
+    over: (host) =>
+      withDrivers(host, {
+        queue: () => ({ writeUnsafe: refuse, copyUnsafe: refuse, fillUnsafe: refuse, dispatchUnsafe: refuse })
       })
-      return Context.add(host, CommandQueue.CommandQueue, queue)
-    }
   })
 }
 

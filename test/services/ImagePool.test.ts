@@ -11,6 +11,7 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { Host } from "../../src/host.ts"
+import { ImageDriver } from "../../src/services/images/ImageDriver.ts"
 import * as ImageLike from "../../src/services/images/ImageLike.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
@@ -340,7 +341,7 @@ describe("held images", () => {
       const lines: Array<string> = []
       yield* onPool({}, (opened) =>
         Effect.gen(function*() {
-          const { driver } = yield* Images.Images
+          const driver = yield* ImageDriver
           const error = yield* Effect.flip(Effect.scoped(opened.pool.allocate(square, r8, { usage: 0 })))
           yield* Effect.scoped(Effect.gen(function*() {
             const image = yield* opened.pool.allocate(square, r8)

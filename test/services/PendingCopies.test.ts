@@ -12,12 +12,13 @@ import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import type * as Device from "../../src/services/Device.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import { KernelCache } from "../../src/services/KernelCache.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import { expectNoFailure, interruptedAt } from "../../src/testing/Interruption.ts"
 import { tagOf } from "../support/hostPool.ts"
+import { withDrivers } from "../support/withDrivers.ts"
 
 const MiB = 1024 * 1024
 const bound = 64 * MiB
@@ -73,25 +74,17 @@ class HoldingDevice {
   }
 }
 
-type Services = BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext | Images.Images | Scope.Scope
+type Services = BufferPool.BufferPool | Device.Services | Scope.Scope
 
 const onDevice = <A, E>(test: (device: HoldingDevice) => Effect.Effect<A, E, Services>) => {
   const holding = new HoldingDevice()
   const layer = Layer.effectContext(Effect.gen(function*() {
     const host = yield* Layer.build(Host.layer())
-    const [device, cache] = [Context.get(host, DeviceContext), Context.get(host, KernelCache)]
-    holding.status = device.status
-    const driver = { ...Context.get(host, CommandQueue.CommandQueue).driver, ...holding.driver }
-    const queue = CommandQueue.fromDriver({ driver, device, cache })
-    const images = Images.fromDriver({
-      driver: {
-        ...Context.get(host, Images.Images).driver,
-        writeUnsafe: (_, __, data) => holding.write(data.byteLength)
-      },
-      device,
-      queue
+    holding.status = Context.get(host, DeviceContext).status
+    return withDrivers(host, {
+      queue: () => holding.driver,
+      images: () => ({ writeUnsafe: (_, __, data) => holding.write(data.byteLength) })
     })
-    return host.pipe(Context.add(CommandQueue.CommandQueue, queue), Context.add(Images.Images, images))
   }))
   return Effect.scoped(test(holding)).pipe(Effect.provide(BufferPool.layer()), Effect.provide(layer))
 }

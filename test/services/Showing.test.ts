@@ -6,6 +6,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import {
   BufferPool,
   CommandQueue,
+  type Device,
   DeviceArray,
   DeviceContext,
   ElementwiseKernel,
@@ -98,14 +99,8 @@ const isShownByItsLine = (things: Things): void => {
 
 const pools = Layer.merge(BufferPool.layer(), ImagePool.layer())
 
-type Device =
-  | DeviceContext.DeviceContext
-  | CommandQueue.CommandQueue
-  | KernelCache.KernelCache
-  | Images.Images
-
 /** Looks at everything while it is live and again when it has ended. */
-const looks = (device: Layer.Layer<Device, GpuError.GpuError>, look: (things: Things) => void) =>
+const looks = (device: Layer.Layer<Device.Services, GpuError.GpuError>, look: (things: Things) => void) =>
   Effect.gen(function*() {
     const things = yield* everything.pipe(
       Effect.tap((things) => Effect.sync(() => look(things))),

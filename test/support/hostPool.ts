@@ -17,12 +17,11 @@ import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type { CommandQueue } from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import type { KernelCache } from "../../src/services/KernelCache.ts"
+import type { QueueDriver } from "../../src/services/QueueDriver.ts"
 
-export type HostServices = DeviceContext | CommandQueue | KernelCache | Host.Host
-export type AllocatorLayer = Layer.Layer<Allocator.Allocator, GpuError, DeviceContext | CommandQueue>
+export type HostServices = Host.Services
+export type AllocatorLayer = Layer.Layer<Allocator.Allocator, GpuError, DeviceContext | QueueDriver>
 
 export interface OpenOptions {
   readonly host?: Host.HostOptions | undefined

@@ -13,12 +13,11 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
 import { Host } from "../../src/host.ts"
-import { CommandQueue } from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import type { DeviceImage } from "../../src/services/images/DeviceImage.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
-import * as Images from "../../src/services/images/Images.ts"
 import { nextTurn } from "./hostPool.ts"
+import { withDrivers } from "./withDrivers.ts"
 
 export interface OpenOptions {
   readonly host?: Host.HostOptions | undefined
@@ -28,7 +27,7 @@ export interface OpenOptions {
 }
 
 /** What a pool works with, and the pool itself. */
-export type Services = DeviceContext | CommandQueue | Images.Images | Host.Host | ImagePool.ImagePool
+export type Services = Host.Services | ImagePool.ImagePool
 
 /** A pool whose device and pool close apart from each other, in the test's hands. */
 export interface OpenPool {
@@ -57,32 +56,29 @@ export const open = Effect.fnUntraced(function*(options: OpenOptions = {}): Effe
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(options.host)), hostScope)
   const events: Array<string> = []
   const live = new Set<DeviceImage>()
-  const images = Context.get(host, Images.Images)
-  const queue = Context.get(host, CommandQueue)
-  const watched = Images.Images.of({
-    ...images,
-    create: (operation, shape, format, given) =>
-      Effect.uninterruptible(Effect.gen(function*() {
-        events.push(`create ${ImageFormat.imageBytes(format, shape)}`)
-        if (options.slow === true) yield* nextTurn
-        const image = yield* images.create(operation, shape, format, given)
-        live.add(image)
-        return image
-      })),
-    destroyUnsafe: (image, why) => {
-      events.push(`destroy ${bytesOf(image)}`)
-      live.delete(image)
-      return images.destroyUnsafe(image, why)
-    }
+  const services = withDrivers(host, {
+    images: (images) => ({
+      create: (operation, shape, format, usage, label) =>
+        Effect.gen(function*() {
+          events.push(`create ${ImageFormat.imageBytes(format, shape)}`)
+          if (options.slow === true) yield* nextTurn
+          const image = yield* images.create(operation, shape, format, usage, label)
+          live.add(image)
+          return image
+        }),
+      destroyUnsafe: (image) => {
+        events.push(`destroy ${bytesOf(image)}`)
+        live.delete(image)
+        return images.destroyUnsafe(image)
+      }
+    }),
+    queue: ({ reclaim }) => ({
+      reclaim: Effect.suspend(() => {
+        events.push("reclaim")
+        return reclaim
+      })
+    })
   })
-  const reclaim = Effect.suspend(() => {
-    events.push("reclaim")
-    return queue.driver.reclaim
-  })
-  const services = host.pipe(
-    Context.add(Images.Images, watched),
-    Context.add(CommandQueue, { ...queue, driver: { ...queue.driver, reclaim } })
-  )
   const pool = yield* Effect.provide(Scope.provide(ImagePool.make(options.pool), poolScope), services)
   return {
     pool,

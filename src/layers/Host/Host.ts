@@ -30,9 +30,7 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type * as BufferLike from "../../services/BufferLike.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
-import * as Images from "../../services/images/Images.ts"
+import * as Device from "../../services/Device.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Turns, type TurnsShape } from "../../services/Turns.ts"
 import { Faults } from "./Faults.ts"
@@ -170,6 +168,14 @@ export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<A
 export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => host.usedBytes)
 
 /**
+ * Everything that the layer provides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services = Device.Services | Host
+
+/**
  * Opens a host device. Fails with InvalidRequest for an option that is no number of bytes or items, and with
  * DeviceUnavailable where the faults say so.
  *
@@ -192,18 +198,11 @@ export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => 
  */
 export const layer = (
   options: HostOptions = {}
-): Layer.Layer<
-  DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | Host,
-  GpuError
-> => Layer.effectContext(make(options))
+): Layer.Layer<Services, GpuError> => Layer.effectContext(make(options))
 
 const make = Effect.fnUntraced(function*(
   options: HostOptions
-): Effect.fn.Return<
-  Context.Context<DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | Host>,
-  GpuError,
-  Scope.Scope
-> {
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const settings = readValues(layerOperation, () => resolve(options))
   if (isGpuError(settings)) return yield* settings
   const device = yield* Effect.acquireRelease(
@@ -215,15 +214,9 @@ const make = Effect.fnUntraced(function*(
     info: device.info,
     capacity: settings.kernelCacheCapacity
   })
-  const driver = new HostQueue(device, settings.rangeItems)
-  const context = showingDevice(DeviceContext.of(device))
-  const queue = CommandQueue.fromDriver({ driver, device: context, cache })
-  return Context.make(DeviceContext, context).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, queue),
-    Context.add(Images.Images, Images.fromDriver({ driver: new HostImages(device, driver), device: context, queue })),
-    Context.add(Host, handles(device))
-  )
+  const queue = new HostQueue(device, settings.rangeItems)
+  const images = new HostImages(device, queue)
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), Host, handles(device))
 })
 
 const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {

@@ -28,6 +28,8 @@ import type { HostBuffer } from "./HostMemory.ts"
 import { immediate, type Job } from "./HostWorker.ts"
 import type { HostImage } from "./images/HostImage.ts"
 
+type Driver = QueueDriver["Service"]
+
 /** A command and the fault that it is to meet. */
 type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
 
@@ -43,7 +45,7 @@ type Reading = (source: HostBuffer, result: ArrayBuffer) => Generator<number, vo
 type Failure = { readonly call: string; readonly log: string; readonly commands: ReadonlyArray<string> }
 
 /** @internal */
-export class HostQueue implements QueueDriver {
+export class HostQueue implements Driver {
   readonly #device: HostDevice
   readonly #rangeItems: number
   #recorded: Array<Recorded> = []
@@ -169,7 +171,7 @@ export class HostQueue implements QueueDriver {
     return Exit.void
   }
 
-  readonly readUnsafe: QueueDriver["readUnsafe"] = (source, offset, bytes, answer) =>
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
     this.#readUnsafe(
       source,
       bytes,
@@ -177,7 +179,7 @@ export class HostQueue implements QueueDriver {
       answer
     )
 
-  readonly readRectUnsafe: QueueDriver["readRectUnsafe"] = (extent, source, from, answer) =>
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
     this.#readUnsafe(
       source,
       byteLength(extent),

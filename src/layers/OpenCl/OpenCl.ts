@@ -20,9 +20,8 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
-import * as Images from "../../services/images/Images.ts"
+import * as Device from "../../services/Device.ts"
+import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { Sealed } from "../../services/Sealed.ts"
 import * as GivenOptions from "./GivenOptions.ts"
@@ -152,7 +151,7 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | OpenCl
+export type Services = Device.Services | OpenCl
 
 /**
  * Opens an OpenCL device: by default the first usable one of the first platform that has any. npm `koffi`, an optional
@@ -296,17 +295,10 @@ const make = Effect.fnUntraced(function*(
   })
   // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
-  const context = showingDevice(DeviceContext.of(device))
-  const commands = CommandQueue.fromDriver({ driver: queue, device: context, cache })
-  const imageDriver = new OpenClImages(device, queue)
-  const images = Images.fromDriver({ driver: imageDriver, device: context, queue: commands })
-  const opened = new Opened(device, new SvmMemory(device, queue), imageDriver, images)
-  return Context.make(DeviceContext, context).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, commands),
-    Context.add(Images.Images, images),
-    Context.add(OpenCl, handles(device, queue, opened))
-  )
+  const images = new OpenClImages(device, queue)
+  const allocator = new ImageAllocator({ device, queue, driver: images })
+  const opened = new Opened(device, new SvmMemory(device, queue), images, allocator)
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), OpenCl, handles(device, queue, opened))
 })
 
 const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl["Service"] =>

@@ -14,7 +14,6 @@ import * as Label from "../../domain/Label.ts"
 import { withArticle } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import { CommandQueue } from "../../services/CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
@@ -24,6 +23,7 @@ import type { Attachable } from "../../services/lease/Attachments.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
 import { ScopedAttachment } from "../../services/memory/ScopedAttachment.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
+import { QueueDriver } from "../../services/QueueDriver.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import * as AdoptedImage from "./images/AdoptedImage.ts"
 import * as AdoptedSampler from "./images/AdoptedSampler.ts"
@@ -172,9 +172,9 @@ export interface AdoptOptions {
 export const adopt = (
   memory: bigint,
   options?: AdoptOptions
-): Effect.Effect<DeviceBuffer, GpuError, OpenCl | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, OpenCl | QueueDriver | Scope.Scope> =>
   useOpened("OpenClMemory.adopt", ({ opened }) =>
-    Effect.flatMap(CommandQueue, ({ driver }) =>
+    Effect.flatMap(QueueDriver, (driver) =>
       Effect.map(
         Effect.acquireRelease(
           Effect.suspend(() =>
@@ -239,7 +239,7 @@ export const adoptImage = (
         adoptingProblem("OpenClMemory.adoptImage", options, knownOfImage) ??
           adoptImageUnsafe(opened, memory, options ?? {})
       ),
-      (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
+      (image) => logged(() => opened.allocator.destroyUnsafe(image), "An image")
     ))
 
 const adoptImageUnsafe = (
@@ -302,7 +302,7 @@ export const adoptSampler = (
         adoptingProblem("OpenClMemory.adoptSampler", options, knownOfSampler) ??
           adoptSamplerUnsafe(opened, sampler, options ?? {})
       ),
-      (adopted) => logged(() => opened.destroySamplerUnsafe(adopted), "A sampler")
+      (adopted) => logged(() => opened.allocator.destroySamplerUnsafe(adopted), "A sampler")
     ))
 
 const adoptSamplerUnsafe = (

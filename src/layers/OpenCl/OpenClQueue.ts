@@ -39,6 +39,8 @@ import { QueueWait } from "./QueueWait.ts"
 import { type Command, RecordedCommands } from "./RecordedCommands.ts"
 import { RectangleTransfers } from "./RectangleTransfers.ts"
 
+type Driver = QueueDriver["Service"]
+
 const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
@@ -91,7 +93,7 @@ class DispatchRecording implements Recording {
 }
 
 /** @internal */
-export class OpenClQueue implements QueueDriver {
+export class OpenClQueue implements Driver {
   readonly #device: OpenDevice
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
@@ -105,7 +107,7 @@ export class OpenClQueue implements QueueDriver {
   readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
   readonly #localSize = new Uint32Array(new ArrayBuffer(8))
   /** Came with OpenCL 1.2. */
-  readonly migrateUnsafe?: NonNullable<QueueDriver["migrateUnsafe"]>
+  readonly migrateUnsafe?: NonNullable<Driver["migrateUnsafe"]>
   /** Commands since the last flush. */
   #unflushed = 0
 
@@ -167,13 +169,13 @@ export class OpenClQueue implements QueueDriver {
     )
   }
 
-  readonly copyRectUnsafe: QueueDriver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
     this.#rectangles.copy(extent, source, from, target, to)
 
-  readonly writeRectUnsafe: QueueDriver["writeRectUnsafe"] = (extent, target, to, rows) =>
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
     this.#rectangles.write(extent, target, to, rows.buffer)
 
-  readonly readRectUnsafe: QueueDriver["readRectUnsafe"] = (extent, source, from, answer) =>
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
     this.#rectangles.readUnsafe(extent, source, from, answer)
 
   readonly mapUnsafe = (
@@ -261,7 +263,7 @@ export class OpenClQueue implements QueueDriver {
     return Exit.void
   }
 
-  readonly readUnsafe: QueueDriver["readUnsafe"] = (source, offset, bytes, answer) => {
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
     const name = source.label
     return this.recordRead(
       { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Images } from "../../services/images/Images.ts"
+import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type { OpenClImages } from "./images/OpenClImages.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
@@ -15,17 +15,14 @@ export class Opened {
   /** Shared virtual memory of the device. */
   readonly svm: SvmMemory
   readonly images: OpenClImages
-  /** Gives images back, in queue order. */
-  readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
-  /** Gives samplers back likewise. */
-  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
+  /** Gives images and samplers back, in queue order. */
+  readonly allocator: ImageAllocator
 
-  constructor(opened: OpenDevice, svm: SvmMemory, images: OpenClImages, service: Images["Service"]) {
+  constructor(opened: OpenDevice, svm: SvmMemory, images: OpenClImages, allocator: ImageAllocator) {
     this.opened = opened
     this.svm = svm
     this.images = images
-    this.destroyImageUnsafe = service.destroyUnsafe
-    this.destroySamplerUnsafe = service.destroySamplerUnsafe
+    this.allocator = allocator
   }
 
   get api(): OpenClApi {

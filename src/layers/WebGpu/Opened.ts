@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Images } from "../../services/images/Images.ts"
+import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 
@@ -11,15 +11,12 @@ import type { WebGpuDevice } from "./WebGpuDevice.ts"
 export class Opened {
   readonly device: WebGpuDevice
   readonly images: WebGpuImages
-  /** Gives images back, in queue order. */
-  readonly destroyImageUnsafe: Images["Service"]["destroyUnsafe"]
-  /** Gives samplers back likewise. */
-  readonly destroySamplerUnsafe: Images["Service"]["destroySamplerUnsafe"]
+  /** Gives images and samplers back, in queue order. */
+  readonly allocator: ImageAllocator
 
-  constructor(device: WebGpuDevice, images: WebGpuImages, service: Images["Service"]) {
+  constructor(device: WebGpuDevice, images: WebGpuImages, allocator: ImageAllocator) {
     this.device = device
     this.images = images
-    this.destroyImageUnsafe = service.destroyUnsafe
-    this.destroySamplerUnsafe = service.destroySamplerUnsafe
+    this.allocator = allocator
   }
 }

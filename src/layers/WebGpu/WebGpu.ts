@@ -18,15 +18,15 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
+import * as Device from "../../services/Device.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { DeviceContext, showingDevice } from "../../services/DeviceContext.ts"
 import type { DeviceImage } from "../../services/images/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
+import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
-import * as Images from "../../services/images/Images.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
+import { QueueDriver } from "../../services/QueueDriver.ts"
 import { Sealed } from "../../services/Sealed.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
@@ -137,7 +137,7 @@ export interface Options extends DeviceOptions {
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue.CommandQueue | KernelCache.KernelCache | Images.Images | WebGpu
+export type Services = Device.Services | WebGpu
 
 /**
  * Opens a WebGPU device: the browser's or Deno's own when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an
@@ -213,16 +213,12 @@ const make = Effect.fnUntraced(function*(
   })
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
-  const device = showingDevice(new WebGpuDevice(opened))
-  const commands = CommandQueue.fromDriver({ driver: WebGpuQueue.driver(queue), device, cache })
-  const imageDriver = new WebGpuImages(opened, queue)
-  const images = Images.fromDriver({ driver: imageDriver, device, queue: commands })
-  return Context.make(DeviceContext, device).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, commands),
-    Context.add(Images.Images, images),
-    Context.add(WebGpu, service(opened, new Opened(device, imageDriver, images)))
-  )
+  const device = new WebGpuDevice(opened)
+  const driver = WebGpuQueue.driver(queue)
+  const images = new WebGpuImages(opened, queue)
+  const allocator = new ImageAllocator({ device, queue: driver, driver: images })
+  const own = service(opened, new Opened(device, images, allocator))
+  return Context.add(Device.fromDrivers({ device, cache, queue: driver, images }), WebGpu, own)
 })
 
 const service = (
@@ -351,11 +347,11 @@ export interface AdoptOptions {
 export const adopt = (
   gpu: WebGpuApi.Buffer,
   options?: AdoptOptions
-): Effect.Effect<DeviceBuffer, GpuError, WebGpu | CommandQueue.CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, WebGpu | QueueDriver | Scope.Scope> =>
   Effect.flatMap(
     WebGpu,
     ({ sealed }) =>
-      Effect.flatMap(CommandQueue.CommandQueue, ({ driver }) =>
+      Effect.flatMap(QueueDriver, (driver) =>
         Effect.acquireRelease(
           checkedStep("WebGpu.adopt", (operation) =>
             adoptingProblem(operation, options, knownOfBuffer) ??
@@ -476,7 +472,7 @@ export const adoptTexture = (
       checkedStep("WebGpu.adoptTexture", (operation) =>
         adoptingProblem(operation, options, knownOfTexture) ??
           adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
-      (image) => logged(() => opened.destroyImageUnsafe(image), "An image")
+      (image) => logged(() => opened.allocator.destroyUnsafe(image), "An image")
     )
   })
 
@@ -528,7 +524,7 @@ export const adoptSampler = (
     const opened = sealed.open(Opened)
     return Effect.acquireRelease(
       checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
-      (sampler) => logged(() => opened.destroySamplerUnsafe(sampler), "A sampler")
+      (sampler) => logged(() => opened.allocator.destroySamplerUnsafe(sampler), "A sampler")
     )
   })
 

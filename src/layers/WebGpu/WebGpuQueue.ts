@@ -39,7 +39,7 @@ export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scop
  *
  * @internal
  */
-export const driver = (queue: WebGpuQueue): QueueDriver => ({
+export const driver = (queue: WebGpuQueue): QueueDriver["Service"] => ({
   writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
   copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
     queue.copy(source, sourceOffset, target, targetOffset, bytes),

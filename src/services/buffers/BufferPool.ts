@@ -25,7 +25,6 @@ import * as SizePolicy from "../../domain/SizePolicy.ts"
 import * as Allocator from "../Allocator.ts"
 import * as CallSite from "../CallSite.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
@@ -56,6 +55,7 @@ import {
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -210,7 +210,7 @@ export const make = (
 ): Effect.Effect<
   Pool,
   GpuError,
-  Scope.Scope | Allocator.Allocator | DeviceContext | CommandQueue
+  Scope.Scope | Allocator.Allocator | DeviceContext | QueueDriver
 > =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
@@ -226,7 +226,7 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
-    const { driver } = yield* CommandQueue
+    const driver = yield* QueueDriver
     const source = new BufferSource({
       ...settings,
       allocator,
@@ -379,7 +379,7 @@ const list = (operation: string, sizes: Sizes, wanted: BufferUsage): Listed | Gp
  */
 export const layerNoDeps = (
   options?: BufferPoolOptions
-): Layer.Layer<BufferPool, GpuError, Allocator.Allocator | DeviceContext | CommandQueue> =>
+): Layer.Layer<BufferPool, GpuError, Allocator.Allocator | DeviceContext | QueueDriver> =>
   Layer.effect(BufferPool, make(options))
 
 /**
@@ -411,7 +411,7 @@ export const layerNoDeps = (
  */
 export const layer = (
   options?: BufferPoolOptions
-): Layer.Layer<BufferPool, GpuError, DeviceContext | CommandQueue> =>
+): Layer.Layer<BufferPool, GpuError, DeviceContext | QueueDriver> =>
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
 
 /**
@@ -458,7 +458,7 @@ const knownOfShared = KnownOptions.of<SharedBufferPoolOptions>({ ...ofShared, si
  */
 export const layerShared = (
   options: SharedBufferPoolOptions = {}
-): Layer.Layer<BufferPool, GpuError, DeviceMemory | DeviceContext | CommandQueue> =>
+): Layer.Layer<BufferPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
   Layer.effect(
     BufferPool,
     Effect.gen(function*() {
@@ -506,7 +506,7 @@ export type BufferPoolConfig = ConfigOf<BufferPoolOptions>
  */
 export const layerConfig = (
   config: BufferPoolConfig
-): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | CommandQueue> =>
+): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
   Layer.unwrap(
     checkedStep("BufferPool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
   )

@@ -24,7 +24,7 @@ const usages = 2 ** 16
 /** @internal */
 export interface BufferSourceOptions {
   readonly allocator: Allocator["Service"]
-  readonly driver: Pick<QueueDriver, "fillUnsafe">
+  readonly driver: Pick<QueueDriver["Service"], "fillUnsafe">
   readonly limits: DeviceLimits
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number

@@ -8,9 +8,8 @@ import * as Exit from "effect/Exit"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import { elementClassProblem } from "../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
@@ -22,9 +21,8 @@ import * as Label from "../../domain/Label.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import type { CommandQueue, ElementType } from "../CommandQueue.ts"
+import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceContext } from "../DeviceContext.ts"
-import * as Attachments from "../lease/Attachments.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
 import * as MapRequest from "../mapping/MapRequest.ts"
@@ -34,12 +32,13 @@ import * as PinnedMemory from "../memory/PinnedMemory.ts"
 import { ScopedAttachment } from "../memory/ScopedAttachment.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
-import type { MapAccess } from "../QueueDriver.ts"
+import type { MapAccess, QueueDriver } from "../QueueDriver.ts"
 import * as Reading from "../Reading.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
+import { ImageAllocator, ofImage, plain, plainFormat } from "./ImageAllocator.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import { ImageCommands } from "./ImageCommands.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
@@ -52,7 +51,6 @@ import type {
   FromArrayOptions,
   FromHostOptions,
   HostLayout,
-  ImageOptions,
   Images,
   MapOptions,
   OverBufferOptions
@@ -63,8 +61,6 @@ import * as OverBuffer from "./OverBuffer.ts"
 type Service = Images["Service"]
 
 const ofRegion = { origin: true, extent: true } as const
-const ofImage = { usage: true, label: true } as const
-const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
 const knownOfArray = KnownOptions.of<FromArrayOptions>({ ...ofImage, channels: true, normalized: true })
 const knownOfRegion = KnownOptions.of<ImageShape.RegionOptions>(ofRegion)
 const knownOfHost = KnownOptions.of<ImageShape.RegionOptions & HostLayout>({
@@ -91,32 +87,30 @@ const knownOfMap = KnownOptions.of<MapOptions>({
  * @internal
  */
 export class CheckedImages implements Service {
-  readonly info: DeviceInfo
-  readonly driver: ImageDriver
   readonly #device: DeviceContext["Service"]
-  readonly #queue: CommandQueue["Service"]
+  readonly #driver: ImageDriver["Service"]
+  readonly #queue: QueueDriver["Service"]
+  readonly #allocator: ImageAllocator
   readonly #copies: PendingCopies
   readonly #commands: ImageCommands
-  /** What the driver has answered, by usage and kind: a driver is asked once. */
-  readonly #formats = new Map<string, ReadonlyArray<ImageFormat.ImageFormat>>()
 
   constructor(options: {
-    readonly driver: ImageDriver
     readonly device: DeviceContext["Service"]
-    readonly queue: CommandQueue["Service"]
+    readonly driver: ImageDriver["Service"]
+    readonly queue: QueueDriver["Service"]
   }) {
-    this.info = options.device.info
-    this.driver = options.driver
     this.#device = options.device
+    this.#driver = options.driver
     this.#queue = options.queue
-    this.#copies = PendingCopies.of(options.queue.driver)
-    this.#commands = new ImageCommands(options.driver, options.queue.driver)
+    this.#allocator = new ImageAllocator(options)
+    this.#copies = PendingCopies.of(options.queue)
+    this.#commands = new ImageCommands(options.driver, options.queue)
   }
 
   readonly make: Service["make"] = (shape, format, options) =>
     Effect.acquireRelease(
-      this.create("Images.make", shape, format, options),
-      (image) => logged(() => this.destroyUnsafe(image), "An image")
+      this.#allocator.create("Images.make", shape, format, options),
+      (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image")
     )
 
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
@@ -125,10 +119,10 @@ export class CheckedImages implements Service {
       const request = optionsProblem(operation, options, knownOfOver) ??
         OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
       if (isGpuError(request)) return Exit.fail(request)
-      const { createOverUnsafe } = this.driver
-      if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.info))
+      const { createOverUnsafe } = this.#driver
+      if (createOverUnsafe === undefined) return Exit.fail(OverBuffer.unsupported(operation, this.#device.info))
       const { label, memory, shape, usage } = request
-      const problem = this.#deviceProblem(operation, shape, format, usage)
+      const problem = this.#allocator.deviceProblem(operation, shape, format, usage)
       if (problem !== undefined) return Exit.fail(problem)
       const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
       if (Exit.isFailure(created)) return created
@@ -136,7 +130,7 @@ export class CheckedImages implements Service {
       image.beneath = memory
       attachment.begin(buffer, (why) => {
         image.ended = why
-        return this.destroyUnsafe(image, why)
+        return this.#allocator.destroyUnsafe(image, why)
       })
       return created
     })
@@ -148,7 +142,7 @@ export class CheckedImages implements Service {
       const format = ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false)
       if (isGpuError(format)) return format
       const usage = options?.usage ?? ImageUsage.defaultUsage
-      const problem = this.problem(operation, shape, format, usage) ??
+      const problem = this.#allocator.problem(operation, shape, format, usage) ??
         (ImageUsage.has(usage, ImageUsage.copyDst)
           ? undefined
           : ImageProblems.lacks(operation, usage, ImageUsage.copyDst)) ??
@@ -167,23 +161,23 @@ export class CheckedImages implements Service {
       checkedStep("Images.fromHost", (operation) => {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
         const problem = optionsProblem(operation, options, knownOfFromHost) ??
-          this.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
+          this.#allocator.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
         if (problem !== undefined) return problem
         const given = FromHost.resolve(operation, data, shape, format, options ?? {})
         if (isGpuError(given)) return given
         const { bytes, mode, pitches } = given
         const { byteLength } = bytes
         return Effect.mapError(
-          this.driver.createFromHost(bytes, mode, pitches, plain(shape), plainFormat(format), usage, label),
+          this.#driver.createFromHost(bytes, mode, pitches, plain(shape), plainFormat(format), usage, label),
           (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
         )
       }),
-      (image) => logged(() => this.destroyUnsafe(image), "An image")
+      (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image")
     )
 
   readonly hostArray: Service["hostArray"] = (image, type) =>
     checkedStep("Images.hostArray", (operation) => {
-      const problem = this.#device.status.error ?? ImageLike.problem(operation, image, this.info)
+      const problem = this.#device.status.error ?? ImageLike.problem(operation, image, this.#device.info)
       if (problem !== undefined) return problem
       const view = PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type)
       if (isGpuError(view)) return view
@@ -349,93 +343,26 @@ export class CheckedImages implements Service {
   readonly sampler: Service["sampler"] = (options) => {
     const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
       const resolved = this.#device.status.error ?? SamplerOptions.checked(operation, options)
-      return isGpuError(resolved) ? resolved : this.driver.createSampler(resolved)
+      return isGpuError(resolved) ? resolved : this.#driver.createSampler(resolved)
     })
-    return Effect.acquireRelease(acquire, (sampler) => logged(() => this.destroySamplerUnsafe(sampler), "A sampler"))
+    return Effect.acquireRelease(
+      acquire,
+      (sampler) => logged(() => this.#allocator.destroySamplerUnsafe(sampler), "A sampler")
+    )
   }
 
   readonly formats: Service["formats"] = (usage, kind) =>
     checkedStep("Images.formats", (operation) => {
       const problem = this.#device.status.error ?? ImageProblems.usageProblem(operation, usage) ??
         ImageProblems.kindProblem(operation, kind)
-      return problem ?? Exit.succeed(this.#formatsOf(usage, kind))
+      return problem ?? Exit.succeed(this.#allocator.formats(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
     checkedStep("Images.largest", (operation) => {
       const problem = this.#device.status.error ?? ImageProblems.kindProblem(operation, kind)
-      return problem ?? Exit.succeed(this.driver.largest(kind))
+      return problem ?? Exit.succeed(this.#driver.largest(kind))
     })
-
-  readonly problem: Service["problem"] = (operation, shape, format, usage) => {
-    const wrong = ImageProblems.shapeProblem(operation, shape)
-    return this.#device.status.error ?? wrong ?? ImageProblems.formatProblem(operation, format) ??
-      ImageProblems.usageProblem(operation, usage) ?? this.#deviceProblem(operation, shape, format, usage)
-  }
-
-  /** Why this device has no image of a kind, format and usage that there are, or `undefined`. */
-  #deviceProblem(
-    operation: string,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage
-  ): GpuError | undefined {
-    const formats = this.#formatsOf(usage, shape.kind)
-    if (!formats.some((supported) => ImageFormat.equals(supported, format))) {
-      return this.#unsupported(operation, shape, format, usage, formats.length > 0)
-    }
-    return ImageProblems.limitProblem(operation, shape, this.driver.largest(shape.kind), this.info)
-  }
-
-  readonly create: Service["create"] = (operation, shape, format, options) =>
-    Effect.uninterruptible(checkedStep(operation, () => {
-      const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-      return optionsProblem(operation, options, knownOfImage) ?? this.problem(operation, shape, format, usage) ??
-        Label.problem(operation, label) ??
-        this.driver.create(operation, plain(shape), plainFormat(format), usage, label)
-    }))
-
-  readonly destroyUnsafe: Service["destroyUnsafe"] = (image, why = "released") => {
-    const ended = Attachments.endAll(image, why)
-    const flushed = this.#queue.driver.flushUnsafe()
-    const destroyed = this.driver.destroyUnsafe(image)
-    if (Exit.isFailure(ended)) return ended
-    // Nothing can be submitted to a lost device, and nothing has to be.
-    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
-  }
-
-  /** Recorded dispatches may name it, and must be submitted before. */
-  readonly destroySamplerUnsafe: Service["destroySamplerUnsafe"] = (sampler) => {
-    const flushed = this.#queue.driver.flushUnsafe()
-    const destroyed = this.driver.destroySamplerUnsafe(sampler)
-    return Exit.isFailure(flushed) && this.#device.status.error === undefined ? flushed : destroyed
-  }
-
-  #formatsOf(usage: ImageUsage.ImageUsage, kind: ImageShape.ImageKind): ReadonlyArray<ImageFormat.ImageFormat> {
-    const key = `${usage} ${kind}`
-    const formats = this.#formats.get(key) ?? this.driver.formats(usage, kind)
-    this.#formats.set(key, formats)
-    return formats
-  }
-
-  #unsupported(
-    operation: string,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    others: boolean
-  ): GpuError {
-    return makeError(
-      new Unsupported({
-        operation,
-        backend: formatDevice(this.info),
-        feature: `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
-        hint: others
-          ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
-          : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
-      })
-    )
-  }
 
   /**
    * An image that a command can use so now, and the part of it that the options name; or why not. `host` is what the program
@@ -463,7 +390,7 @@ export class CheckedImages implements Service {
     known: KnownOptions.KnownOptions,
     host: BufferUsage.HostAccess | undefined
   ): ImageProblems.Part | GpuError {
-    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.info) ??
+    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.#device.info) ??
       optionsProblem(operation, options, known)
     if (problem !== undefined) return problem
     if (!ImageUsage.has(like.usage, usage)) return ImageProblems.lacks(operation, like.usage, usage)
@@ -499,12 +426,11 @@ export class CheckedImages implements Service {
     if (!ImageUsage.has(like.usage, usageOf[needed])) return ImageProblems.lacks(operation, like.usage, usageOf[needed])
     const refused = ImageAccess.hostProblem(operation, part.image, needed)
     if (refused !== undefined) return refused
-    const { driver } = this.#queue
     const mapper = {
       status: this.#device.status,
-      driver: this.driver,
+      driver: this.#driver,
       commands: this.#commands,
-      queue: driver,
+      queue: this.#queue,
       copies: this.#copies
     }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, owner: like, access: needed, type, axes })
@@ -521,7 +447,8 @@ export class CheckedImages implements Service {
     offset: number,
     part: ImageProblems.Part
   ): GpuError | undefined {
-    const problem = BufferLike.problem(operation, buffer, this.info) ?? BufferAccess.problem(operation, buffer, usage)
+    const problem = BufferLike.problem(operation, buffer, this.#device.info) ??
+      BufferAccess.problem(operation, buffer, usage)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)
     if (memory !== undefined && part.image.sharesMemory(memory)) return ImageProblems.overOne(operation)
@@ -534,17 +461,6 @@ export class CheckedImages implements Service {
       ))
   }
 }
-
-/** The shape's own fields alone: drivers compare and keep them. */
-const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({
-  kind,
-  width,
-  height,
-  depth,
-  layers
-})
-
-const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })
 
 const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {
   read: ImageUsage.copySrc,

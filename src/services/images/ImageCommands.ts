@@ -11,16 +11,16 @@ import { bytesBeneath } from "./ImageAccess.ts"
 import type { ImageDriver } from "./ImageDriver.ts"
 
 type Commands = Pick<
-  ImageDriver,
+  ImageDriver["Service"],
   "writeUnsafe" | "readUnsafe" | "fillUnsafe" | "copyUnsafe" | "toBufferUnsafe" | "fromBufferUnsafe"
 >
 
 /** @internal */
 export class ImageCommands implements Commands {
-  readonly #images: ImageDriver
-  readonly #queue: QueueDriver
+  readonly #images: ImageDriver["Service"]
+  readonly #queue: QueueDriver["Service"]
 
-  constructor(images: ImageDriver, queue: QueueDriver) {
+  constructor(images: ImageDriver["Service"], queue: QueueDriver["Service"]) {
     this.#images = images
     this.#queue = queue
   }

@@ -1,5 +1,5 @@
 /**
- * What a backend gives so that `Images.fromDriver` can build the service that programs use. Everything that arrives here
+ * The backend's side of images. `Device.fromDrivers` builds the service that programs use over it. Everything that arrives here
  * is checked: right device, not released, right usage, in bounds.
  *
  * The calls ending in `Unsafe` take effect when called, in queue order with the commands of the device's `QueueDriver`.
@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -34,12 +35,21 @@ export interface DriverImageMapping extends DriverMapping {
 }
 
 /**
- * The backend's side of images.
+ * The service: the backend's side of the device's images, for pools and whatever else works below the checks. Programs use
+ * `Images`.
  *
- * @category models
+ * **Example** (The largest picture, as the driver says it)
+ *
+ * ```ts
+ * import { ImageDriver } from "effect-gpu-pool"
+ *
+ * const largest = ImageDriver.ImageDriver.useSync((driver) => driver.largest("2d"))
+ * ```
+ *
+ * @category services
  * @since 0.1.0
  */
-export interface ImageDriver {
+export class ImageDriver extends Context.Service<ImageDriver, {
   /** The largest dimensions of a kind, in elements. */
   readonly largest: (kind: ImageKind) => Omit<ImageShape, "kind">
   /** The formats that an image of that usage and kind can have. */
@@ -125,4 +135,4 @@ export interface ImageDriver {
   ) => Exit.Exit<DriverImageMapping | undefined, GpuError>
   readonly createSampler: (options: Resolved) => Exit.Exit<DeviceSampler, GpuError>
   readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
-}
+}>()("effect-gpu-pool/ImageDriver") {}

@@ -28,9 +28,9 @@ import { MappedImage } from "./MappedImage.ts"
 /** What the images of one device map with. @internal */
 export interface Mapper {
   readonly status: DeviceStatus
-  readonly driver: ImageDriver
-  readonly commands: Pick<ImageDriver, "readUnsafe" | "writeUnsafe">
-  readonly queue: QueueDriver
+  readonly driver: ImageDriver["Service"]
+  readonly commands: Pick<ImageDriver["Service"], "readUnsafe" | "writeUnsafe">
+  readonly queue: QueueDriver["Service"]
   readonly copies: PendingCopies
 }
 

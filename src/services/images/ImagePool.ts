@@ -26,7 +26,7 @@ import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import type * as PoolStats from "../../domain/PoolStats.ts"
 import * as CallSite from "../CallSite.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue } from "../CommandQueue.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
 import type { Memory } from "../pool/Memory.ts"
@@ -57,7 +57,9 @@ import {
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
-import { type ImageOptions, Images } from "./Images.ts"
+import * as ImageAllocator from "./ImageAllocator.ts"
+import type { ImageDriver } from "./ImageDriver.ts"
+import type { ImageOptions } from "./Images.ts"
 import { ImageSource, type KnownImage } from "./ImageSource.ts"
 import type { PooledImage } from "./PooledImage.ts"
 
@@ -170,7 +172,7 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
  */
 export const make = (
   options: ImagePoolOptions = {}
-): Effect.Effect<Pool, GpuError, Scope.Scope | Images | DeviceContext | CommandQueue> =>
+): Effect.Effect<Pool, GpuError, Scope.Scope | ImageDriver | DeviceContext | QueueDriver> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
     const settings = readValues("ImagePool.layer", () => settingsOf("ImagePool.layer", options, info))
@@ -181,8 +183,8 @@ export const make = (
 /** With `maxBytes` it is one of several pools on a memory. */
 const openPool = (memory: Memory, settings: LeasingSettings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
-    const { driver } = yield* CommandQueue
-    const source = new ImageSource(yield* Images, driver.reclaim, settings.clears)
+    const driver = yield* QueueDriver
+    const source = new ImageSource(yield* ImageAllocator.ofDevice, driver.reclaim, settings.clears)
     return poolOf(source)(yield* openRequests(memory, source, settings, maxBytes))
   })
 
@@ -258,7 +260,7 @@ const settingsOf = (operation: string, options: ImagePoolOptions, device: Device
  */
 export const layer = (
   options?: ImagePoolOptions
-): Layer.Layer<ImagePool, GpuError, Images | DeviceContext | CommandQueue> => Layer.effect(ImagePool, make(options))
+): Layer.Layer<ImagePool, GpuError, ImageDriver | DeviceContext | QueueDriver> => Layer.effect(ImagePool, make(options))
 
 /**
  * A pool on the memory that it shares with other pools, of buffers or of images: see `DeviceMemory`. Fails as {@link layer}.
@@ -279,7 +281,7 @@ export const layer = (
  */
 export const layerShared = (
   options: SharedPoolOptions = {}
-): Layer.Layer<ImagePool, GpuError, DeviceMemory | Images | DeviceContext | CommandQueue> =>
+): Layer.Layer<ImagePool, GpuError, DeviceMemory | ImageDriver | DeviceContext | QueueDriver> =>
   Layer.effect(
     ImagePool,
     Effect.gen(function*() {
@@ -321,7 +323,7 @@ export type ImagePoolConfig = ConfigOf<ImagePoolOptions>
  */
 export const layerConfig = (
   config: ImagePoolConfig
-): Layer.Layer<ImagePool, GpuError | Config.ConfigError, Images | DeviceContext | CommandQueue> =>
+): Layer.Layer<ImagePool, GpuError | Config.ConfigError, ImageDriver | DeviceContext | QueueDriver> =>
   Layer.unwrap(
     checkedStep("ImagePool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
   )

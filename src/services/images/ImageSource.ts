@@ -16,7 +16,7 @@ import * as Label from "../../domain/Label.ts"
 import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
-import type { Images } from "./Images.ts"
+import type { ImageAllocator } from "./ImageAllocator.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**
@@ -73,17 +73,17 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly borrows = false
   readonly clears: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
-  readonly #images: Images["Service"]
+  readonly #images: ImageAllocator
   /** By what was asked for. */
   readonly #known = new Map<string, KnownImage>()
   /** The one that was asked for last: mostly it is asked for again, and its key need not be written anew. */
   #recent: KnownImage | undefined = undefined
 
-  constructor(images: Images["Service"], reclaim: Effect.Effect<void, GpuError>, clears: boolean) {
+  constructor(images: ImageAllocator, reclaim: Effect.Effect<void, GpuError>, clears: boolean) {
     this.#images = images
     this.reclaim = reclaim
     this.clears = clears
-    this.largest = images.info.limits.memoryBytes ?? Infinity
+    this.largest = images.device.info.limits.memoryBytes ?? Infinity
   }
 
   blockSize(size: number): number {
@@ -119,7 +119,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   }
 
   limitProblem(where: string, bytes: number): GpuError | undefined {
-    return BufferRequest.deviceLimitProblem(where, bytes, this.#images.info.limits, "memoryBytes")
+    return BufferRequest.deviceLimitProblem(where, bytes, this.#images.device.info.limits, "memoryBytes")
   }
 
   create(

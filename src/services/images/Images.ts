@@ -13,10 +13,8 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { GpuError, Released } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type * as HostData from "../../domain/HostData.ts"
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ChannelValues } from "../../domain/images/ImageElement.ts"
@@ -24,18 +22,15 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageShape, RegionOptions } from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
-import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../BufferLike.ts"
-import type { CommandQueue, ElementType } from "../CommandQueue.ts"
-import type { DeviceContext, HostMode } from "../DeviceContext.ts"
+import type { ElementType } from "../CommandQueue.ts"
+import type { HostMode } from "../DeviceContext.ts"
 import type { Elements } from "../mapping/MappedArray.ts"
 import type { ViewType } from "../memory/MemoryObjects.ts"
 import type { MapAccess } from "../QueueDriver.ts"
-import { CheckedImages } from "./CheckedImages.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
-import type { ImageDriver } from "./ImageDriver.ts"
 import type * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
@@ -264,64 +259,7 @@ export class Images extends Context.Service<Images, {
   readonly formats: (usage: ImageUsage, kind: ImageKind) => Effect.Effect<ReadonlyArray<ImageFormat>, GpuError>
   /** See {@link largest}. */
   readonly largest: (kind: ImageKind) => Effect.Effect<Omit<ImageShape, "kind">, GpuError>
-  /**
-   * What is wrong with a new image of that shape, format and usage, or `undefined`: InvalidRequest, Unsupported,
-   * LimitExceeded or DeviceLost. For pools, which ask before they look for memory.
-   */
-  readonly problem: (
-    operation: string,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage
-  ) => GpuError | undefined
-  /** An image without a scope, checked; uninterruptible: whoever asked sees to its `destroyUnsafe`. For pools. */
-  readonly create: (
-    operation: string,
-    shape: ImageShape,
-    format: ImageFormat,
-    options?: ImageOptions
-  ) => Effect.Effect<DeviceImage, GpuError>
-  /**
-   * Gives an image back when called, in queue order: its mappings are written back and what was recorded with it is
-   * submitted first.
-   */
-  readonly destroyUnsafe: (image: DeviceImage, why?: Released["why"]) => Exit.Exit<void, GpuError>
-  /** Gives a sampler back when called: what was recorded with it is submitted first. */
-  readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
-  /** The device that the images are on. */
-  readonly info: DeviceInfo
-  /** The backend's side, for pools and other services over images. */
-  readonly driver: ImageDriver
 }>()("effect-gpu-pool/Images") {}
-
-/**
- * Builds the service that programs use from a backend's driver.
- *
- * **Example** (The images of a backend of your own)
- *
- * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { CommandQueue, DeviceContext, ImageDriver } from "effect-gpu-pool"
- *
- * const imagesOf = (
- *   driver: ImageDriver.ImageDriver,
- *   device: DeviceContext.DeviceContext["Service"],
- *   queue: CommandQueue.CommandQueue["Service"]
- * ) => Images.fromDriver({ driver, device, queue })
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const fromDriver = (options: {
-  readonly driver: ImageDriver
-  readonly device: DeviceContext["Service"]
-  readonly queue: CommandQueue["Service"]
-}): Images["Service"] =>
-  showing(
-    () => inOneLine("Images", undefined, [deviceState(options.device.status, options.device.info)]),
-    "Images"
-  )(Images.of(new CheckedImages(options)))
 
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails

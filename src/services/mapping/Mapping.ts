@@ -23,12 +23,12 @@ import { shown, withArticle } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
 import { distrustUnproven } from "../memory/UnprovenMemory.ts"
 import { PendingCopies } from "../PendingCopies.ts"
-import type { DriverMapping, MapAccess, QueueDriver } from "../QueueDriver.ts"
+import { type DriverMapping, type MapAccess, QueueDriver } from "../QueueDriver.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { ensureRanges } from "./MappedMemory.ts"
@@ -99,7 +99,7 @@ export const map = <A extends Elements>(
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options?: MapOptions
-): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
   mapFor("Mapping.map", buffer, type, options)
 
 /**
@@ -112,10 +112,10 @@ export const mapFor = <A extends Elements>(
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions | undefined
-): Effect.Effect<MappedArray<A>, GpuError, CommandQueue | DeviceContext | Scope.Scope> =>
+): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
-    const { driver } = yield* CommandQueue
+    const driver = yield* QueueDriver
     const mapping = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
       checkedStep(operation, () =>
@@ -176,7 +176,7 @@ const begin = <A extends Elements>(
   operation: string,
   mapping: ScopedMapping,
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions
@@ -215,7 +215,7 @@ const begin = <A extends Elements>(
  * @internal
  */
 export const mapUnsafe = (
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   status: DeviceStatus,
   memory: DeviceBuffer,
   { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }

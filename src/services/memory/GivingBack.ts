@@ -19,7 +19,7 @@ import { EmptyBuffer } from "./EmptyBuffer.ts"
  */
 export const giveBackUnsafe = (
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   buffer: DeviceBuffer,
   why: Released["why"] = "released"
 ): Exit.Exit<void, GpuError> => {

@@ -17,7 +17,7 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { checkedStep } from "../CheckedStep.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer } from "../DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../DeviceContext.ts"
 import type { DeviceImage } from "../images/DeviceImage.ts"
@@ -25,6 +25,7 @@ import * as ImageAccess from "../images/ImageAccess.ts"
 import * as ImageLike from "../images/ImageLike.ts"
 import * as BufferAccess from "../mapping/BufferAccess.ts"
 import * as Mapping from "../mapping/Mapping.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "./GivingBack.ts"
 import * as PinnedMemory from "./PinnedMemory.ts"
@@ -105,9 +106,9 @@ export interface FromHostOptions {
 export const fromHost = (
   data: HostData.HostData,
   options?: FromHostOptions
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   Effect.flatMap(DeviceContext, (device) =>
-    Effect.flatMap(CommandQueue, ({ driver }) =>
+    Effect.flatMap(QueueDriver, (driver) =>
       Effect.acquireRelease(
         checkedStep(
           "MemoryObjects.fromHost",
@@ -147,7 +148,7 @@ export const fromHost = (
 export const hostArray = <A extends Mapping.Elements>(
   buffer: BufferLike.BufferLike,
   type: ViewType<A>
-): Effect.Effect<A, GpuError, DeviceContext | CommandQueue> =>
+): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
   Effect.flatMap(DeviceContext, (device) =>
     checkedStep("MemoryObjects.hostArray", (operation) => {
       const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
@@ -208,11 +209,11 @@ export interface MigrateOptions {
 export const migrate = (
   objects: ReadonlyArray<BufferLike.BufferLike | ImageLike.ImageLike>,
   options?: MigrateOptions
-): Effect.Effect<void, GpuError, DeviceContext | CommandQueue> =>
+): Effect.Effect<void, GpuError, DeviceContext | QueueDriver> =>
   Effect.flatMap(
     DeviceContext,
     ({ info, status }) =>
-      Effect.flatMap(CommandQueue, ({ driver }) =>
+      Effect.flatMap(QueueDriver, (driver) =>
         checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error

@@ -17,10 +17,10 @@ import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import { CommandQueue, type ElementType } from "../CommandQueue.ts"
+import type { ElementType } from "../CommandQueue.ts"
 import type { DeviceBuffer, Part } from "../DeviceBuffer.ts"
 import { DeviceContext } from "../DeviceContext.ts"
-import type { QueueDriver } from "../QueueDriver.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { giveBackUnsafe } from "./GivingBack.ts"
 import { ScopedAttachment } from "./ScopedAttachment.ts"
 
@@ -98,7 +98,7 @@ export const make = (
   buffer: BufferLike.BufferLike,
   bounds: Bounds,
   options?: Options
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   acquire("SubRegion.make", buffer, () => bounds, options)
 
 /**
@@ -131,7 +131,7 @@ export const slice = <A extends ArrayBufferView>(
   from: number,
   to?: number | undefined,
   options?: Options
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
 
 /** The lease that a region is a part of, for the regions of that region. */
@@ -150,11 +150,11 @@ const acquire = (
   buffer: BufferLike.BufferLike,
   bounds: () => Bounds | GpuError,
   options: Options | undefined
-): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | CommandQueue | Scope.Scope> =>
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   Effect.flatMap(
     DeviceContext,
     (device) =>
-      Effect.flatMap(CommandQueue, ({ driver }) =>
+      Effect.flatMap(QueueDriver, (driver) =>
         ScopedAttachment.acquire(operation, (attachment) => {
           const region = create({ operation, device, buffer, bounds, options })
           if (Exit.isFailure(region)) return region
@@ -207,7 +207,7 @@ const boundsProblem = (operation: string, bounds: unknown): GpuError | undefined
 
 const end = (
   device: DeviceContext["Service"],
-  driver: QueueDriver,
+  driver: QueueDriver["Service"],
   region: DeviceBuffer,
   why: Released["why"]
 ): Exit.Exit<void, GpuError> => {

@@ -20,6 +20,8 @@ import type { HostQueue } from "../HostQueue.ts"
 import { HostImage, HostSampler } from "./HostImage.ts"
 import { FillElementsCommand } from "./HostImageCommand.ts"
 
+type Driver = ImageDriver["Service"]
+
 /** Far more than memory has room for; as large as the devices of today have. */
 const longest = 16_384
 const deepest = 2048
@@ -38,7 +40,7 @@ const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
 const withoutDepth = ImageFormat.all.filter(({ order }) => order !== "depth")
 
 /** @internal */
-export class HostImages implements ImageDriver {
+export class HostImages implements Driver {
   readonly #device: HostDevice
   readonly #queue: HostQueue
 
@@ -47,25 +49,25 @@ export class HostImages implements ImageDriver {
     this.#queue = queue
   }
 
-  readonly largest: ImageDriver["largest"] = (kind) => largest[kind]
+  readonly largest: Driver["largest"] = (kind) => largest[kind]
 
-  readonly formats: ImageDriver["formats"] = (_, kind) =>
+  readonly formats: Driver["formats"] = (_, kind) =>
     kind === "2d" || kind === "2dArray" ? ImageFormat.all : withoutDepth
 
-  readonly create: ImageDriver["create"] = (_, shape, format, usage, label) =>
+  readonly create: Driver["create"] = (_, shape, format, usage, label) =>
     Effect.map(
       this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
       (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
     )
 
-  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
     Effect.map(this.#device.createFromHost(data, mode, defaultUsage, label, "image"), (buffer) => {
       const image = new HostImage(this.#device.info, shape, format, usage, label, buffer, pitches)
       image.pinned = buffer.pinned
       return image
     })
 
-  readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
     const size = ImageFormat.imageBytes(format, shape)
     const { origin, root } = buffer
     return Exit.map(
@@ -74,12 +76,12 @@ export class HostImages implements ImageDriver {
     )
   }
 
-  readonly destroyUnsafe: ImageDriver["destroyUnsafe"] = (image) => {
+  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
     image.destroyed = true
     return this.#device.destroyBufferUnsafe(own(image).buffer)
   }
 
-  readonly writeUnsafe: ImageDriver["writeUnsafe"] = (target, region, data) => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     const rows = new Uint8Array(memory)
@@ -87,15 +89,15 @@ export class HostImages implements ImageDriver {
     return this.#queue.writeRectUnsafe(extentOf(target, region), bufferOf(target), placeOf(target, region.origin), rows)
   }
 
-  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) =>
+  readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) =>
     this.#queue.readRectUnsafe(extentOf(source, region), bufferOf(source), placeOf(source, region.origin), answer)
 
-  readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) =>
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(
       new FillElementsCommand(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
     )
 
-  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
     this.#queue.copyRectUnsafe(
       extentOf(source, region),
       bufferOf(source),
@@ -104,7 +106,7 @@ export class HostImages implements ImageDriver {
       placeOf(target, targetOrigin)
     )
 
-  readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
+  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const extent = extentOf(source, region)
     return this.#queue.copyRectUnsafe(
       extent,
@@ -115,7 +117,7 @@ export class HostImages implements ImageDriver {
     )
   }
 
-  readonly fromBufferUnsafe: ImageDriver["fromBufferUnsafe"] = (source, offset, target, region) => {
+  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const extent = extentOf(target, region)
     return this.#queue.copyRectUnsafe(
       extent,
@@ -134,7 +136,7 @@ export class HostImages implements ImageDriver {
     return Exit.succeed(sampler)
   }
 
-  readonly destroySamplerUnsafe: ImageDriver["destroySamplerUnsafe"] = (sampler) => {
+  readonly destroySamplerUnsafe: Driver["destroySamplerUnsafe"] = (sampler) => {
     this.#device.removeSampler(sampler)
     return Exit.void
   }

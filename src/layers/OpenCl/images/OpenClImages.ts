@@ -32,6 +32,8 @@ import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { description, extent, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
+type Driver = ImageDriver["Service"]
+
 const CL_NON_BLOCKING = 0
 const CL_MEM_READ_WRITE = 1
 const CL_MEM_WRITE_ONLY = 2
@@ -55,7 +57,7 @@ const limits = {
 const patternBytes = 1024 * 1024
 
 /** @internal */
-export class OpenClImages implements ImageDriver {
+export class OpenClImages implements Driver {
   readonly #device: OpenDevice
   readonly #queue: OpenClQueue
   readonly #api: OpenClApi
@@ -77,7 +79,7 @@ export class OpenClImages implements ImageDriver {
   }
 
   /** 1 in each dimension where there are no images at all, since that is what an image has that lacks the dimension. */
-  readonly largest: ImageDriver["largest"] = (kind) => {
+  readonly largest: Driver["largest"] = (kind) => {
     const { arraySize, bufferElements, depth3d, height2d, height3d, width2d, width3d } = limits
     const isArray = kind === "1dArray" || kind === "2dArray"
     if (kind === "3d") {
@@ -91,7 +93,7 @@ export class OpenClImages implements ImageDriver {
     }
   }
 
-  readonly formats: ImageDriver["formats"] = (usage, kind) => {
+  readonly formats: Driver["formats"] = (usage, kind) => {
     if (!this.#hasImages) return []
     const count = new Uint32Array(new ArrayBuffer(4))
     const type = OpenClImageFormat.kindCodes[kind]
@@ -109,7 +111,7 @@ export class OpenClImages implements ImageDriver {
     return formats
   }
 
-  readonly create: ImageDriver["create"] = (operation, shape, format, usage, label) =>
+  readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
     Effect.suspend(() => {
       const { context, hostMemoryFlag, info, status } = this.#device
       if (status.error !== undefined) return status.error
@@ -129,7 +131,7 @@ export class OpenClImages implements ImageDriver {
       return Exit.failCause(touched.cause)
     })
 
-  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
     Effect.suspend(() => {
       const { context, hostMemoryFlag, info, platform, status } = this.#device
       if (status.error !== undefined) return status.error
@@ -151,7 +153,7 @@ export class OpenClImages implements ImageDriver {
     })
 
   /** Its memory is the buffer's, and so is what kernels may do with it; nothing is to be touched. */
-  readonly createOverUnsafe: NonNullable<ImageDriver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
     const { context, info, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
     const memory = this.#api.clCreateImage(
@@ -191,14 +193,14 @@ export class OpenClImages implements ImageDriver {
     return Exit.void
   }
 
-  readonly writeUnsafe: ImageDriver["writeUnsafe"] = (target, region, data) => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
     return this.#write(target, region, memory, CommandLabel.write)
   }
 
-  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) => {
+  readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const bytes = bytesOf(source, region)
     const name = source.label
     return this.#queue.recordRead(
@@ -221,7 +223,7 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly fillUnsafe: ImageDriver["fillUnsafe"] = (target, region, element) => {
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
     if (target.beneath !== undefined) return this.#fillBeneath(target, target.beneath, region, element)
     const color = fillColor(target.format, element)
     if (color === undefined) return this.#fillByWriting(target, region, element)
@@ -242,12 +244,12 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly copyUnsafe: ImageDriver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
     isRow(source) === isRow(target)
       ? this.#copy(source, target, targetOrigin, region)
       : this.#copyByLayer(source, target, targetOrigin, region)
 
-  readonly toBufferUnsafe: ImageDriver["toBufferUnsafe"] = (source, region, target, offset) => {
+  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const bytes = bytesOf(source, region)
     return this.#queue.record(
       {
@@ -261,7 +263,7 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly fromBufferUnsafe: ImageDriver["fromBufferUnsafe"] = (source, offset, target, region) => {
+  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const bytes = bytesOf(target, region)
     return this.#queue.record(
       {
@@ -275,12 +277,12 @@ export class OpenClImages implements ImageDriver {
     )
   }
 
-  readonly mapUnsafe: NonNullable<ImageDriver["mapUnsafe"]> = (image, region, access, packed) =>
+  readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (image, region, access, packed) =>
     ImageMapping.map(this.#api, this.#queue.mappings, image, region, access, packed)
 
-  readonly createSampler: ImageDriver["createSampler"] = (options) => this.samplers.create(options)
+  readonly createSampler: Driver["createSampler"] = (options) => this.samplers.create(options)
 
-  readonly destroySamplerUnsafe: ImageDriver["destroySamplerUnsafe"] = (sampler) => this.samplers.destroyUnsafe(sampler)
+  readonly destroySamplerUnsafe: Driver["destroySamplerUnsafe"] = (sampler) => this.samplers.destroyUnsafe(sampler)
 
   get #hasImages(): boolean {
     return hasImages(this.#device)

@@ -15,7 +15,7 @@ import { shown } from "../../../domain/ShownValue.ts"
 import { type AllocateOptions, Allocator, knownOfAllocate } from "../../../services/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { checkedStep } from "../../../services/CheckedStep.ts"
-import { CommandQueue } from "../../../services/CommandQueue.ts"
+import { QueueDriver } from "../../../services/QueueDriver.ts"
 import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
@@ -87,7 +87,7 @@ export interface PoolOptions extends BufferPool.BufferPoolOptions, AllocatorOpti
  */
 export const allocatorLayer = (
   options?: AllocatorOptions
-): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | CommandQueue> =>
+): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
   Layer.fresh(Layer.effect(Allocator, make(options ?? {})))
 
 /**
@@ -119,7 +119,7 @@ export const allocatorLayer = (
  */
 export const poolLayer = (
   options?: PoolOptions
-): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | CommandQueue> =>
+): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | QueueDriver> =>
   Layer.unwrap(checkedStep("Svm.poolLayer", (operation) => {
     const given = membersOf(operation, options, knownOfPool)
     if (isGpuError(given)) return given
@@ -136,7 +136,7 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   if (isGpuError(options)) return yield* options
   const { svm } = yield* opened
   const device = yield* DeviceContext
-  const { driver } = yield* CommandQueue
+  const driver = yield* QueueDriver
   const kind: SvmKind = {
     grain: options.grain ?? "coarse",
     atomics: options.atomics ?? false,

@@ -16,10 +16,11 @@ import { MappedRanges } from "../../../domain/MappedRanges.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
 import type * as BufferLike from "../../../services/BufferLike.ts"
 import { checkedStep } from "../../../services/CheckedStep.ts"
-import type { CommandQueue, ElementType } from "../../../services/CommandQueue.ts"
+import type { ElementType } from "../../../services/CommandQueue.ts"
 import type { DeviceContext } from "../../../services/DeviceContext.ts"
 import * as Mapping from "../../../services/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
+import type { QueueDriver } from "../../../services/QueueDriver.ts"
 import type { DriverMapping } from "../../../services/QueueDriver.ts"
 import { memoryAt } from "../DriverMemory.ts"
 import type { OpenCl } from "../OpenCl.ts"
@@ -126,7 +127,7 @@ export const map = <A extends Mapping.Elements>(
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options?: Mapping.MapOptions
-): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | CommandQueue | DeviceContext | Scope.Scope> =>
+): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | QueueDriver | DeviceContext | Scope.Scope> =>
   useOpened(mapOperation, ({ svm }) => {
     const target = targetOf(svm, mapOperation, buffer, 0)
     return isGpuError(target) ? target : Mapping.mapFor(mapOperation, buffer, type, options)

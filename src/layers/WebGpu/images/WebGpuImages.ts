@@ -46,6 +46,8 @@ import {
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import { descriptorOf, WebGpuSampler } from "./WebGpuSampler.ts"
 
+type Driver = ImageDriver["Service"]
+
 /** Bytes of the rows of a region, packed. */
 const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
   extent[0] * ImageFormat.elementBytes(format)
@@ -53,7 +55,7 @@ const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
 const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
 
 /** @internal */
-export class WebGpuImages implements ImageDriver {
+export class WebGpuImages implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
   readonly #queue: WebGpuQueue
@@ -104,7 +106,7 @@ export class WebGpuImages implements ImageDriver {
     })
 
   /** The texture gets its data in the step in which it is created, before anything else can be done with it. */
-  readonly createFromHost: ImageDriver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
     Effect.suspend(() => {
       const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
       if (texture === undefined) return Effect.fail(unsupported("Images.fromHost", shape, format))
@@ -157,7 +159,7 @@ export class WebGpuImages implements ImageDriver {
     return Exit.void
   }
 
-  readonly readUnsafe: ImageDriver["readUnsafe"] = (source, region, answer) => {
+  readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const { maxBufferSize } = this.#device.limits
     const rowBytes = rowBytesOf(source, region)
     const rows = rowsOf(region)

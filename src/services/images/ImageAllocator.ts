@@ -1,0 +1,169 @@
+/**
+ * Images of one device without a scope: checked before the driver makes them, and given back in queue order. `Images` and the
+ * image pools stand on it, and so does a backend that takes over images of other code.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { format as formatDevice } from "../../domain/DeviceInfo.ts"
+import { type GpuError, make as makeError, type Released, Unsupported } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import type * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as Label from "../../domain/Label.ts"
+import { checkedStep } from "../CheckedStep.ts"
+import { DeviceContext } from "../DeviceContext.ts"
+import * as Attachments from "../lease/Attachments.ts"
+import { QueueDriver } from "../QueueDriver.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceSampler } from "./DeviceSampler.ts"
+import { ImageDriver } from "./ImageDriver.ts"
+import * as ImageProblems from "./ImageProblems.ts"
+import type { ImageOptions } from "./Images.ts"
+
+/** @internal */
+export const ofImage = { usage: true, label: true } as const
+
+const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
+
+/** What drivers have answered, by usage and kind: each is asked once. */
+const answers = new WeakMap<ImageDriver["Service"], Map<string, ReadonlyArray<ImageFormat.ImageFormat>>>()
+
+/** What it works with: services of one device. @internal */
+export interface Parts {
+  readonly device: DeviceContext["Service"]
+  readonly queue: QueueDriver["Service"]
+  readonly driver: ImageDriver["Service"]
+}
+
+/** @internal */
+export class ImageAllocator {
+  readonly device: DeviceContext["Service"]
+  readonly #queue: QueueDriver["Service"]
+  readonly driver: ImageDriver["Service"]
+  readonly #formats: Map<string, ReadonlyArray<ImageFormat.ImageFormat>>
+
+  constructor({ device, driver, queue }: Parts) {
+    this.device = device
+    this.#queue = queue
+    this.driver = driver
+    this.#formats = answers.get(driver) ?? new Map()
+    answers.set(driver, this.#formats)
+  }
+
+  /**
+   * What is wrong with a new image of that shape, format and usage, or `undefined`: InvalidRequest, Unsupported,
+   * LimitExceeded or DeviceLost. Pools ask before they look for memory.
+   */
+  problem(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage
+  ): GpuError | undefined {
+    const wrong = ImageProblems.shapeProblem(operation, shape)
+    return this.device.status.error ?? wrong ?? ImageProblems.formatProblem(operation, format) ??
+      ImageProblems.usageProblem(operation, usage) ?? this.deviceProblem(operation, shape, format, usage)
+  }
+
+  /** Why this device has no image of a kind, format and usage that there are, or `undefined`. */
+  deviceProblem(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage
+  ): GpuError | undefined {
+    const formats = this.formats(usage, shape.kind)
+    if (!formats.some((supported) => ImageFormat.equals(supported, format))) {
+      return this.#unsupported(operation, shape, format, usage, formats.length > 0)
+    }
+    return ImageProblems.limitProblem(operation, shape, this.driver.largest(shape.kind), this.device.info)
+  }
+
+  /** Checked, and uninterruptible: whoever asked sees to its `destroyUnsafe`. */
+  create(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    options: ImageOptions | undefined
+  ): Effect.Effect<DeviceImage, GpuError> {
+    return Effect.uninterruptible(checkedStep(operation, () => {
+      const { label, usage = ImageUsage.defaultUsage } = options ?? {}
+      return optionsProblem(operation, options, knownOfImage) ?? this.problem(operation, shape, format, usage) ??
+        Label.problem(operation, label) ??
+        this.driver.create(operation, plain(shape), plainFormat(format), usage, label)
+    }))
+  }
+
+  /** Gives an image back when called: its mappings are written back and what was recorded with it is submitted first. */
+  destroyUnsafe(image: DeviceImage, why: Released["why"] = "released"): Exit.Exit<void, GpuError> {
+    const ended = Attachments.endAll(image, why)
+    const destroyed = this.#afterRecorded(() => this.driver.destroyUnsafe(image))
+    return Exit.isFailure(ended) ? ended : destroyed
+  }
+
+  /** Gives a sampler back when called: what was recorded with it is submitted first. */
+  destroySamplerUnsafe(sampler: DeviceSampler): Exit.Exit<void, GpuError> {
+    return this.#afterRecorded(() => this.driver.destroySamplerUnsafe(sampler))
+  }
+
+  /** The formats that an image of that usage and kind can have. */
+  formats(usage: ImageUsage.ImageUsage, kind: ImageShape.ImageKind): ReadonlyArray<ImageFormat.ImageFormat> {
+    const key = `${usage} ${kind}`
+    const formats = this.#formats.get(key) ?? this.driver.formats(usage, kind)
+    this.#formats.set(key, formats)
+    return formats
+  }
+
+  #afterRecorded(destroy: () => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> {
+    const flushed = this.#queue.flushUnsafe()
+    const destroyed = destroy()
+    // Nothing can be submitted to a lost device, and nothing has to be.
+    return Exit.isFailure(flushed) && this.device.status.error === undefined ? flushed : destroyed
+  }
+
+  #unsupported(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
+    others: boolean
+  ): GpuError {
+    return makeError(
+      new Unsupported({
+        operation,
+        backend: formatDevice(this.device.info),
+        feature: `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
+        hint: others
+          ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
+          : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
+      })
+    )
+  }
+}
+
+/**
+ * That of the device whose services a program has.
+ *
+ * @internal
+ */
+export const ofDevice: Effect.Effect<ImageAllocator, never, DeviceContext | QueueDriver | ImageDriver> = Effect.gen(
+  function*() {
+    return new ImageAllocator({ device: yield* DeviceContext, queue: yield* QueueDriver, driver: yield* ImageDriver })
+  }
+)
+
+/** The shape's own fields alone: drivers compare and keep them. @internal */
+export const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({
+  kind,
+  width,
+  height,
+  depth,
+  layers
+})
+
+/** @internal */
+export const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })

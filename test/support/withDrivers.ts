@@ -1,0 +1,29 @@
+/**
+ * A device whose drivers do something of their own in places.
+ */
+import * as Context from "effect/Context"
+import * as Device from "../../src/services/Device.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { ImageDriver } from "../../src/services/images/ImageDriver.ts"
+import { KernelCache } from "../../src/services/KernelCache.ts"
+import { QueueDriver } from "../../src/services/QueueDriver.ts"
+
+type Queue = QueueDriver["Service"]
+type Images = ImageDriver["Service"]
+
+export const withDrivers = <R>(
+  services: Context.Context<R | Device.Services>,
+  change: {
+    readonly queue?: (driver: Queue) => Partial<Queue>
+    readonly images?: (driver: Images) => Partial<Images>
+  }
+): Context.Context<R | Device.Services> => {
+  const [queue, images] = [Context.get(services, QueueDriver), Context.get(services, ImageDriver)]
+  const changed = Device.fromDrivers({
+    device: Context.get(services, DeviceContext),
+    cache: Context.get(services, KernelCache),
+    queue: { ...queue, ...change.queue?.(queue) },
+    images: { ...images, ...change.images?.(images) }
+  })
+  return Context.merge(services, changed)
+}
