@@ -333,6 +333,22 @@ export * as CommandQueue from "./services/CommandQueue.ts"
 export * as Device from "./services/Device.ts"
 
 /**
+ * How the devices of a backend are listed, chosen and opened.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as Backend from "./services/Backend.ts"
+
+/**
+ * What a backend is like, whichever device is open.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as BackendTraits from "./domain/BackendTraits.ts"
+
+/**
  * One device allocation, as a backend makes it.
  *
  * @category buffers

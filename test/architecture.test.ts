@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, "..")
 
 interface Source {
   readonly path: string
+  readonly code: string
   readonly imports: ReadonlyArray<ImportedModule>
 }
 
@@ -104,13 +105,24 @@ const programViolationsOf = (source: Source): ReadonlyArray<string> =>
     .filter(({ specifier }) => isWithin(normalize(join(dirname(source.path), specifier)), "src"))
     .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
 
+/**
+ * Only a backend knows backends by name: what others must know of one, it tells by its traits and its entry in the list of
+ * devices. So one from elsewhere is as good as those of this package.
+ */
+const byName =
+  /\bbackend *[!=]==? *"|"(?:host|opencl|webgpu)" *[!=]==? *[\w.]*\bbackend\b|\w\[[\w.]*\bbackend\]|switch \([\w.]*\bbackend\)/
+
+const comparisonsOf = ({ code, path }: Source): ReadonlyArray<string> =>
+  isWithin(path, "src/layers") ? [] : code.split("\n").flatMap((text, at) =>
+    byName.test(text) && !/^\s*(?:\*|\/\/)/.test(text) ? [`${path}:${at + 1} decides by a backend's name`] : []
+  )
+
 const read = (folder: string): ReadonlyArray<Source> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
-    .map((file) => `${folder}/${file}`)
-    .map((path) => ({ path, imports: importedModules(path, readFileSync(join(root, path), "utf8")) }))
+    .map((file) => planted(`${folder}/${file}`, readFileSync(join(root, folder, file), "utf8")))
 
-const planted = (path: string, code: string): Source => ({ path, imports: importedModules(path, code) })
+const planted = (path: string, code: string): Source => ({ path, code, imports: importedModules(path, code) })
 
 describe("the floors", () => {
   const sources = read("src")
@@ -127,6 +139,10 @@ describe("the floors", () => {
 
   it("loads npm webgpu in one file", () => {
     assert.strictEqual(nodeConstructors(sources).length, 1)
+  })
+
+  it("decides nothing by the name of a backend", () => {
+    assert.deepStrictEqual(sources.flatMap(comparisonsOf), [])
   })
 
   it("keeps examples and benchmarks on the public API", () => {
@@ -197,6 +213,23 @@ describe("the check itself", () => {
     ]
     const loading = ["src/layers/WebGpu/A.ts", "src/layers/WebGpu/B.ts", "src/layers/WebGpu/C.ts"]
     assert.deepStrictEqual(nodeConstructors(sources), loading)
+  })
+
+  it.each([
+    `if (info.backend === "host") stop()`,
+    `if (backend !== "webgpu") stop()`,
+    `const isHost = "host" === info.backend`,
+    `const count = counts[info.backend]`,
+    `switch (device.backend) {}`
+  ])("refuses %s outside src/layers", (code) => {
+    assert.strictEqual(comparisonsOf(planted("src/testing/A.ts", code)).length, 1)
+    assert.deepStrictEqual(comparisonsOf(planted("src/layers/Host/A.ts", code)), [])
+    assert.deepStrictEqual(comparisonsOf(planted("src/testing/A.ts", `// ${code}`)), [])
+  })
+
+  it("allows to look a backend up", () => {
+    const code = `const found = backends.find(({ name }) => name === device.backend)`
+    assert.deepStrictEqual(comparisonsOf(planted("src/devices/A.ts", code)), [])
   })
 
   it("refuses a program that reaches into the sources", () => {

@@ -1,8 +1,8 @@
 /** What a program would like to know of a device before it is tuned to it: told by the driver, and measured. */
 import { Duration, Effect, Layer } from "effect"
-import { BufferPool, DeviceContext, TransferSpeed } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, DeviceSelector, TransferSpeed } from "effect-gpu-pool"
 import type { GpuError, ListedDevice } from "effect-gpu-pool"
-import { Host } from "effect-gpu-pool/host"
+import { Devices } from "effect-gpu-pool/devices"
 import { OpenCl, OpenClCharacteristics } from "effect-gpu-pool/opencl"
 import { WebGpu, WebGpuCharacteristics } from "effect-gpu-pool/webgpu"
 
@@ -107,10 +107,10 @@ export const of = (
       )
     case "webgpu":
       return Effect.provide(report(device, ofWebGpu, options), Layer.provideMerge(BufferPool.layer(), webGpu(device)))
-    case "host":
+    default:
       return Effect.provide(
         report(device, Effect.succeed([]), options),
-        Layer.provideMerge(BufferPool.layer(), Host.layer())
+        Layer.provideMerge(BufferPool.layer(), Devices.layer(DeviceSelector.of(device)))
       )
   }
 }

@@ -122,7 +122,7 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Resu
     evaluateAll([self, that]),
     FreshArray.make(operation, dtype, shape, (y, queue) => {
       if (depth === 0) return queue.fill(y, zero)
-      const { args, count, kernel } = ProductKernel.bind(product, queue.info.backend)
+      const { args, count, kernel } = ProductKernel.bind(product, queue.info.traits.language)
       return queue.dispatch(kernel, { ...args, a: self.lease!, b: that.lease!, y }, count)
     })
   )

@@ -14,11 +14,12 @@ import { membersOf } from "../domain/ArgumentProblem.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
-import { type Backend, backends, type ListedDevice } from "../domain/selection/ListedDevice.ts"
+import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
+import type { Backend, OpenOptions } from "../services/Backend.ts"
 import { checkedStep } from "../services/CheckedStep.ts"
 import type { Services } from "../services/Device.ts"
-import { DeviceBackends, type OpenOptions } from "./DeviceBackend.ts"
+import { Backends } from "./Backends.ts"
 import {
   type Choice,
   firstOf,
@@ -29,7 +30,8 @@ import {
 import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
 export type { Services } from "../services/Device.ts"
-export type { OpenOptions } from "./DeviceBackend.ts"
+export type { Backend, OpenOptions } from "../services/Backend.ts"
+export { Backends } from "./Backends.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"
 
@@ -63,22 +65,29 @@ export type { TestDevice, TestDevices } from "./TestDevices.ts"
  * @category listing
  * @since 0.1.0
  */
-export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.suspend(() => listOf(backends))
+export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.flatMap(Backends, (all) => listOf(all))
+
+const listOf = (backends: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<ListedDevice>> =>
+  Effect.map(
+    Effect.forEach(backends, (backend) =>
+      Effect.catch(backend.list, (error) => Effect.succeed([notLoaded(backend.name, error)]))),
+    (listed) => listed.flat()
+  )
 
 /** The devices of some backends: the drivers of the others are not loaded. */
-const listOf = (names: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<ListedDevice>> =>
-  Effect.flatMap(DeviceBackends, (all) =>
-    Effect.map(
-      Effect.forEach(all.filter(({ name }) => names.includes(name)), (backend) =>
-        Effect.catch(backend.list, (error) => Effect.succeed([notLoaded(backend.name, error)]))),
-      (listed) =>
-        listed.flat()
-    ))
+const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.Effect<ReadonlyArray<ListedDevice>> =>
+  Effect.flatMap(Backends, (all) => listOf(all.filter(({ name }) => selector.some(({ backend }) => backend === name))))
 
-const listFor = (selector: DeviceSelector.DeviceSelector): Effect.Effect<ReadonlyArray<ListedDevice>> =>
-  listOf(selector.map(({ backend }) => backend))
+const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
-const notLoaded = (backend: Backend, error: GpuError): ListedDevice => ({
+/** As `checkedStep`, with the names that a selection can have. */
+const selectingStep = <A, E, R>(
+  operation: string,
+  f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.flatMap(Backends, (all) => checkedStep(operation, (operation) => f(operation, namesOf(all))))
+
+const notLoaded = (backend: string, error: GpuError): ListedDevice => ({
   backend,
   platform: undefined,
   device: undefined,
@@ -118,8 +127,8 @@ const whyOf = ({ message, reason }: GpuError): string => {
 export const select = (
   selector: string | DeviceSelector.DeviceSelector
 ): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
-  checkedStep("Devices.select", (operation) => {
-    const wanted = DeviceSelector.from(selector, operation)
+  selectingStep("Devices.select", (operation, backends) => {
+    const wanted = DeviceSelector.from(selector, operation, backends)
     if (isGpuError(wanted)) return wanted
     return Effect.flatMap(listFor(wanted), (listed) => {
       const { devices, misses } = DeviceSelector.select(wanted, listed)
@@ -162,8 +171,8 @@ export const layer = (
   selector: string | DeviceSelector.DeviceSelector,
   options?: OpenOptions
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(checkedStep("Devices.layer", (operation) => {
-    const wanted = DeviceSelector.from(selector, operation)
+  Layer.effectContext(selectingStep("Devices.layer", (operation, backends) => {
+    const wanted = DeviceSelector.from(selector, operation, backends)
     if (isGpuError(wanted)) return wanted
     const read = membersOf(operation, options, knownOfOpening)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
@@ -232,9 +241,9 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  * @since 0.1.0
  */
 export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(checkedStep("Devices.layerDefault", (operation) => {
+  Layer.effectContext(selectingStep("Devices.layerDefault", (operation, backends) => {
     const read = membersOf(operation, options, knownOfDefault)
-    return isGpuError(read) ? read : Effect.flatMap(chosen(operation, read), (by) => openFirst(by, read))
+    return isGpuError(read) ? read : Effect.flatMap(chosen(operation, backends, read), (by) => openFirst(by, read))
   }))
 
 /**
@@ -257,10 +266,10 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
  * @since 0.1.0
  */
 export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevice, GpuError> =>
-  checkedStep("Devices.selectDefault", (operation) => {
+  selectingStep("Devices.selectDefault", (operation, backends) => {
     const read = membersOf(operation, options, knownOfChoice)
     if (isGpuError(read)) return read
-    return Effect.flatMap(chosen(operation, read), firstUsable)
+    return Effect.flatMap(chosen(operation, backends, read), firstUsable)
   })
 
 /**
@@ -317,20 +326,24 @@ const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string
  * @since 0.1.0
  */
 export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError> =>
-  checkedStep("Devices.choice", (operation) => {
+  selectingStep("Devices.choice", (operation, backends) => {
     const read = membersOf(operation, options, knownOfChoice)
-    return isGpuError(read) ? read : chosen(operation, read)
+    return isGpuError(read) ? read : chosen(operation, backends, read)
   })
 
 /** A mistake in code is told whoever chooses. */
-const chosen = (operation: string, options: ChoiceOptions): Effect.Effect<Choice, GpuError> => {
-  const inCode = fromCode(operation, "code", options.selector)
+const chosen = (
+  operation: string,
+  backends: ReadonlyArray<string>,
+  options: ChoiceOptions
+): Effect.Effect<Choice, GpuError> => {
+  const inCode = fromCode(operation, "code", options.selector, backends)
   if (isGpuError(inCode)) return inCode
-  const otherwise = fromCode(operation, "default", options.default)
+  const otherwise = fromCode(operation, "default", options.default, backends)
   if (isGpuError(otherwise)) return otherwise
   if (inCode !== undefined) return Effect.succeed(inCode)
   return Effect.map(
-    firstOf(operation, forPrograms, hasNvidia, options),
+    firstOf(operation, forPrograms, hasNvidia, options, backends),
     (found) => found.selector === undefined ? otherwise ?? found : found
   )
 }
@@ -338,29 +351,25 @@ const chosen = (operation: string, options: ChoiceOptions): Effect.Effect<Choice
 const fromCode = (
   operation: string,
   source: string,
-  written: string | DeviceSelector.DeviceSelector | undefined
+  written: string | DeviceSelector.DeviceSelector | undefined,
+  backends: ReadonlyArray<string>
 ): Choice | undefined | GpuError => {
   if (written === undefined) return undefined
-  const selector = DeviceSelector.from(written, operation)
+  const selector = DeviceSelector.from(written, operation, backends)
   return isGpuError(selector) ? selector : { source, text: DeviceSelector.format(selector), selector }
 }
 
-const hasNvidia = Effect.map(listOf(["opencl"]), (listed) => {
-  const nvidia = [{ backend: "opencl", platform: DeviceSelector.nvidia, devices: [undefined] }] as const
+const nvidia: DeviceSelector.DeviceSelector = [{
+  backend: "opencl",
+  platform: DeviceSelector.nvidia,
+  devices: [undefined]
+}]
+
+const hasNvidia = Effect.map(listFor(nvidia), (listed) => {
   // A device that is there and cannot be used is one that the user may mean.
   const { devices } = DeviceSelector.select(nvidia, listed.map((device) => ({ ...device, unusable: undefined })))
   return devices.length > 0
 })
-
-const isHardware = ({ type }: ListedDevice): boolean => type !== "cpu"
-
-/** The order in which devices are tried when nobody chose. */
-const preference: ReadonlyArray<(device: ListedDevice) => boolean> = [
-  (device) => device.backend === "webgpu" && isHardware(device),
-  (device) => device.backend === "opencl" && device.type === "gpu",
-  (device) => device.backend === "opencl" && device.type !== "gpu",
-  (device) => device.backend === "webgpu" && !isHardware(device)
-]
 
 /** What may be opened, in the order in which it is tried, what was left out, and what to do when nothing opens. */
 interface Candidates {
@@ -372,13 +381,18 @@ interface Candidates {
 type By = Pick<Choice, "selector" | "source">
 
 const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
-  selector === undefined ? Effect.map(list, anyOf) : Effect.map(listFor(selector), (listed) => {
+  selector === undefined ? Effect.flatMap(Backends, (all) => Effect.map(listOf(all), (listed) => anyOf(all, listed))) : Effect.map(listFor(selector), (listed) => {
     const { devices, misses } = DeviceSelector.select(selector, listed)
     return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
   })
 
-const anyOf = (listed: ReadonlyArray<ListedDevice>): Candidates => {
-  const candidates = preference.flatMap((isNext) => listed.filter(isNext))
+/** In the order in which the backends rank them. */
+const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDevice>): Candidates => {
+  const ranked = listed.flatMap((device) => {
+    const rank = backends.find(({ name }) => name === device.backend)?.rank(device)
+    return rank === undefined ? [] : [{ device, rank }]
+  })
+  const candidates = ranked.sort((one, other) => one.rank - other.rank).map(({ device }) => device)
   const [usable, others] = [
     candidates.filter(({ unusable }) => unusable === undefined),
     candidates.filter(({ unusable }) => unusable !== undefined)
@@ -417,7 +431,7 @@ const openFirst = Effect.fnUntraced(function*(
 })
 
 const layerOf = (device: ListedDevice, options: OpenOptions): Effect.Effect<Layer.Layer<Services, GpuError>> =>
-  Effect.map(DeviceBackends, (backends) => {
+  Effect.map(Backends, (backends) => {
     const backend = backends.find(({ name }) => name === device.backend)
     return backend === undefined
       ? Layer.effectContext(unavailable([], `There is no backend ${device.backend} in this process.`))
@@ -459,7 +473,10 @@ export const forTests = (
   Effect.gen(function*() {
     const read = membersOf("Devices.forTests", options, knownOfTests)
     if (isGpuError(read)) return yield* read
-    const { selector, source } = yield* checkedStep("Devices.forTests", () => testChoice(read.selector))
+    const { selector, source } = yield* selectingStep(
+      "Devices.forTests",
+      (_, backends) => testChoice(read.selector, backends)
+    )
     const listed = yield* selector === undefined ? list : listFor(selector)
     const { devices, misses } = selector === undefined
       ? { devices: listed.filter(({ unusable }) => unusable === undefined), misses: [] }
@@ -473,10 +490,11 @@ export const forTests = (
   )
 
 const testChoice = (
-  inCode: string | DeviceSelector.DeviceSelector | undefined
+  inCode: string | DeviceSelector.DeviceSelector | undefined,
+  backends: ReadonlyArray<string>
 ): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
-  if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {})
-  const selector = DeviceSelector.from(inCode, "Devices.forTests")
+  if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {}, backends)
+  const selector = DeviceSelector.from(inCode, "Devices.forTests", backends)
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }
 

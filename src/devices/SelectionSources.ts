@@ -43,7 +43,7 @@ export interface SourceOptions {
 /** @internal */
 export type Parse = (
   text: string,
-  options: { readonly source: string }
+  options: { readonly source: string; readonly backends: ReadonlyArray<string> }
 ) => DeviceSelector.DeviceSelector | GpuError
 
 /** A variable of the environment, or a file in the home directory. @internal */
@@ -97,7 +97,8 @@ export const firstOf = Effect.fnUntraced(function*(
   operation: string,
   places: ReadonlyArray<Place>,
   hasNvidia: Effect.Effect<boolean>,
-  options: SourceOptions
+  options: SourceOptions,
+  backends: ReadonlyArray<string>
 ): Effect.fn.Return<Choice, GpuError> {
   const home = options.home ?? homeOfUser()
   if (typeof home !== "string") {
@@ -109,7 +110,7 @@ export const firstOf = Effect.fnUntraced(function*(
     const text = variable === undefined ? yield* firstLine(source) : yield* valueOf(variable)
     if (text === undefined || text.trim() === "") continue
     if (nvidiaOnly === true && !(yield* hasNvidia)) continue
-    const selector = parse(text, { source })
+    const selector = parse(text, { source, backends })
     if (isGpuError(selector)) return yield* selector
     return { source, text, selector }
   }

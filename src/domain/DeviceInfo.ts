@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { BackendTraits } from "./BackendTraits.ts"
 import { demandMembers } from "./Demand.ts"
 import type { DType } from "./DType.ts"
 import { line } from "./ShownValue.ts"
@@ -61,7 +62,9 @@ export interface DeviceLimits {
  * @since 0.1.0
  */
 export interface DeviceInfo {
-  readonly backend: "webgpu" | "opencl" | "host"
+  /** The backend's name: `webgpu`, `opencl`, `host`, or that of one from elsewhere. */
+  readonly backend: string
+  readonly traits: BackendTraits
   /** The driver's name for it. */
   readonly name: string
   /** Who made it, as the driver says; may be empty. */

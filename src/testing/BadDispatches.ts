@@ -292,15 +292,15 @@ const definitions: ReadonlyArray<Mistake> = [
   ]
 ]
 
-/** The host compiles nothing: what it lacks is the body. */
+/** What runs functions compiles nothing: it lacks the body. */
 const brokenSource = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
+  const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
   const y = yield* BufferPool.allocate(64)
   const before = yield* KernelCache.use((cache) => cache.stats)
   yield* CommandQueue.fill(y, 11)
   for (const attempt of ["the first time", "the second time"]) {
     const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
-    if (backend === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
+    if (language === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
     else {
       const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
       Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
@@ -331,9 +331,9 @@ const destroyedByHand = Effect.gen(function*() {
   yield* expectUsable
 })
 
-/** A body that throws, which only the host can have. */
+/** A body that throws, which only a function can. */
 const failingBody = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync((device) => device.info)
+  const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
   const y = yield* BufferPool.allocate(64)
   const throwing = Kernel.make({
     name: "throwing",
@@ -348,7 +348,7 @@ const failingBody = Effect.gen(function*() {
   })
   yield* CommandQueue.dispatch(throwing, { y }, 3)
   const finished = yield* Effect.result(CommandQueue.finish)
-  Expect.equal("the finish", finished._tag, backend === "host" ? "Failure" : "Success")
+  Expect.equal("the finish", finished._tag, language === "host" ? "Failure" : "Success")
   if (Result.isFailure(finished)) {
     const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
     Expect.same("the commands", commands, ["dispatch throwing (3 items)"])

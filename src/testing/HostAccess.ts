@@ -186,13 +186,13 @@ const oddFills = Effect.gen(function*() {
 })
 
 const begunWithData = Effect.gen(function*() {
-  const { backend } = yield* DeviceContext.useSync(({ info }) => info)
+  const { usesHostMemory } = yield* DeviceContext.useSync(({ info }) => info.traits)
   const data = Uint8Array.from({ length: 64 }, (_, at) => at)
   const y = yield* BufferPool.allocate(64)
   const table = yield* MemoryObjects.fromHost(data, { usage: defaultUsage | hostNoAccess })
   yield* CommandQueue.copy(table, y)
   Expect.numbers("the data", yield* CommandQueue.read(y, Uint8Array), data)
-  if (backend === "webgpu") return
+  if (!usesHostMemory) return
   const used = yield* MemoryObjects.fromHost(data, { mode: "use", usage: defaultUsage | hostWriteOnly })
   yield* Expect.failsWith("the data in use", MemoryObjects.hostArray(used, Uint8Array), "InvalidRequest")
   yield* CommandQueue.write(used, new Uint8Array(64).fill(3))

@@ -2,7 +2,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, DeviceContext, DeviceSelector, GpuError } from "effect-gpu-pool"
+import type { Backend, ListedDevice } from "effect-gpu-pool"
 import { Devices } from "effect-gpu-pool/devices"
+import { Host } from "effect-gpu-pool/host"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -111,6 +113,70 @@ describe("opening", () => {
       strictEqual(operation, "Devices.layer")
     }))
 
+  it.effect("says of a backend that is not there that it has no device", () =>
+    onMachine(machine)(Effect.gen(function*() {
+      const { tried } = yield* unavailable(Devices.select([{ backend: "cuda", platform: undefined, devices: [0] }]))
+      deepStrictEqual(tried, [{ backend: "cuda", device: "*:0", why: "this machine has no cuda platform" }])
+    })))
+
+  describe("a backend from elsewhere", () => {
+    const listed: ListedDevice.ListedDevice = {
+      backend: "workers",
+      platform: { index: 0, name: "threads", vendor: "elsewhere" },
+      device: { index: 0, name: "four threads", vendor: "elsewhere" },
+      type: "cpu",
+      driver: "1.0",
+      memoryBytes: undefined,
+      unusable: undefined
+    }
+    const workers = (rank?: number): Backend.Backend => ({
+      name: "workers",
+      list: Effect.succeed([listed]),
+      rank: () => rank,
+      open: () => Host.layer({ capacityBytes: 4096 })
+    })
+    const among = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>
+      onMachine(machine)(
+        Effect.flatMap(Devices.Backends, (all) => Effect.provideService(program, Devices.Backends, [...all, mine]))
+      )
+    const memory = DeviceContext.info.pipe(Effect.map(({ limits }) => limits.memoryBytes))
+
+    it.effect("is listed and named as the others are", () =>
+      among(workers())(Effect.gen(function*() {
+        deepStrictEqual((yield* Devices.list).at(-1), listed)
+        for (const selector of ["workers", "WORKERS:threads", "workers:0:four", DeviceSelector.of(listed)]) {
+          deepStrictEqual(yield* Devices.select(selector), [listed])
+        }
+        strictEqual(yield* Effect.provide(memory, Devices.layer("workers")), 4096)
+        const { hint } = yield* refused(Devices.select("wrkers"))
+        assert.include(hint, "where backend is webgpu, opencl, host or workers")
+        const { devices } = yield* Devices.forTests({ selector: "workers" })
+        deepStrictEqual(devices.map(({ name }) => name), ["workers:0:0 four threads"])
+      })))
+
+    it.effect("is chosen by the environment", () =>
+      among(workers())(
+        Effect.provide(
+          Effect.map(Devices.selectDefault(), (chosen) => strictEqual(chosen, listed)),
+          ConfigProvider.layer(ConfigProvider.fromUnknown({ GPU_POOL_DEVICE: "workers" }))
+        )
+      ))
+
+    it.effect.each([[-1, "workers"], [0.5, "webgpu"], [undefined, "webgpu"]] as const)(
+      "is tried at its rank %s where nobody chose",
+      ([rank, first]) =>
+        among(workers(rank))(
+          Effect.provide(
+            Effect.map(Devices.selectDefault({ home: "" }), ({ backend }) => strictEqual(backend, first)),
+            ConfigProvider.layer(ConfigProvider.fromUnknown({}))
+          )
+        )
+    )
+
+    it.effect("is no word of this package's selections", () =>
+      Effect.map(refused(Devices.select("workers")), ({ problem }) => assert.include(problem, `"workers" is no backend`)))
+  })
+
   const host = { backend: "host", platform: undefined, devices: [undefined] }
 
   it.effect.each([
@@ -121,7 +187,7 @@ describe("opening", () => {
     [null],
     [{ backend: "host" }],
     [{ ...host, devices: [] }],
-    [{ ...host, backend: "cuda" }],
+    [{ ...host, backend: "" }],
     [{ ...host, backend: "__proto__" }],
     [{ ...host, platform: "" }],
     [{ ...host, platform: null }],

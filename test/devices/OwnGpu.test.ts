@@ -2,7 +2,7 @@
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import { webGpuBackend } from "../../src/devices/WebGpuBackend.ts"
+import { webGpuBackend } from "../../src/layers/WebGpu/WebGpuBackend.ts"
 
 const info = { vendor: "4318", architecture: "", device: "1", description: "own adapter", isFallbackAdapter: false }
 

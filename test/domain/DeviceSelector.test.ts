@@ -190,7 +190,7 @@ const platform = fc.record({
 })
 
 const entry = (
-  backend: ListedDevice.Backend,
+  backend: string,
   platform: ListedDevice.Named | undefined,
   device: ListedDevice.Named | undefined,
   unusable: string | undefined

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { javaScript } from "../../src/domain/BackendTraits.ts"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import * as DType from "../../src/domain/DType.ts"
@@ -14,6 +15,7 @@ class Memory extends DeviceBuffer {}
 
 const info: DeviceInfo = {
   backend: "host",
+  traits: javaScript,
   name: "a device",
   vendor: "",
   driver: "",

@@ -1,6 +1,7 @@
 /** The checks between a program's images and a driver, without a device. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { javaScript } from "../../src/domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import { DeviceLost, GpuError, make as makeError, type Reason } from "../../src/domain/GpuError.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -20,6 +21,7 @@ class Sampler extends DeviceSampler {}
 
 const device = (): DeviceInfo => ({
   backend: "host",
+  traits: javaScript,
   name: "a device",
   vendor: "",
   driver: "",

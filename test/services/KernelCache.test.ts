@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
+import { javaScript } from "../../src/domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
 import { DriverError, type GpuError, make as makeError } from "../../src/domain/GpuError.ts"
@@ -19,6 +20,7 @@ class Compiled extends KernelCache.CompiledKernel {}
 
 const info: DeviceInfo = {
   backend: "host",
+  traits: javaScript,
   name: "small",
   vendor: "test",
   driver: "test",

@@ -1,11 +1,13 @@
 /**
  * The description of a small device, for rules that look at nothing else.
  */
+import { javaScript } from "../../src/domain/BackendTraits.ts"
 import type { DeviceInfo, ImageLimits } from "../../src/domain/DeviceInfo.ts"
 import type { DType } from "../../src/domain/DType.ts"
 
 export const describedDevice = (dtypes: ReadonlyArray<DType>, images?: ImageLimits | undefined): DeviceInfo => ({
   backend: "opencl",
+  traits: javaScript,
   name: "a device",
   vendor: "",
   driver: "",

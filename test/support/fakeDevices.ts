@@ -3,11 +3,15 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type DeviceBackend, DeviceBackends } from "../../src/devices/DeviceBackend.ts"
+import { Backends } from "../../src/devices/Backends.ts"
 import { DeviceUnavailable, type GpuError, make } from "../../src/domain/GpuError.ts"
 import * as DeviceSelector from "../../src/domain/selection/DeviceSelector.ts"
-import type { Backend, DeviceType, ListedDevice } from "../../src/domain/selection/ListedDevice.ts"
+import type { DeviceType, ListedDevice } from "../../src/domain/selection/ListedDevice.ts"
 import { Host } from "../../src/host.ts"
+import { hostBackend } from "../../src/layers/Host/HostBackend.ts"
+import { openClBackend } from "../../src/layers/OpenCl/OpenClBackend.ts"
+import { webGpuBackend } from "../../src/layers/WebGpu/WebGpuBackend.ts"
+import type { Backend } from "../../src/services/Backend.ts"
 
 export interface FakeDevice {
   readonly name: string
@@ -22,7 +26,7 @@ export type FakeBackend = Readonly<Record<string, ReadonlyArray<FakeDevice>>> | 
 
 /** What happened: the backends that were listed, the selectors of devices whose opening began, and of those that are open. */
 export class Watch {
-  readonly listed: Array<Backend> = []
+  readonly listed: Array<string> = []
   readonly tried: Array<string> = []
   readonly open = new Set<string>()
 }
@@ -30,7 +34,7 @@ export class Watch {
 const failure = (backend: string, device: string, why: string): GpuError =>
   make(new DeviceUnavailable({ tried: [{ backend, device, why }], hint: "Install it." }))
 
-const listed = (backend: Backend, platforms: Exclude<FakeBackend, string>): ReadonlyArray<ListedDevice> =>
+const listed = (backend: string, platforms: Exclude<FakeBackend, string>): ReadonlyArray<ListedDevice> =>
   Object.entries(platforms).flatMap(([name, devices], index) => {
     const platform = { index, name, vendor: `${name} vendor` }
     return devices.map((device, index): ListedDevice => ({
@@ -44,12 +48,13 @@ const listed = (backend: Backend, platforms: Exclude<FakeBackend, string>): Read
     }))
   })
 
-const backendOf = (name: Backend, fake: FakeBackend, watch: Watch): DeviceBackend => ({
+const backendOf = (name: string, fake: FakeBackend, watch: Watch): Backend => ({
   name,
   list: Effect.suspend(() => {
     watch.listed.push(name)
     return typeof fake === "string" ? failure(name, `npm ${name}`, fake) : Effect.succeed(listed(name, fake))
   }),
+  rank: (device) => ranks[name]?.(device),
   open: (device) => {
     const selector = DeviceSelector.format(DeviceSelector.of(device))
     const broken = typeof fake === "string"
@@ -65,13 +70,21 @@ const backendOf = (name: Backend, fake: FakeBackend, watch: Watch): DeviceBacken
   }
 })
 
+const names = ["webgpu", "opencl", "host"] as const
+
+/** As the backends of this package rank their devices. */
+const ranks: Readonly<Record<string, Backend["rank"]>> = {
+  webgpu: webGpuBackend.rank,
+  opencl: openClBackend.rank,
+  host: hostBackend.rank
+}
+
 /** Puts a machine in the place of this one. */
 export const onMachine = (
-  machine: Partial<Readonly<Record<Backend, FakeBackend>>>,
+  machine: Partial<Readonly<Record<typeof names[number], FakeBackend>>>,
   watch: Watch = new Watch()
 ) => {
-  const names = ["webgpu", "opencl", "host"] as const
   const backends = names.map((name) => backendOf(name, machine[name] ?? "it is not installed", watch))
   return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.provideService(effect, DeviceBackends, backends)
+    Effect.provideService(effect, Backends, backends)
 }

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import { openClLoops, wgslLoops } from "../../kernels/expression/Loops.ts"
@@ -37,9 +37,9 @@ const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({
  *
  * @internal
  */
-export const bind = (product: MatrixProduct, backend: DeviceInfo["backend"]): Bound => {
-  if (backend === "host") return bindBlocks(product)
-  const vectors = backend === "opencl" && isWide(product)
+export const bind = (product: MatrixProduct, language: BackendTraits["language"]): Bound => {
+  if (language === "host") return bindBlocks(product)
+  const vectors = language === "opencl" && isWide(product)
   return bindTiles(product, tileOf(product, vectors), vectors)
 }
 

@@ -31,29 +31,12 @@ import { demand, demandMembers } from "../Demand.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as KnownOptions from "../KnownOptions.ts"
 import { shown } from "../ShownValue.ts"
-import { type Backend, backends, type ListedDevice } from "./ListedDevice.ts"
+import type { ListedDevice } from "./ListedDevice.ts"
+import type { Entry, Part, Selection } from "./Selection.ts"
 import * as SelectorMatch from "./SelectorMatch.ts"
 import * as SelectorSyntax from "./SelectorSyntax.ts"
 
-/**
- * An index from 0, a negative one from the end, a part of a name or vendor in any case, or `undefined` for any.
- *
- * @category models
- * @since 0.1.0
- */
-export type Part = number | string | undefined
-
-/**
- * The devices of one backend: those that one of `devices` fits, on the platforms that `platform` fits.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Entry {
-  readonly backend: Backend
-  readonly platform: Part
-  readonly devices: readonly [Part, ...Array<Part>]
-}
+export type { Entry, Part } from "./Selection.ts"
 
 /**
  * A selection: entries, in the order of preference.
@@ -61,7 +44,7 @@ export interface Entry {
  * @category models
  * @since 0.1.0
  */
-export type DeviceSelector = readonly [Entry, ...Array<Entry>]
+export type DeviceSelector = Selection
 
 const own: SelectorSyntax.Dialect = {
   form: "backend:platform:device,device;...",
@@ -110,7 +93,7 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  */
 export const parse = (text: string, options?: SourceOptions): DeviceSelector | GpuError =>
   sourceProblem("DeviceSelector.parse", options) ??
-    SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own)
+    SelectorSyntax.parse(options?.source ?? "DeviceSelector.parse", text, own, options?.backends)
 
 /**
  * Where a text comes from.
@@ -121,12 +104,24 @@ export const parse = (text: string, options?: SourceOptions): DeviceSelector | G
 export interface SourceOptions {
   /** The operation that errors name, as `GPU_POOL_DEVICE`; without it the function. */
   readonly source?: string | undefined
+  /** The names of the backends that there are: those of this package without it. */
+  readonly backends?: ReadonlyArray<string> | undefined
 }
 
-const knownOfSource = KnownOptions.of<SourceOptions>({ source: true })
+const knownOfSource = KnownOptions.of<SourceOptions>({ source: true, backends: true })
 
 const sourceProblem = (operation: string, options: SourceOptions | undefined): GpuError | undefined =>
-  optionsProblem(operation, options, knownOfSource)
+  optionsProblem(operation, options, knownOfSource) ??
+    (options?.backends === undefined || (isList(options.backends) && options.backends.every(isName))
+      ? undefined
+      : invalidRequest(
+        operation,
+        `${shown(options.backends)} was given for the backends`,
+        "Pass their names, or leave them out."
+      ))
+
+/** What a selection can be of, without quotes. */
+const isName = (u: unknown): u is string => typeof u === "string" && /^[a-z][a-z0-9]*$/.test(u)
 
 /**
  * Reads the variable PYOPENCL_TEST: `platform[:device[,device]];...`. Documents write `platform=device` too, which
@@ -302,7 +297,7 @@ export const first = (selector: DeviceSelector): DeviceSelector => {
  * @since 0.1.0
  */
 export interface Miss {
-  readonly backend: Backend
+  readonly backend: string
   /** The part of the selection, in its grammar. */
   readonly selector: string
   /** What there is instead. */
@@ -374,8 +369,12 @@ export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDev
  *
  * @internal
  */
-export const from = (selector: string | DeviceSelector, source: string): DeviceSelector | GpuError =>
-  typeof selector === "string" ? parse(selector, { source }) : isSelector(selector) ? selector : invalidRequest(
+export const from = (
+  selector: string | DeviceSelector,
+  source: string,
+  backends?: ReadonlyArray<string>
+): DeviceSelector | GpuError =>
+  typeof selector === "string" ? parse(selector, { source, backends }) : isSelector(selector) ? selector : invalidRequest(
     source,
     `${shown(selector)} was given for a selection`,
     `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
@@ -398,7 +397,7 @@ const isList = (u: unknown): u is ReadonlyArray<unknown> => Array.isArray(u) && 
 const isEntry = (u: unknown): u is Entry => {
   if (typeof u !== "object" || u === null) return false
   const { backend, devices, platform } = u as Partial<Record<keyof Entry, unknown>>
-  return backends.some((name) => name === backend) && isPart(platform) && isList(devices) &&
+  return isName(backend) && isPart(platform) && isList(devices) &&
     Array.from(devices).every(isPart)
 }
 

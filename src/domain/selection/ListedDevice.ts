@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import type { DeviceInfo } from "../DeviceInfo.ts"
-
 /**
- * The backends, in the order in which listings have them.
+ * The backends of this package, in the order in which listings have them.
  *
  * **Example** (Asking each backend for something)
  *
@@ -19,15 +17,7 @@ import type { DeviceInfo } from "../DeviceInfo.ts"
  * @category constants
  * @since 0.1.0
  */
-export const backends = ["webgpu", "opencl", "host"] as const satisfies ReadonlyArray<DeviceInfo["backend"]>
-
-/**
- * One of {@link backends}.
- *
- * @category models
- * @since 0.1.0
- */
-export type Backend = DeviceInfo["backend"]
+export const backends: ReadonlyArray<string> = ["webgpu", "opencl", "host"]
 
 /**
  * A platform or a device, as its driver names it.
@@ -59,7 +49,8 @@ export type DeviceType = "gpu" | "cpu" | "accelerator" | "other"
  * @since 0.1.0
  */
 export interface ListedDevice {
-  readonly backend: Backend
+  /** As `DeviceInfo.backend`. */
+  readonly backend: string
   /** OpenCL's platform, `Dawn` for WebGPU on Node, `JavaScript` for the host. */
   readonly platform: Named | undefined
   readonly device: Named | undefined

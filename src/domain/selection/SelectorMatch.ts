@@ -4,12 +4,12 @@
  * @internal
  */
 import { line } from "../ShownValue.ts"
-import type { Part } from "./DeviceSelector.ts"
-import type { Backend, ListedDevice, Named } from "./ListedDevice.ts"
+import type { ListedDevice, Named } from "./ListedDevice.ts"
+import type { Part } from "./Selection.ts"
 
 /** A selection with one device part. @internal */
 export interface Wanted {
-  readonly backend: Backend
+  readonly backend: string
   readonly platform: Part
   readonly device: Part
 }

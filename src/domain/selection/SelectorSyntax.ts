@@ -5,8 +5,8 @@
  */
 import { type GpuError, InvalidRequest, invalidRequest, isGpuError, make } from "../GpuError.ts"
 import { line, shown } from "../ShownValue.ts"
-import type { Entry, Part } from "./DeviceSelector.ts"
-import { type Backend, backends } from "./ListedDevice.ts"
+import * as ListedDevice from "./ListedDevice.ts"
+import type { Entry, Part, Selection } from "./Selection.ts"
 
 /**
  * A way to write selections.
@@ -17,7 +17,7 @@ export interface Dialect {
   /** What an entry looks like, for messages. */
   readonly form: string
   /** The backend of every entry, where entries do not name one. */
-  readonly backend: Backend | undefined
+  readonly backend: string | undefined
   /** What stands for `:`. */
   readonly colons: string
   /** Whether `;` separates entries; else there is one. */
@@ -51,6 +51,8 @@ interface Source {
   readonly name: string
   readonly text: string
   readonly dialect: Dialect
+  /** Those that there are. */
+  readonly backends: ReadonlyArray<string>
 }
 
 /**
@@ -58,11 +60,16 @@ interface Source {
  *
  * @internal
  */
-export const parse = (name: string, text: string, dialect: Dialect): readonly [Entry, ...Array<Entry>] | GpuError => {
+export const parse = (
+  name: string,
+  text: string,
+  dialect: Dialect,
+  backends: ReadonlyArray<string> = ListedDevice.backends
+): Selection | GpuError => {
   if (typeof text !== "string") return notText(name, text)
   const tooLong = lengthProblem(name, text)
   if (tooLong !== undefined) return tooLong
-  const source = { name, text, dialect }
+  const source = { name, text, dialect, backends }
   if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
   const scanned = scan(source)
   if (isGpuError(scanned)) return scanned
@@ -169,15 +176,15 @@ const entryOf = (source: Source, { marks, words }: Words): Entry | GpuError => {
 
 const isEmpty = ({ quoted, text }: Word): boolean => text === "" && !quoted
 
-const backendOf = (source: Source, word: Word): Backend | GpuError => {
+const backendOf = (source: Source, word: Word): string | GpuError => {
   const name = word.text.toLowerCase()
-  const backend = word.quoted ? undefined : backends.find((backend) => backend === name)
-  if (backend !== undefined) return backend
+  if (!word.quoted && source.backends.includes(name)) return name
   const what = isEmpty(word) ? "the backend is missing" : `${shown(word.text)} is no backend`
-  return problem(source, word.at, word.length, what, `Write ${source.dialect.form}, where backend is ${choices}`)
+  return problem(source, word.at, word.length, what, `Write ${source.dialect.form}, where backend is ${choices(source.backends)}`)
 }
 
-const choices = `${backends.slice(0, -1).join(", ")} or ${backends.at(-1)}`
+const choices = (backends: ReadonlyArray<string>): string =>
+  backends.length < 2 ? backends.join("") : `${backends.slice(0, -1).join(", ")} or ${backends.at(-1)}`
 
 const misplaced = (source: Source, { at, char }: Mark): GpuError =>
   char === ","

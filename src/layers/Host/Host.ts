@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { booleanProblem, isInstance, optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { javaScript } from "../../domain/BackendTraits.ts"
 import { portableAlignment } from "../../domain/BufferRange.ts"
 import * as Delay from "../../domain/Delay.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
@@ -252,6 +253,7 @@ const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamp
 
 const describe = (settings: Settings): DeviceInfo => ({
   backend: "host",
+  traits: javaScript,
   name: deviceName,
   vendor: "effect-gpu-pool",
   driver: "JavaScript",

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -147,6 +148,14 @@ export const isVersion12 = (device: OpenClDevice): boolean => versionNumber(devi
 const bytesPerVector = 16
 const bytesForScalars = 256
 
+const traits: BackendTraits = {
+  language: "opencl",
+  compiling: "slow",
+  floats: { flushes: true, reorders: false, assumesFinite: false },
+  usesHostMemory: true,
+  optionalImages: ["3d"]
+}
+
 /**
  * A fresh description of a device that is being opened: its identity is the owner of buffers.
  *
@@ -154,6 +163,7 @@ const bytesForScalars = 256
  */
 export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAlignment: number): DeviceInfo => ({
   backend: "opencl",
+  traits,
   name: device.name,
   vendor: device.vendor,
   driver: `${platform.name}, ${device.version}, driver ${device.driverVersion}`,

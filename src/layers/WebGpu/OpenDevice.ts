@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
@@ -195,8 +196,17 @@ const close = ({ buffers, device, driverObjects, images, samplers, status }: Ope
 const nameOf = (info: WebGpuHandle.AdapterInfo): string =>
   [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
 
+const traits: BackendTraits = {
+  language: "wgsl",
+  compiling: "fast",
+  floats: { flushes: true, reorders: true, assumesFinite: true },
+  usesHostMemory: false,
+  optionalImages: ["1dArray", "1dBuffer"]
+}
+
 const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHandle.Device): DeviceInfo => ({
   backend: "webgpu",
+  traits,
   name: nameOf(info),
   vendor: info.vendor,
   driver: info.description,

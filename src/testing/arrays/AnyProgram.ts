@@ -3,10 +3,10 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { anyNumber, calmNumber } from "../expressions/AnyNumber.ts"
 import { isFloat } from "../expressions/FloatFormat.ts"
-import type { FloatRules } from "../expressions/Interval.ts"
 import { read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
 import type { Random } from "../Random.ts"

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
@@ -12,10 +13,10 @@ import { DeviceContext } from "../../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { anyNumber, awkwardNumbers, calmNumber } from "../expressions/AnyNumber.ts"
-import { type FloatRules, isSharp } from "../expressions/Interval.ts"
+import { isSharp } from "../expressions/Interval.ts"
 import { allows, read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
-import { rulesOf, valueText } from "../expressions/Trials.ts"
+import { valueText } from "../expressions/Trials.ts"
 import { Random } from "../Random.ts"
 import { call } from "./ArrayFunctions.ts"
 import { castValue, type ElementOperation, elementOperations } from "./ElementOperations.ts"
@@ -53,7 +54,7 @@ const batchSize = 12
 const eachOperation = (types: readonly [DType, DType]): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
-    const rules = rulesOf(info)
+    const rules = info.traits.floats
     const inputs = inputsOf(types, yield* scaled(800, 64))
     const arrays = yield* upload(inputs)
     const operations = elementOperations.filter((operation) => takes(operation, inputs))
@@ -106,10 +107,10 @@ const compare = (
 
 const mixed = [["i32", "u32"], ["u32", "i32"], ["u32", "f32"], ["f32", "i32"]] as const
 
-/** What OpenCL compiles is the same for most of them, and takes it long. */
+/** What is compiled is the same for most of them. */
 const mixedOperations = Effect.gen(function*() {
   const { info } = yield* DeviceContext
-  for (const types of info.backend === "opencl" ? mixed.slice(0, 1) : mixed) yield* eachOperation(types)
+  for (const types of info.traits.compiling === "slow" ? mixed.slice(0, 1) : mixed) yield* eachOperation(types)
 })
 
 const optional = [["f16", "f16"], ["i32", "f16"], ["f64", "f64"], ["f32", "f64"]] as const

@@ -13,7 +13,7 @@ import * as Expect from "../Expect.ts"
 import { calmNumber } from "../expressions/AnyNumber.ts"
 import { allows, read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
-import { rulesOf, valueText } from "../expressions/Trials.ts"
+import { valueText } from "../expressions/Trials.ts"
 import { Random } from "../Random.ts"
 import * as ArrayModel from "./ArrayModel.ts"
 import { upload } from "./Execution.ts"
@@ -51,7 +51,7 @@ const inputOf = (random: Random, dtype: DType, shape: Shape): Input => ({
 
 const products = (dtype: DType, isTurned: boolean) =>
   Effect.gen(function*() {
-    const rules = rulesOf((yield* DeviceContext).info)
+    const rules = (yield* DeviceContext).info.traits.floats
     for (const [of, by] of shapes) {
       const random = new Random(1)
       const inputs = [of, by].map((shape) => inputOf(random, dtype, isTurned ? turned(shape) : shape))
@@ -86,7 +86,7 @@ const eachProduct = Effect.gen(function*() {
   yield* products("f32", false)
   yield* products("f32", true)
   yield* products("i32", true)
-  if (info.backend !== "host") return
+  if (info.traits.compiling !== "none") return
   for (const dtype of ["u32", "f16", "f64"] as const) if (info.dtypes.has(dtype)) yield* products(dtype, false)
 })
 

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
+import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
@@ -12,7 +13,7 @@ import * as Expect from "../Expect.ts"
 import { calmNumber } from "../expressions/AnyNumber.ts"
 import { allows, read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
-import { rulesOf, valueText } from "../expressions/Trials.ts"
+import { valueText } from "../expressions/Trials.ts"
 import { Random } from "../Random.ts"
 import { call } from "./ArrayFunctions.ts"
 import * as ArrayModel from "./ArrayModel.ts"
@@ -25,11 +26,11 @@ const test = inGroup("arrays")
 const shape = [3, 1100]
 
 const amount = {
-  host: { dtypes: ["f32", "i32", "u32", "f16", "f64"], axes: [undefined, 0, 1] },
-  webgpu: { dtypes: ["f32", "i32"], axes: [undefined, 1] },
-  opencl: { dtypes: ["f32"], axes: [1] }
+  none: { dtypes: ["f32", "i32", "u32", "f16", "f64"], axes: [undefined, 0, 1] },
+  fast: { dtypes: ["f32", "i32"], axes: [undefined, 1] },
+  slow: { dtypes: ["f32"], axes: [1] }
 } as const satisfies {
-  readonly [backend: string]: { dtypes: ReadonlyArray<DType>; axes: ReadonlyArray<number | undefined> }
+  readonly [C in BackendTraits["compiling"]]: { dtypes: ReadonlyArray<DType>; axes: ReadonlyArray<number | undefined> }
 }
 
 const inputOf = (dtype: DType): Input => {
@@ -39,7 +40,7 @@ const inputOf = (dtype: DType): Input => {
 
 const reduction = (dtype: DType, { name, result, value }: ArrayReduction, axis: number | undefined) =>
   Effect.scoped(Effect.gen(function*() {
-    const rules = rulesOf((yield* DeviceContext).info)
+    const rules = (yield* DeviceContext).info.traits.floats
     const input = inputOf(dtype)
     const array = (yield* upload([input])).get(0)!
     const model = { dtype, shape, elements: input.numbers.map((number) => read(number, dtype, rules)) }
@@ -63,7 +64,7 @@ const reduction = (dtype: DType, { name, result, value }: ArrayReduction, axis: 
 /** Each is a kernel or two, which drivers take their time for: there it is what all types share. */
 const eachReduction = Effect.gen(function*() {
   const { info } = yield* DeviceContext
-  const { axes, dtypes } = amount[info.backend]
+  const { axes, dtypes } = amount[info.traits.compiling]
   for (const dtype of dtypes) {
     if (!info.dtypes.has(dtype)) continue
     for (const rule of reductions) {

@@ -3,12 +3,12 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { type ExprType, isInteger, type Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat, unitAt } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
 import {
-  type FloatRules,
   hasZero,
   type Interval,
   isNaN,

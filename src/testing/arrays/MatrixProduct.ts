@@ -3,10 +3,10 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { isFloat } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
-import type { FloatRules } from "../expressions/Interval.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"
 import * as ArrayModel from "./ArrayModel.ts"
 import { castValue, common } from "./ElementOperations.ts"

@@ -13,7 +13,7 @@ import * as Expect from "../Expect.ts"
 import { isSharp } from "../expressions/Interval.ts"
 import { allows } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
-import { rulesOf, valueText } from "../expressions/Trials.ts"
+import { valueText } from "../expressions/Trials.ts"
 import { forSeeds, seeds } from "../Random.ts"
 import { anyProgram } from "./AnyProgram.ts"
 import { type Elements, runEagerly, runInRegions, upload } from "./Execution.ts"
@@ -27,22 +27,22 @@ interface Compared {
   sharp: number
 }
 
-/** Every program has kernels of its own, which an OpenCL driver takes half a second for. */
-const programsOn = { host: 200, webgpu: 20, opencl: 6 }
+/** Every program has kernels of its own, which a slow driver takes half a second for. */
+const programsOn = { none: 200, fast: 20, slow: 6 }
 
 /** The same operations with other results are other kernels again. */
-const leavingOn = { host: ["needed", "all"], webgpu: ["needed"], opencl: ["needed"] } as const
+const leavingOn = { none: ["needed", "all"], fast: ["needed"], slow: ["needed"] } as const
 
 const programs = Effect.gen(function*() {
   const { info } = yield* DeviceContext
-  const rules = rulesOf(info)
+  const rules = info.traits.floats
   const dtypes: ReadonlyArray<DType> = (["f32", "f32", "i32", "i32", "u32", "f16", "f64"] as const)
     .filter((dtype) => info.dtypes.has(dtype))
-  const count = yield* scaled(programsOn[info.backend], 4)
+  const count = yield* scaled(programsOn[info.traits.compiling], 4)
   const compared: Compared = { elements: 0, sharp: 0 }
   yield* forSeeds(
     seeds(count),
-    (random) => one(anyProgram(random, { dtypes, steps: 10, rules }), leavingOn[info.backend], compared)
+    (random) => one(anyProgram(random, { dtypes, steps: 10, rules }), leavingOn[info.traits.compiling], compared)
   )
   const { elements, sharp } = compared
   Expect.isTrue(`${sharp} of ${elements} elements could be compared, half of them must`, sharp >= elements / 2)

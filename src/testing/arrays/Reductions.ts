@@ -3,9 +3,10 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { type FloatType, isFloat } from "../expressions/FloatFormat.ts"
-import { type FloatRules, hull, type Interval, isNaN } from "../expressions/Interval.ts"
+import { hull, type Interval, isNaN } from "../expressions/Interval.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"
 import { castValue } from "./ElementOperations.ts"
 import { carrierOf, product, sum } from "./Sums.ts"

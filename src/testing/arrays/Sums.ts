@@ -3,10 +3,11 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { formatOf, isFloat } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
-import { type FloatRules, type Interval, isNaN, isPoint, notANumber, point, rounded } from "../expressions/Interval.ts"
+import { type Interval, isNaN, isPoint, notANumber, point, rounded } from "../expressions/Interval.ts"
 import type { Value } from "../expressions/Reference.ts"
 
 /** The type that sums and products of elements are kept in: halves would soon leave their range. @internal */

@@ -16,7 +16,7 @@ import { anyNumber, awkwardNumbers } from "./AnyNumber.ts"
 import type { Arguments } from "./Reference.ts"
 import { supporting } from "./Supporting.ts"
 import { numberText } from "./Text.ts"
-import { type Bench, leavesOf, rulesOf, runTrials, type Trial } from "./Trials.ts"
+import { type Bench, leavesOf, runTrials, type Trial } from "./Trials.ts"
 
 const test = inGroup("expressions")
 
@@ -95,7 +95,7 @@ const eachOperation = (type: DType): Effect.Effect<void, unknown, TestServices> 
     const bench = benchOf(type)
     const trials = trialsOf(type, bench, items)
     const inputs = inputsOf(type, trials.length, items)
-    const rules = rulesOf(info)
+    const rules = info.traits.floats
     const compared = yield* runTrials(trials, { bench, inputs, items, rules })
     for (const [at, { elements, sharp }] of compared.entries()) {
       const { name } = trials[at]!

@@ -6,12 +6,12 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatFormat, type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 import {
   above,
   below,
-  type FloatRules,
   hasZero,
   hull,
   type Interval,

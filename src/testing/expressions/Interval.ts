@@ -6,6 +6,7 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { FloatFormat } from "./FloatFormat.ts"
 
 /** @internal */
@@ -14,16 +15,6 @@ export interface Interval {
   readonly hi: number
   /** How large the terms of a sum were together, where a backend may add them in another order. */
   readonly terms?: number
-}
-
-/** What a backend may do to floats besides rounding them. @internal */
-export interface FloatRules {
-  /** It may take subnormal numbers for zero, as operands and as results. */
-  readonly flushes: boolean
-  /** It may reorder sums and products, and round fewer of their steps. */
-  readonly reorders: boolean
-  /** It may simplify arithmetic as if no operand or result were infinite or no number. */
-  readonly assumesFinite: boolean
 }
 
 /** @internal */

@@ -11,7 +11,7 @@ import * as Expect from "../Expect.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 import { AnyExpression } from "./AnyExpression.ts"
 import { supporting } from "./Supporting.ts"
-import { anyInputs, type Bench, type Compared, leavesOf, rulesOf, runTrials, type Trial } from "./Trials.ts"
+import { anyInputs, type Bench, type Compared, leavesOf, runTrials, type Trial } from "./Trials.ts"
 
 const test = inGroup("expressions")
 
@@ -43,14 +43,14 @@ const kernel = Effect.fnUntraced(function*(random: Random, type: "f32" | "f16" |
   }))
   const inputs = anyInputs(random, bench, perType * items)
   const chosen = only?.case === undefined ? trials : trials.filter((_, at) => at + 1 === only.case)
-  return yield* runTrials(chosen, { bench, inputs, items, rules: rulesOf(info) })
+  return yield* runTrials(chosen, { bench, inputs, items, rules: info.traits.floats })
 })
 
 /** Kernels are compiled, so a driver takes its time for each. */
 const randomExpressions = (type: "f32" | "f16" | "f64", kernels: number): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
-    const count = yield* scaled(info.backend === "host" ? kernels * 15 : kernels, 2)
+    const count = yield* scaled(info.traits.compiling === "none" ? kernels * 15 : kernels, 2)
     const total: Array<Compared> = []
     yield* forSeeds(seeds(count), (random) => Effect.map(kernel(random, type), (compared) => total.push(...compared)))
     const only = yield* replay

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { Expr, ExprType } from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
@@ -10,7 +11,6 @@ import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
 import {
   contains,
-  type FloatRules,
   hasZero,
   hull,
   type Interval,

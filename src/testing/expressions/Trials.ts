@@ -4,8 +4,8 @@
  *
  * @internal
  */
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import * as Effect from "effect/Effect"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
@@ -21,7 +21,7 @@ import * as Expect from "../Expect.ts"
 import type { Random } from "../Random.ts"
 import type { Leaves } from "./AnyExpression.ts"
 import { anyNumber } from "./AnyNumber.ts"
-import { type FloatRules, isNaN, isSharp } from "./Interval.ts"
+import { isNaN, isSharp } from "./Interval.ts"
 import { allows, type Arguments, evaluate, type Value } from "./Reference.ts"
 import { numberText, textOf } from "./Text.ts"
 
@@ -55,13 +55,6 @@ export interface Compared {
   /** Those among them that are numbers. */
   readonly numbers: number
 }
-
-/** What the backends may do to floats. @internal */
-export const rulesOf = ({ backend }: DeviceInfo): FloatRules => ({
-  flushes: backend !== "host",
-  reorders: backend === "webgpu",
-  assumesFinite: backend === "webgpu"
-})
 
 const argumentsOf = ({ scalars, vectors }: Bench): ReadonlyArray<NumericArgument> => [
   ...vectors.map(({ dtype, name, offset }) =>

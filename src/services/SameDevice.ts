@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import { DeviceUnavailable, type GpuError, make } from "../domain/GpuError.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
-import { DeviceContext } from "../services/DeviceContext.ts"
+import { DeviceContext } from "./DeviceContext.ts"
 
 /**
  * The layer, or DeviceUnavailable when what it opened has another name than the listed device.

@@ -4,28 +4,21 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
-import * as OpenCl from "../layers/OpenCl/OpenCl.ts"
-import type { DeviceBackend } from "./DeviceBackend.ts"
-import { sameDevice } from "./SameDevice.ts"
+import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
+import type { Backend } from "../../services/Backend.ts"
+import { sameDevice } from "../../services/SameDevice.ts"
+import * as OpenCl from "./OpenCl.ts"
 
 /** @internal */
-export const openClBackend: DeviceBackend = {
+export const openClBackend: Backend = {
   name: "opencl",
   list: Effect.map(
     Effect.suspend(() => OpenCl.devices),
     (platforms) => platforms.length === 0 ? [noDriver] : platforms.flatMap(listedOf)
   ),
-  open: (device, { byteGranular, kernelCacheCapacity }) =>
-    sameDevice(
-      device,
-      OpenCl.layer({
-        platform: device.platform?.index,
-        device: device.device?.index,
-        byteGranular,
-        kernelCacheCapacity
-      })
-    )
+  rank: ({ type }) => type === "gpu" ? 1 : 2,
+  open: (listed, options) =>
+    sameDevice(listed, OpenCl.layer({ platform: listed.platform?.index, device: listed.device?.index, ...options }))
 }
 
 const noDriver: ListedDevice = {

@@ -5,14 +5,14 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
-import { messageOf } from "../domain/ShownValue.ts"
-import { browserGpu, processGpu } from "../layers/WebGpu/NodeGpu.ts"
-import * as WebGpu from "../layers/WebGpu/WebGpu.ts"
-import type * as WebGpuApi from "../layers/WebGpu/WebGpuApi.ts"
-import type * as WebGpuHandle from "../layers/WebGpu/WebGpuHandle.ts"
-import type { DeviceBackend } from "./DeviceBackend.ts"
-import { sameDevice } from "./SameDevice.ts"
+import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
+import { messageOf } from "../../domain/ShownValue.ts"
+import type { Backend } from "../../services/Backend.ts"
+import { sameDevice } from "../../services/SameDevice.ts"
+import { browserGpu, processGpu } from "./NodeGpu.ts"
+import * as WebGpu from "./WebGpu.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
+import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 type Request = Pick<WebGpu.DeviceOptions, "powerPreference" | "forceFallbackAdapter">
 
@@ -29,7 +29,7 @@ const requestOf = new WeakMap<ListedDevice, Request>()
 const platform = () => ({ index: 0, name: browserGpu() === undefined ? "Dawn" : "navigator.gpu", vendor: "" })
 
 /** @internal */
-export const webGpuBackend: DeviceBackend = {
+export const webGpuBackend: Backend = {
   name: "webgpu",
   list: Effect.flatMap(processGpu([]), (gpu) =>
     Effect.map(
@@ -39,8 +39,8 @@ export const webGpuBackend: DeviceBackend = {
         return listed.length === 0 ? [noAdapter(answers)] : listed
       }
     )),
-  open: (device, { byteGranular, kernelCacheCapacity }) =>
-    sameDevice(device, WebGpu.layer({ ...requestOf.get(device), byteGranular, kernelCacheCapacity }))
+  rank: ({ type }) => type === "cpu" ? 3 : 0,
+  open: (listed, options) => sameDevice(listed, WebGpu.layer({ ...requestOf.get(listed), ...options }))
 }
 
 interface Answer {

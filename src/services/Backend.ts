@@ -1,17 +1,13 @@
 /**
- * What the choice of a device needs of a backend.
+ * A backend as the choice of a device sees it.
  *
- * @internal
+ * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { GpuError } from "../domain/GpuError.ts"
-import type { Backend, ListedDevice } from "../domain/selection/ListedDevice.ts"
-import type { Services } from "../services/Device.ts"
-import { hostBackend } from "./HostBackend.ts"
-import { openClBackend } from "./OpenClBackend.ts"
-import { webGpuBackend } from "./WebGpuBackend.ts"
+import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import type { Services } from "./Device.ts"
 
 /**
  * What every backend takes when a device is opened.
@@ -29,21 +25,19 @@ export interface OpenOptions {
   readonly byteGranular?: boolean | undefined
 }
 
-/** @internal */
-export interface DeviceBackend {
-  readonly name: Backend
+/**
+ * How the devices of a backend are listed, chosen and opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Backend {
+  /** As `DeviceInfo.backend`, and as selections name it: small letters and digits, beginning with a letter. */
+  readonly name: string
   /** Its devices, and what it has in their place. Fails when the backend cannot be loaded. */
   readonly list: Effect.Effect<ReadonlyArray<ListedDevice>, GpuError>
+  /** When a device is tried where nobody chose: the smallest number first, and not at all without a number. */
+  readonly rank: (device: ListedDevice) => number | undefined
   /** A layer that opens this very device, or fails. */
   readonly open: (device: ListedDevice, options: OpenOptions) => Layer.Layer<Services, GpuError>
 }
-
-/**
- * The backends of this process; tests put others in their place.
- *
- * @internal
- */
-export const DeviceBackends: Context.Reference<ReadonlyArray<DeviceBackend>> = Context.Reference(
-  "effect-gpu-pool/devices/DeviceBackends",
-  { defaultValue: (): ReadonlyArray<DeviceBackend> => [webGpuBackend, openClBackend, hostBackend] }
-)

@@ -4,11 +4,11 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as Host from "../layers/Host/Host.ts"
-import type { DeviceBackend } from "./DeviceBackend.ts"
+import type { Backend } from "../../services/Backend.ts"
+import * as Host from "./Host.ts"
 
 /** @internal */
-export const hostBackend: DeviceBackend = {
+export const hostBackend: Backend = {
   name: "host",
   list: Effect.succeed([{
     backend: "host",
@@ -19,5 +19,7 @@ export const hostBackend: DeviceBackend = {
     memoryBytes: undefined,
     unusable: undefined
   }]),
+  // Only when it is named: process memory is no device that a program would want without knowing.
+  rank: () => undefined,
   open: (_, { byteGranular, kernelCacheCapacity }) => Host.layer({ byteGranular, kernelCacheCapacity })
 }

@@ -1,0 +1,32 @@
+/**
+ * The backends among whose devices a program chooses.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import { hostBackend } from "../layers/Host/HostBackend.ts"
+import { openClBackend } from "../layers/OpenCl/OpenClBackend.ts"
+import { webGpuBackend } from "../layers/WebGpu/WebGpuBackend.ts"
+import type { Backend } from "../services/Backend.ts"
+
+/**
+ * The backends of this process: those of this package, unless a program provides others. Their order is that of lists.
+ *
+ * **Example** (One more backend)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { Backend } from "effect-gpu-pool"
+ * import { Devices } from "effect-gpu-pool/devices"
+ *
+ * const withBackend = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>
+ *   Effect.flatMap(Devices.Backends, (all) => Effect.provideService(program, Devices.Backends, [...all, mine]))
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const Backends: Context.Reference<ReadonlyArray<Backend>> = Context.Reference(
+  "effect-gpu-pool/devices/Backends",
+  { defaultValue: (): ReadonlyArray<Backend> => [webGpuBackend, openClBackend, hostBackend] }
+)

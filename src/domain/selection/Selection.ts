@@ -1,0 +1,28 @@
+/**
+ * What a selection of devices is.
+ *
+ * @internal
+ */
+
+/**
+ * An index from 0, a negative one from the end, a part of a name or vendor in any case, or `undefined` for any.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Part = number | string | undefined
+
+/**
+ * The devices of one backend: those that one of `devices` fits, on the platforms that `platform` fits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Entry {
+  readonly backend: string
+  readonly platform: Part
+  readonly devices: readonly [Part, ...Array<Part>]
+}
+
+/** Entries, in the order of preference. @internal */
+export type Selection = readonly [Entry, ...Array<Entry>]
