@@ -36,7 +36,7 @@ export const others: readonly [
 
 export const from = (gpu: GPU) => WebGpu.layerFrom(gpu)
 export const adopt = (buffer: GPUBuffer) => WebGpu.adopt(buffer)
-export const adoptTexture = (texture: GPUTexture) => WebGpu.adoptTexture(texture)
+export const adoptImage = (texture: GPUTexture) => WebGpu.adoptImage(texture)
 
 export const bindVertices = (pass: GPURenderPassEncoder, lease: PooledBuffer.PooledBuffer) =>
   Effect.map(WebGpu.handle(lease), (buffer) => pass.setVertexBuffer(0, buffer))

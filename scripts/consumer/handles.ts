@@ -43,8 +43,8 @@ export const bind = Effect.fnUntraced(function*(lease: PooledBuffer.PooledBuffer
 
 export const adopted = Effect.gen(function*() {
   const { adapter, device, handleUnsafe, queue, textureUnsafe } = yield* WebGpu.WebGpu
-  const buffer = yield* WebGpu.adopt(device.createBuffer({ size: 16, usage: 0x8c }), { destroy: true })
-  const image = yield* WebGpu.adoptTexture(
+  const buffer = yield* WebGpu.adopt(device.createBuffer({ size: 16, usage: 0x8c }), { takeOver: true })
+  const image = yield* WebGpu.adoptImage(
     device.createTexture({ size: { width: 4, height: 4 }, format: "rgba8unorm", usage: 0x3 })
   )
   queue.writeBuffer(yield* handleUnsafe(buffer), 0, new Float32Array(4))

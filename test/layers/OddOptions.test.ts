@@ -100,15 +100,15 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
       const flags = yield* Effect.flip(Layer.build(WebGpu.layerFrom(gpu, { flags: [] } as never)))
       assert.include(flags.message, `WebGpu.layerFrom: there is no option "flags".`)
       const buffer = device.createBuffer({ size: 16, usage: 12 })
-      const adopted = yield* Effect.flip(WebGpu.adopt(buffer, { destroys: true } as never))
-      assert.include(adopted.message, `WebGpu.adopt: there is no option "destroys". Did you mean destroy?`)
+      const adopted = yield* Effect.flip(WebGpu.adopt(buffer, { takeOvers: true } as never))
+      assert.include(adopted.message, `WebGpu.adopt: there is no option "takeOvers". Did you mean takeOver?`)
       const texture = device.createTexture({ size: [2, 2], format: "rgba8unorm", usage: 3 })
-      const image = yield* Effect.flip(WebGpu.adoptTexture(texture, { lable: "x" } as never))
-      assert.include(image.message, `WebGpu.adoptTexture: there is no option "lable". Did you mean label?`)
-      const kept = yield* Effect.flip(WebGpu.adopt(buffer, { destroy: "no" as never }))
-      assert.include(kept.message, `WebGpu.adopt: destroy "no" is no boolean`)
-      const keptTexture = yield* Effect.flip(WebGpu.adoptTexture(texture, { destroy: 0 as never }))
-      assert.include(keptTexture.message, "WebGpu.adoptTexture: destroy 0 is no boolean")
+      const image = yield* Effect.flip(WebGpu.adoptImage(texture, { lable: "x" } as never))
+      assert.include(image.message, `WebGpu.adoptImage: there is no option "lable". Did you mean label?`)
+      const kept = yield* Effect.flip(WebGpu.adopt(buffer, { takeOver: "no" as never }))
+      assert.include(kept.message, `WebGpu.adopt: takeOver "no" is no boolean`)
+      const keptTexture = yield* Effect.flip(WebGpu.adoptImage(texture, { takeOver: 0 as never }))
+      assert.include(keptTexture.message, "WebGpu.adoptImage: takeOver 0 is no boolean")
     }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
   it.effect("are refused as labels of what is adopted", () =>
@@ -119,7 +119,7 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
       for (const [what, value] of oddValues) {
         const label = value as string
         strictEqual(yield* reasonOf(WebGpu.adopt(buffer, { label })), "InvalidRequest", what)
-        strictEqual(yield* reasonOf(WebGpu.adoptTexture(texture, { label })), "InvalidRequest", what)
+        strictEqual(yield* reasonOf(WebGpu.adoptImage(texture, { label })), "InvalidRequest", what)
       }
     }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 })
@@ -174,7 +174,7 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
       yield* fails(Layer.build(Svm.poolLayer({ maxByte: 1 } as never)), `"maxByte". Did you mean maxBytes?`)
       yield* fails(Layer.build(Svm.poolLayer({ grains: "fine" } as never)), `"grains". Did you mean grain?`)
       yield* fails(Layer.build(Svm.allocatorLayer({ align: 8 } as never)), `"align". Did you mean alignment?`)
-      yield* fails(OpenClMemory.adopt(1n, { retains: true } as never), `"retains". Did you mean retain?`)
+      yield* fails(OpenClMemory.adopt(1n, { takeOvers: true } as never), `"takeOvers". Did you mean takeOver?`)
       yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
       yield* BufferPool.use(16, (buffer) =>
         Effect.gen(function*() {

@@ -88,7 +88,7 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
     onDevice((watched) =>
       Effect.gen(function*() {
         const { memory } = yield* theirs(small, ImageFormat.rgba8)
-        yield* Effect.scoped(OpenClMemory.adoptImage(memory, { retain: false }))
+        yield* Effect.scoped(OpenClMemory.adoptImage(memory, { takeOver: true }))
         strictEqual(watched.count("clRetainMemObject"), 0)
         strictEqual(watched.alive()["clCreateImage"], undefined)
       })

@@ -136,7 +136,7 @@ describeWith(["opencl"], "OpenCL buffers of the program's data", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const { memory } = yield* theirs(64)
-        const other = yield* OpenClMemory.adopt(memory, { retain: false })
+        const other = yield* OpenClMemory.adopt(memory, { takeOver: true })
         const letGo = yield* blockQueue(memory)
         const data = yield* Effect.scoped(Effect.gen(function*() {
           const bytes = new Uint8Array(1024).fill(7)
@@ -378,7 +378,7 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
     onDevice((watched) =>
       Effect.gen(function*() {
         const { memory } = yield* theirs(64)
-        yield* Effect.scoped(OpenClMemory.adopt(memory, { retain: false }))
+        yield* Effect.scoped(OpenClMemory.adopt(memory, { takeOver: true }))
         strictEqual(watched.count("clRetainMemObject"), 0)
         strictEqual(watched.alive()["clCreateBuffer"], undefined)
       })

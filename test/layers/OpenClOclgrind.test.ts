@@ -83,7 +83,7 @@ describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", 
       const flags = 1 | 8
       const theirs = api.clCreateImage(context, flags, encode(format), description(shape, { rowPitch: 16 }), data, code)
       assert(theirs !== null, `clCreateImage ${code[0]}`)
-      const raw = yield* OpenClMemory.adoptImage(theirs, { retain: false })
+      const raw = yield* OpenClMemory.adoptImage(theirs, { takeOver: true })
       // The second row begins with 4.
       deepStrictEqual([...(yield* Images.read(raw, Uint32Array))], [0, 1, 2, 3])
       const error = yield* Effect.flip(Images.fromHost(data, shape, format, { mode: "use", rowPitch: 16 }))

@@ -160,7 +160,7 @@ describeWith(["opencl"], "OpenClMemory.adoptSampler", () => {
     onDevice((watched) =>
       Effect.gen(function*() {
         const { handle } = yield* theirs
-        yield* Effect.scoped(OpenClMemory.adoptSampler(handle, { retain: false }))
+        yield* Effect.scoped(OpenClMemory.adoptSampler(handle, { takeOver: true }))
         strictEqual(watched.count("clRetainSampler"), 0)
         strictEqual(watched.alive()["clCreateSampler"], undefined)
       })

@@ -71,7 +71,7 @@ describeWith(["webgpu"], "WebGpu.adopt", () => {
       yield* Effect.scoped(Effect.gen(function*() {
         const region = yield* Effect.flatMap(Effect.scope, (outer) =>
           Effect.scoped(Effect.flatMap(
-            WebGpu.adopt(gpu, { destroy: true, label: "ours" }),
+            WebGpu.adopt(gpu, { takeOver: true, label: "ours" }),
             (buffer) => Scope.provide(SubRegion.make(buffer, { size: 8 }), outer)
           )))
         yield* CommandQueue.fill(region, 0x03030303)
@@ -125,13 +125,13 @@ const texture = (options?: Partial<GPUTextureDescriptor>) =>
       ...options
     }))
 
-describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
+describeWith(["webgpu"], "WebGpu.adoptImage", () => {
   it.live("works on a texture of the program's, which stays the program's", () =>
     onGpu(Effect.gen(function*() {
       const { driverObjects } = yield* DeviceContext
       const gpu = yield* texture()
       const image = yield* Effect.scoped(Effect.gen(function*() {
-        const image = yield* WebGpu.adoptTexture(gpu)
+        const image = yield* WebGpu.adoptImage(gpu)
         deepStrictEqual([image.shape, image.format], [ImageShape.image2d(4, 2), ImageFormat.rgba8])
         deepStrictEqual([image.usage, image.label], [ImageUsage.defaultUsage, "theirs"])
         yield* Images.fill(image, 1)
@@ -141,7 +141,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
       }))
       strictEqual((yield* reasonOf(Images.read(image)))._tag, "Released")
       const again = Effect.scoped(
-        Effect.flatMap(WebGpu.adoptTexture(gpu, { destroy: true }), (image) => {
+        Effect.flatMap(WebGpu.adoptImage(gpu, { takeOver: true }), (image) => {
           strictEqual(driverObjects.liveByKind["image"], 1)
           return Images.read(image, { extent: [2] })
         })
@@ -161,7 +161,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
       for (const shape of shapes) {
         for (const format of yield* Images.formats(ImageUsage.defaultUsage, shape.kind)) {
           yield* Effect.scoped(Effect.gen(function*() {
-            const twin = yield* WebGpu.adoptTexture(yield* WebGpu.texture(yield* Images.make(shape, format)))
+            const twin = yield* WebGpu.adoptImage(yield* WebGpu.texture(yield* Images.make(shape, format)))
             deepStrictEqual([twin.shape, twin.format], [shape, format])
           }))
         }
@@ -174,7 +174,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
         yield* Images.make(ImageShape.image2d(4, 2), ImageFormat.rgba8),
         yield* Images.make(ImageShape.image2d(4, 2), ImageFormat.rgba8)
       ]
-      const twin = yield* WebGpu.adoptTexture(yield* WebGpu.texture(x))
+      const twin = yield* WebGpu.adoptImage(yield* WebGpu.texture(x))
       assert.isTrue(Equal.equals(x, twin) && Equal.equals(twin, x))
       strictEqual(Hash.hash(x), Hash.hash(twin))
       assert.isFalse(Equal.equals(twin, y))
@@ -190,7 +190,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
     onGpu(Effect.gen(function*() {
       const gpu = yield* texture()
       gpu.destroy()
-      const image = yield* WebGpu.adoptTexture(gpu)
+      const image = yield* WebGpu.adoptImage(gpu)
       strictEqual((yield* reasonOf(Images.read(image)))._tag, "DriverError")
     })))
 
@@ -206,7 +206,7 @@ describeWith(["webgpu"], "WebGpu.adoptTexture", () => {
         [null, "InvalidRequest"]
       ] as const
       for (const [gpu, reason] of refused) {
-        strictEqual((yield* reasonOf(WebGpu.adoptTexture(gpu as GPUTexture)))._tag, reason)
+        strictEqual((yield* reasonOf(WebGpu.adoptImage(gpu as GPUTexture)))._tag, reason)
         if (gpu !== null && "destroy" in gpu) gpu.destroy()
       }
     })))

@@ -23,7 +23,6 @@ import { checkedStep } from "../../services/CheckedStep.ts"
 import * as Device from "../../services/Device.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
-import { Sealed } from "../../services/Sealed.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
@@ -33,7 +32,7 @@ import * as OpenClKernel from "./OpenClKernel.ts"
 import { OpenClQueue } from "./OpenClQueue.ts"
 import type { Selector } from "./OpenClSelection.ts"
 import { OpenDevice, openFirst } from "./OpenDevice.ts"
-import { Opened } from "./Opened.ts"
+import type { Opened } from "./Opened.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
@@ -100,9 +99,14 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<bigint, GpuError>
   /** Enqueues a command of your own when called. */
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
-  /** For the library's own modules. */
-  readonly sealed: Sealed
 }>()("effect-gpu-pool/OpenCl") {}
+
+/**
+ * The library's own side of the same service: whoever has one has both.
+ *
+ * @internal
+ */
+export const Own: Context.Service<OpenCl, Opened> = Context.Service("effect-gpu-pool/OpenCl/Own")
 
 /**
  * Which device to open.
@@ -297,18 +301,19 @@ const make = Effect.fnUntraced(function*(
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
   const allocator = new ImageAllocator({ device, queue, driver: images })
-  const opened = new Opened(device, new SvmMemory(device, queue), images, allocator)
-  return Context.add(Device.fromDrivers({ device, cache, queue, images }), OpenCl, handles(device, queue, opened))
+  return Device.fromDrivers({ device, cache, queue, images }).pipe(
+    Context.add(OpenCl, handles(device, queue)),
+    Context.add(Own, { api, opened: device, queue, svm: new SvmMemory(device, queue), images, allocator })
+  )
 })
 
-const handles = (device: OpenDevice, queue: OpenClQueue, opened: Opened): OpenCl["Service"] =>
+const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
   showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({
     api: device.api,
     platform: device.platform,
     device: device.device,
     context: device.context,
     queue: device.queue,
-    sealed: new Sealed(opened),
     handleUnsafe: (buffer) => {
       const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
       if (problem !== undefined) return Exit.fail(problem)

@@ -6,11 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, optionsProblem } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
 import { withArticle } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
@@ -20,16 +18,16 @@ import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import { PooledImage } from "../../services/images/PooledImage.ts"
 import type { Attachable } from "../../services/lease/Attachments.ts"
+import * as Adoption from "../../services/memory/Adoption.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
 import { ScopedAttachment } from "../../services/memory/ScopedAttachment.ts"
 import { leaseOf } from "../../services/memory/SubRegion.ts"
-import { QueueDriver } from "../../services/QueueDriver.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import * as AdoptedImage from "./images/AdoptedImage.ts"
 import * as AdoptedSampler from "./images/AdoptedSampler.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
-import type { OpenCl } from "./OpenCl.ts"
+import { type OpenCl, Own } from "./OpenCl.ts"
 import { memoryOf, OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
@@ -128,10 +126,10 @@ export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, 
  */
 export interface AdoptOptions {
   /**
-   * Whether the buffer gets a reference of its own, `true` without it. With `false` it takes over the one that the program
-   * has: the program must not release it.
+   * Whether the program hands its reference over: it is released when the scope closes, and the program must not release it.
+   * Without it the program keeps its own, and the buffer gets another.
    */
-  readonly retain?: boolean | undefined
+  readonly takeOver?: boolean | undefined
   /** What the memory object allows without it; it can say less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it. */
@@ -172,22 +170,24 @@ export interface AdoptOptions {
 export const adopt = (
   memory: bigint,
   options?: AdoptOptions
-): Effect.Effect<DeviceBuffer, GpuError, OpenCl | QueueDriver | Scope.Scope> =>
-  useOpened("OpenClMemory.adopt", ({ opened }) =>
-    Effect.flatMap(QueueDriver, (driver) =>
-      Effect.map(
-        Effect.acquireRelease(
-          Effect.suspend(() =>
-            adoptingProblem(operation, options, known) ?? adoptUnsafe(opened, memory, options ?? {})
-          ),
-          ({ buffer, ownParent }) =>
-            Effect.andThen(
-              logged(() => giveBackUnsafe(opened, driver, buffer)),
-              ownParent === undefined ? Exit.void : logged(() => giveBackUnsafe(opened, driver, ownParent))
-            )
-        ),
-        ({ buffer }) => buffer
-      )))
+): Effect.Effect<DeviceBuffer, GpuError, OpenCl | Scope.Scope> =>
+  Own.use(({ opened, queue }) =>
+    Effect.map(
+      Adoption.acquire(
+        operation,
+        opened.status,
+        options,
+        known,
+        (options) => adoptUnsafe(opened, memory, options),
+        ({ buffer, ownParent }) =>
+          Effect.ensuring(
+            Effect.suspend(() => giveBackUnsafe(opened, queue, buffer)),
+            ownParent === undefined ? Exit.void : logged(() => giveBackUnsafe(opened, queue, ownParent))
+          )
+      ),
+      ({ buffer }) => buffer
+    )
+  )
 
 /**
  * How the handle of an image is taken over.
@@ -197,7 +197,7 @@ export const adopt = (
  */
 export interface AdoptImageOptions {
   /** As of {@link AdoptOptions}. */
-  readonly retain?: boolean | undefined
+  readonly takeOver?: boolean | undefined
   /** What errors call it. */
   readonly label?: string | undefined
 }
@@ -233,25 +233,27 @@ export const adoptImage = (
   memory: bigint,
   options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
-  useOpened("OpenClMemory.adoptImage", (opened) =>
-    Effect.acquireRelease(
-      Effect.suspend(() =>
-        adoptingProblem("OpenClMemory.adoptImage", options, knownOfImage) ??
-          adoptImageUnsafe(opened, memory, options ?? {})
-      ),
-      (image) => logged(() => opened.allocator.destroyUnsafe(image), "An image")
-    ))
+  Own.use((own) =>
+    Adoption.acquire(
+      "OpenClMemory.adoptImage",
+      own.opened.status,
+      options,
+      knownOfImage,
+      (options) => adoptImageUnsafe(own, memory, options),
+      (image) => own.allocator.destroyUnsafe(image),
+      "An image"
+    )
+  )
 
 const adoptImageUnsafe = (
   { images, opened }: Opened,
   memory: bigint,
-  { label, retain = true }: AdoptImageOptions
+  { label, takeOver = false }: AdoptImageOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
-  const found = opened.status.error ?? Label.problem("OpenClMemory.adoptImage", label) ??
-    AdoptedImage.find(opened, images, memory, label)
+  const found = AdoptedImage.find(opened, images, memory, label)
   if (isGpuError(found)) return Exit.fail(found)
-  const code = retain ? opened.api.clRetainMemObject(memory) : OpenClCode.success
-  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+  const unretained = takeOver ? undefined : retained(opened, memory)
+  if (unretained !== undefined) return Exit.fail(unretained)
   return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
 }
 
@@ -263,7 +265,7 @@ const adoptImageUnsafe = (
  */
 export interface AdoptSamplerOptions {
   /** As of {@link AdoptOptions}. */
-  readonly retain?: boolean | undefined
+  readonly takeOver?: boolean | undefined
 }
 
 /**
@@ -296,23 +298,26 @@ export const adoptSampler = (
   sampler: bigint,
   options?: AdoptSamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
-  useOpened("OpenClMemory.adoptSampler", (opened) =>
-    Effect.acquireRelease(
-      Effect.suspend(() =>
-        adoptingProblem("OpenClMemory.adoptSampler", options, knownOfSampler) ??
-          adoptSamplerUnsafe(opened, sampler, options ?? {})
-      ),
-      (adopted) => logged(() => opened.allocator.destroySamplerUnsafe(adopted), "A sampler")
-    ))
+  Own.use((own) =>
+    Adoption.acquire(
+      "OpenClMemory.adoptSampler",
+      own.opened.status,
+      options,
+      knownOfSampler,
+      (options) => adoptSamplerUnsafe(own, sampler, options),
+      (adopted) => own.allocator.destroySamplerUnsafe(adopted),
+      "A sampler"
+    )
+  )
 
 const adoptSamplerUnsafe = (
   { images, opened }: Opened,
   sampler: bigint,
-  { retain = true }: AdoptSamplerOptions
+  { takeOver = false }: AdoptSamplerOptions
 ): Exit.Exit<DeviceSampler, GpuError> => {
-  const found = opened.status.error ?? AdoptedSampler.find(opened, sampler)
+  const found = AdoptedSampler.find(opened, sampler)
   if (isGpuError(found)) return Exit.fail(found)
-  const code = retain ? opened.api.clRetainSampler(sampler) : OpenClCode.success
+  const code = !takeOver ? opened.api.clRetainSampler(sampler) : OpenClCode.success
   if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainSampler", code }))
   return Exit.succeed(images.samplers.adoptUnsafe(sampler, found))
 }
@@ -406,31 +411,29 @@ interface Adopted {
 
 const operation = "OpenClMemory.adopt"
 
-const known = KnownOptions.of<AdoptOptions>({ retain: true, usage: true, label: true })
+const known = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfImage = KnownOptions.of<AdoptImageOptions>({ retain: true, label: true })
+const knownOfImage = KnownOptions.of<AdoptImageOptions>({ takeOver: true, label: true })
 
-const knownOfSampler = KnownOptions.of<AdoptSamplerOptions>({ retain: true })
+const knownOfSampler = KnownOptions.of<AdoptSamplerOptions>({ takeOver: true })
 
-/** Programs without types can pass anything, and a reference that nobody meant to give would be released with theirs. */
-const adoptingProblem = (
-  operation: string,
-  options: AdoptSamplerOptions | undefined,
-  known: KnownOptions.KnownOptions
-): GpuError | undefined =>
-  optionsProblem(operation, options, known) ?? booleanProblem(operation, "retain", options?.retain)
+/** Takes a reference of this library's own, or says why it cannot. */
+const retained = ({ api }: OpenDevice, memory: bigint): GpuError | undefined => {
+  const code = api.clRetainMemObject(memory)
+  return code === OpenClCode.success ? undefined : driverError({ call: "clRetainMemObject", code })
+}
 
 const adoptUnsafe = (
   device: OpenDevice,
   memory: bigint,
-  { label, retain = true, usage }: AdoptOptions
+  { label, takeOver = false, usage }: AdoptOptions
 ): Exit.Exit<Adopted, GpuError> => {
-  const found = device.status.error ?? Label.problem(operation, label) ?? describe(device, memory, label)
+  const found = describe(device, memory, label)
   if (isGpuError(found)) return Exit.fail(found)
   const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
   if (problem !== undefined) return Exit.fail(problem)
-  const code = retain ? device.api.clRetainMemObject(memory) : OpenClCode.success
-  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+  const unretained = takeOver ? undefined : retained(device, memory)
+  if (unretained !== undefined) return Exit.fail(unretained)
   const { ownParent, part } = parentOf(device, memory)
   const twin = device.known(memory)
   const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part, twin)

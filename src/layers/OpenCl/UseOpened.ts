@@ -3,14 +3,11 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import { OpenCl } from "./OpenCl.ts"
-import { Opened } from "./Opened.ts"
-
-/** @internal */
-export const opened: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ sealed }) => sealed.open(Opened))
+import { type OpenCl, Own } from "./OpenCl.ts"
+import type { Opened } from "./Opened.ts"
 
 /**
  * What an operation looks at and does on the open device, in one step.
@@ -20,5 +17,4 @@ export const opened: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ se
 export const useOpened = <A, E, R>(
   operation: string,
   f: (opened: Opened) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | GpuError, R | OpenCl> =>
-  Effect.flatMap(opened, (opened) => checkedStep(operation, () => f(opened)))
+): Effect.Effect<A, E | GpuError, R | OpenCl> => Own.use((opened) => checkedStep(operation, () => f(opened)))

@@ -4,19 +4,15 @@
  * @internal
  */
 import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
+import type { QueueDriver } from "../../services/QueueDriver.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 
 /** @internal */
-export class Opened {
+export interface Opened {
   readonly device: WebGpuDevice
+  readonly queue: QueueDriver["Service"]
   readonly images: WebGpuImages
   /** Gives images and samplers back, in queue order. */
   readonly allocator: ImageAllocator
-
-  constructor(device: WebGpuDevice, images: WebGpuImages, allocator: ImageAllocator) {
-    this.device = device
-    this.images = images
-    this.allocator = allocator
-  }
 }

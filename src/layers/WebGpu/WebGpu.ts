@@ -8,12 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, hasMethods, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
@@ -25,9 +24,8 @@ import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import * as Adoption from "../../services/memory/Adoption.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
-import { QueueDriver } from "../../services/QueueDriver.ts"
-import { Sealed } from "../../services/Sealed.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
@@ -35,7 +33,7 @@ import { WebGpuImages } from "./images/WebGpuImages.ts"
 import { descriptorOf } from "./images/WebGpuSampler.ts"
 import { processGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
-import { Opened } from "./Opened.ts"
+import type { Opened } from "./Opened.ts"
 import { noNavigatorGpu } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
@@ -91,9 +89,10 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
-  /** For the library's own modules. */
-  readonly sealed: Sealed
 }>()("effect-gpu-pool/WebGpu") {}
+
+/** The library's own side of the same service: whoever has one has both. */
+const Own = Context.Service<WebGpu, Opened>("effect-gpu-pool/WebGpu/Own")
 
 /**
  * How to choose and name the device.
@@ -217,16 +216,14 @@ const make = Effect.fnUntraced(function*(
   const driver = WebGpuQueue.driver(queue)
   const images = new WebGpuImages(opened, queue)
   const allocator = new ImageAllocator({ device, queue: driver, driver: images })
-  const own = service(opened, new Opened(device, images, allocator))
-  return Context.add(Device.fromDrivers({ device, cache, queue: driver, images }), WebGpu, own)
+  return Device.fromDrivers({ device, cache, queue: driver, images }).pipe(
+    Context.add(WebGpu, service(opened)),
+    Context.add(Own, { device, queue: driver, images, allocator })
+  )
 })
 
-const service = (
-  { adapter, device, gpu, info, status }: OpenDevice.OpenDevice,
-  opened: Opened
-): WebGpu["Service"] =>
+const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>
   showing(() => inOneLine("WebGpu", undefined, [deviceState(status, info)]), "WebGpu")(WebGpu.of({
-    sealed: new Sealed(opened),
     gpu,
     adapter,
     device,
@@ -311,8 +308,8 @@ export const binding = (
  * @since 0.1.0
  */
 export interface AdoptOptions {
-  /** Whether the GPUBuffer is destroyed when the scope closes; `false` without it: it stays the program's. */
-  readonly destroy?: boolean | undefined
+  /** Whether the program hands the GPUBuffer over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  readonly takeOver?: boolean | undefined
   /** What the GPUBuffer allows without it; it can say less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it; the GPUBuffer's own label without it. */
@@ -347,47 +344,35 @@ export interface AdoptOptions {
 export const adopt = (
   gpu: WebGpuApi.Buffer,
   options?: AdoptOptions
-): Effect.Effect<DeviceBuffer, GpuError, WebGpu | QueueDriver | Scope.Scope> =>
-  Effect.flatMap(
-    WebGpu,
-    ({ sealed }) =>
-      Effect.flatMap(QueueDriver, (driver) =>
-        Effect.acquireRelease(
-          checkedStep("WebGpu.adopt", (operation) =>
-            adoptingProblem(operation, options, knownOfBuffer) ??
-              adoptUnsafe(sealed.open(Opened).device, gpu as WebGpuHandle.Buffer, options ?? {})),
-          (buffer) => logged(() => giveBackUnsafe(sealed.open(Opened).device, driver, buffer))
-        ))
+): Effect.Effect<DeviceBuffer, GpuError, WebGpu | Scope.Scope> =>
+  Own.use(({ device, queue }) =>
+    Adoption.acquire(
+      "WebGpu.adopt",
+      device.status,
+      options,
+      knownOfBuffer,
+      (options) => adoptUnsafe(device, gpu as WebGpuHandle.Buffer, options),
+      (buffer) => giveBackUnsafe(device, queue, buffer)
+    )
   )
 
-const knownOfBuffer = KnownOptions.of<AdoptOptions>({ destroy: true, usage: true, label: true })
+const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfTexture = KnownOptions.of<AdoptTextureOptions>({ destroy: true, label: true })
-
-/** Programs without types can pass anything, and what they meant to keep would be destroyed. */
-const adoptingProblem = (
-  operation: string,
-  options: { readonly destroy?: boolean | undefined } | undefined,
-  known: KnownOptions.KnownOptions
-): GpuError | undefined =>
-  optionsProblem(operation, options, known) ?? booleanProblem(operation, "destroy", options?.destroy)
+const knownOfImage = KnownOptions.of<AdoptImageOptions>({ takeOver: true, label: true })
 
 const adoptUnsafe = (
   device: WebGpuDevice,
   gpu: WebGpuHandle.Buffer,
-  { destroy = false, label, usage }: AdoptOptions
+  { label, takeOver = false, usage }: AdoptOptions
 ): Exit.Exit<DeviceBuffer, GpuError> => {
-  const operation = "WebGpu.adopt"
-  const unusable = device.status.error ?? Label.problem(operation, label)
-  if (unusable !== undefined) return Exit.fail(unusable)
   const problem = adoptionProblem(gpu, usage)
   if (problem !== undefined) {
-    return Exit.fail(invalidRequest(operation, problem, "Pass an unmapped GPUBuffer of this device."))
+    return Exit.fail(invalidRequest("WebGpu.adopt", problem, "Pass an unmapped GPUBuffer of this device."))
   }
   // Accesses may end at the next multiple of 4, which must be the buffer's then.
   const size = gpu.size - gpu.size % 4
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !destroy))
+  return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !takeOver))
 }
 
 /** Programs without types can pass anything. */
@@ -430,9 +415,9 @@ export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.
  * @category models
  * @since 0.1.0
  */
-export interface AdoptTextureOptions {
-  /** Whether the GPUTexture is destroyed when the scope closes; `false` without it: it stays the program's. */
-  readonly destroy?: boolean | undefined
+export interface AdoptImageOptions {
+  /** Whether the program hands the GPUTexture over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  readonly takeOver?: boolean | undefined
   /** What errors call it; the GPUTexture's own label without it. */
   readonly label?: string | undefined
 }
@@ -455,37 +440,38 @@ export interface AdoptTextureOptions {
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
  * const pixels = (theirs: GPUTexture) =>
- *   Effect.scoped(Effect.flatMap(WebGpu.adoptTexture(theirs), (image) => Images.read(image, Uint8Array)))
+ *   Effect.scoped(Effect.flatMap(WebGpu.adoptImage(theirs), (image) => Images.read(image, Uint8Array)))
  * ```
  *
  * @see pyopencl.MemoryObject.from_int_ptr
  * @category constructors
  * @since 0.1.0
  */
-export const adoptTexture = (
+export const adoptImage = (
   gpu: WebGpuApi.Texture,
-  options?: AdoptTextureOptions
+  options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(WebGpu, ({ sealed }) => {
-    const opened = sealed.open(Opened)
-    return Effect.acquireRelease(
-      checkedStep("WebGpu.adoptTexture", (operation) =>
-        adoptingProblem(operation, options, knownOfTexture) ??
-          adoptTextureUnsafe(opened, gpu as WebGpuHandle.Texture, options ?? {})),
-      (image) => logged(() => opened.allocator.destroyUnsafe(image), "An image")
+  Own.use((opened) =>
+    Adoption.acquire(
+      "WebGpu.adoptImage",
+      opened.device.status,
+      options,
+      knownOfImage,
+      (options) => adoptImageUnsafe(opened, gpu as WebGpuHandle.Texture, options),
+      (image) => opened.allocator.destroyUnsafe(image),
+      "An image"
     )
-  })
+  )
 
-const adoptTextureUnsafe = (
+const adoptImageUnsafe = (
   { device, images }: Opened,
   gpu: WebGpuHandle.Texture,
-  { destroy = false, label }: AdoptTextureOptions
+  { label, takeOver = false }: AdoptImageOptions
 ): Exit.Exit<DeviceImage, GpuError> => {
-  const found = device.status.error ?? Label.problem("WebGpu.adoptTexture", label) ??
-    AdoptedTexture.find(device.info, gpu)
+  const found = AdoptedTexture.find(device.info, gpu)
   if (isGpuError(found)) return Exit.fail(found)
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !destroy))
+  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !takeOver))
 }
 
 /**
@@ -520,13 +506,12 @@ export const adoptSampler = (
   gpu: WebGpuApi.Sampler,
   options?: SamplerOptions.SamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(WebGpu, ({ sealed }) => {
-    const opened = sealed.open(Opened)
-    return Effect.acquireRelease(
+  Own.use((opened) =>
+    Effect.acquireRelease(
       checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
       (sampler) => logged(() => opened.allocator.destroySamplerUnsafe(sampler), "A sampler")
     )
-  })
+  )
 
 const adoptSamplerUnsafe = (
   { device, images }: Opened,

@@ -37,7 +37,7 @@ export const giveBackUnsafe = (
  *
  * @internal
  */
-export const logged = (given: () => Exit.Exit<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
+export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
   Effect.catch(
     Effect.suspend(given),
     (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)

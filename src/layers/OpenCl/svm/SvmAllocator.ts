@@ -20,8 +20,7 @@ import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
-import type { OpenCl } from "../OpenCl.ts"
-import { opened } from "../UseOpened.ts"
+import { type OpenCl, Own } from "../OpenCl.ts"
 import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
 
@@ -134,7 +133,7 @@ const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...BufferPool.
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   const options = membersOf("Svm.allocatorLayer", given, known)
   if (isGpuError(options)) return yield* options
-  const { svm } = yield* opened
+  const { svm } = yield* Own
   const device = yield* DeviceContext
   const driver = yield* QueueDriver
   const kind: SvmKind = {

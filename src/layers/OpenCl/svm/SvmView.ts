@@ -23,9 +23,9 @@ import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
 import type { QueueDriver } from "../../../services/QueueDriver.ts"
 import type { DriverMapping } from "../../../services/QueueDriver.ts"
 import { memoryAt } from "../DriverMemory.ts"
-import type { OpenCl } from "../OpenCl.ts"
+import { type OpenCl, Own } from "../OpenCl.ts"
 import { leaveUnsafe } from "../TakenMemory.ts"
-import { opened, useOpened } from "../UseOpened.ts"
+import { useOpened } from "../UseOpened.ts"
 import { unsupported } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { rangeProblem, type SvmTarget, targetOf } from "./SvmTarget.ts"
@@ -86,7 +86,7 @@ export const view = <A extends Mapping.Elements>(
   options?: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
   Effect.gen(function*() {
-    const { svm } = yield* opened
+    const { svm } = yield* Own
     const view = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
       checkedStep(operation, () =>

@@ -13,7 +13,7 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { usageOf } from "./WebGpuImage.ts"
 import { imageFormat } from "./WebGpuImageFormat.ts"
 
-const operation = "WebGpu.adoptTexture"
+const operation = "WebGpu.adoptImage"
 
 /** @internal */
 export interface FoundTexture {
