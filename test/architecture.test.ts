@@ -98,6 +98,32 @@ const nodeConstructors = (sources: ReadonlyArray<Source>): ReadonlyArray<string>
     path
   )
 
+/** Parts of the house whose files import one another in no circle, types included: each can be read without the next. */
+const straight = ["src/domain", "src/layers", "src/devices", "src/cli", "src/testing"]
+
+/** The files of a part that can be reached from themselves, in the order of their paths. */
+const circlesOf = (sources: ReadonlyArray<Source>, part: string): ReadonlyArray<string> => {
+  const targets = new Map(
+    sources.filter(({ path }) => isWithin(path, part)).map(({ imports, path }) => [
+      path,
+      imports.filter(({ specifier }) => specifier.startsWith("."))
+        .map(({ specifier }) => normalize(join(dirname(path), specifier)))
+    ])
+  )
+  const reaches = (from: string): boolean => {
+    const seen = new Set<string>()
+    const next = [...targets.get(from) ?? []]
+    for (let path = next.pop(); path !== undefined; path = next.pop()) {
+      if (path === from) return true
+      if (seen.has(path)) continue
+      seen.add(path)
+      next.push(...targets.get(path) ?? [])
+    }
+    return false
+  }
+  return [...targets.keys()].filter(reaches).sort()
+}
+
 /** Programs are written against the public API, so that they show and measure what users get. */
 const programViolationsOf = (source: Source): ReadonlyArray<string> =>
   source.imports
@@ -113,9 +139,11 @@ const byName =
   /\bbackend *[!=]==? *"|"(?:host|opencl|webgpu)" *[!=]==? *[\w.]*\bbackend\b|\w\[[\w.]*\bbackend\]|switch \([\w.]*\bbackend\)/
 
 const comparisonsOf = ({ code, path }: Source): ReadonlyArray<string> =>
-  isWithin(path, "src/layers") ? [] : code.split("\n").flatMap((text, at) =>
-    byName.test(text) && !/^\s*(?:\*|\/\/)/.test(text) ? [`${path}:${at + 1} decides by a backend's name`] : []
-  )
+  isWithin(path, "src/layers") ?
+    [] :
+    code.split("\n").flatMap((text, at) =>
+      byName.test(text) && !/^\s*(?:\*|\/\/)/.test(text) ? [`${path}:${at + 1} decides by a backend's name`] : []
+    )
 
 const read = (folder: string): ReadonlyArray<Source> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -139,6 +167,10 @@ describe("the floors", () => {
 
   it("loads npm webgpu in one file", () => {
     assert.strictEqual(nodeConstructors(sources).length, 1)
+  })
+
+  it.each(straight)("has no circle of files in %s", (part) => {
+    assert.deepStrictEqual(circlesOf(sources, part), [])
   })
 
   it("decides nothing by the name of a backend", () => {
@@ -225,6 +257,17 @@ describe("the check itself", () => {
     assert.strictEqual(comparisonsOf(planted("src/testing/A.ts", code)).length, 1)
     assert.deepStrictEqual(comparisonsOf(planted("src/layers/Host/A.ts", code)), [])
     assert.deepStrictEqual(comparisonsOf(planted("src/testing/A.ts", `// ${code}`)), [])
+  })
+
+  it("sees every file of a circle, and only those", () => {
+    const sources = [
+      planted("src/domain/A.ts", `import type { B } from "./B.ts"`),
+      planted("src/domain/B.ts", `export * from "./C.ts"`),
+      planted("src/domain/C.ts", `import { A } from "./A.ts"`),
+      planted("src/domain/D.ts", `import { A } from "./A.ts"`)
+    ]
+    assert.deepStrictEqual(circlesOf(sources, "src/domain"), ["src/domain/A.ts", "src/domain/B.ts", "src/domain/C.ts"])
+    assert.deepStrictEqual(circlesOf(sources, "src/layers"), [])
   })
 
   it("allows to look a backend up", () => {

@@ -29,8 +29,8 @@ import {
 } from "./SelectionSources.ts"
 import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
-export type { Services } from "../services/Device.ts"
 export type { Backend, OpenOptions } from "../services/Backend.ts"
+export type { Services } from "../services/Device.ts"
 export { Backends } from "./Backends.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"
@@ -71,7 +71,8 @@ const listOf = (backends: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<L
   Effect.map(
     Effect.forEach(backends, (backend) =>
       Effect.catch(backend.list, (error) => Effect.succeed([notLoaded(backend.name, error)]))),
-    (listed) => listed.flat()
+    (listed) =>
+      listed.flat()
   )
 
 /** The devices of some backends: the drivers of the others are not loaded. */
@@ -381,10 +382,12 @@ interface Candidates {
 type By = Pick<Choice, "selector" | "source">
 
 const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
-  selector === undefined ? Effect.flatMap(Backends, (all) => Effect.map(listOf(all), (listed) => anyOf(all, listed))) : Effect.map(listFor(selector), (listed) => {
-    const { devices, misses } = DeviceSelector.select(selector, listed)
-    return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
-  })
+  selector === undefined ?
+    Effect.flatMap(Backends, (all) => Effect.map(listOf(all), (listed) => anyOf(all, listed))) :
+    Effect.map(listFor(selector), (listed) => {
+      const { devices, misses } = DeviceSelector.select(selector, listed)
+      return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
+    })
 
 /** In the order in which the backends rank them. */
 const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDevice>): Candidates => {

@@ -174,7 +174,10 @@ describe("opening", () => {
     )
 
     it.effect("is no word of this package's selections", () =>
-      Effect.map(refused(Devices.select("workers")), ({ problem }) => assert.include(problem, `"workers" is no backend`)))
+      Effect.map(
+        refused(Devices.select("workers")),
+        ({ problem }) => assert.include(problem, `"workers" is no backend`)
+      ))
   })
 
   const host = { backend: "host", platform: undefined, devices: [undefined] }

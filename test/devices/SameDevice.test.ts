@@ -2,10 +2,10 @@ import { assert, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { hostBackend } from "../../src/layers/Host/HostBackend.ts"
-import { sameDevice } from "../../src/services/SameDevice.ts"
 import { Host } from "../../src/host.ts"
+import { hostBackend } from "../../src/layers/Host/HostBackend.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { sameDevice } from "../../src/services/SameDevice.ts"
 
 it.effect("refuses a device that was opened in place of the listed one, and closes it", () =>
   Effect.gen(function*() {

@@ -374,11 +374,15 @@ export const from = (
   source: string,
   backends?: ReadonlyArray<string>
 ): DeviceSelector | GpuError =>
-  typeof selector === "string" ? parse(selector, { source, backends }) : isSelector(selector) ? selector : invalidRequest(
-    source,
-    `${shown(selector)} was given for a selection`,
-    `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
-  )
+  typeof selector === "string" ?
+    parse(selector, { source, backends }) :
+    isSelector(selector) ?
+    selector :
+    invalidRequest(
+      source,
+      `${shown(selector)} was given for a selection`,
+      `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
+    )
 
 /** Programs without types can pass anything. */
 const demandListed = (operation: string, name: string, entry: ListedDevice): void => {

@@ -180,7 +180,13 @@ const backendOf = (source: Source, word: Word): string | GpuError => {
   const name = word.text.toLowerCase()
   if (!word.quoted && source.backends.includes(name)) return name
   const what = isEmpty(word) ? "the backend is missing" : `${shown(word.text)} is no backend`
-  return problem(source, word.at, word.length, what, `Write ${source.dialect.form}, where backend is ${choices(source.backends)}`)
+  return problem(
+    source,
+    word.at,
+    word.length,
+    what,
+    `Write ${source.dialect.form}, where backend is ${choices(source.backends)}`
+  )
 }
 
 const choices = (backends: ReadonlyArray<string>): string =>

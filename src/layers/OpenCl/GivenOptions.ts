@@ -10,19 +10,48 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { Selector } from "./OpenClSelection.ts"
 
-interface DeviceOptions {
+/**
+ * Which device to open.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceOptions {
+  /** The platform, by index or by a part of its name in any case; without it, the first that has a usable device. */
   readonly platform?: Selector | undefined
+  /**
+   * The device, by its index on the platform or by a part of its name in any case; without it, the first usable one.
+   */
   readonly device?: Selector | undefined
+  /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
+  /**
+   * Whether all buffers and images are of memory that the host can reach (CL_MEM_ALLOC_HOST_PTR), as
+   * `BufferUsage.hostMemory` asks for a single buffer. Without it `true` on devices of type CPU, whose memory is the host's
+   * anyway: drivers then take it when it is asked for, so that a lack of it is an OutOfMemory; PoCL otherwise ends the
+   * process. `false` on other devices.
+   */
   readonly hostMemory?: boolean | undefined
+  /**
+   * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
+   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
+   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
+   */
   readonly byteGranular?: boolean | undefined
 }
 
-interface Options extends DeviceOptions {
+/**
+ * Which device to open, and where the OpenCL loader is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends DeviceOptions {
+  /** The file of the OpenCL loader, instead of the system's usual names. */
   readonly library?: string | undefined
 }
 
-const ofDevice = {
+const device = {
   platform: true,
   device: true,
   kernelCacheCapacity: true,
@@ -30,27 +59,23 @@ const ofDevice = {
   byteGranular: true
 } as const
 
-const knownOfDevice = KnownOptions.of<DeviceOptions>(ofDevice)
+/** Those for functions of OpenCL that are there already. @internal */
+export const ofDevice = KnownOptions.of<DeviceOptions>(device)
 
-const known = KnownOptions.of<Options>({ ...ofDevice, library: true })
+/** @internal */
+export const ofAll = KnownOptions.of<Options>({ ...device, library: true })
 
 /**
  * A copy of options, or what is wrong with them.
  *
  * @internal
  */
-export const take = (operation: string, options: Options | undefined): Options | GpuError =>
-  checked(operation, membersOf(operation, options, known))
-
-/**
- * The same for functions of OpenCL that are there already.
- *
- * @internal
- */
-export const takeForDevice = (operation: string, options: DeviceOptions | undefined): Options | GpuError =>
-  checked(operation, membersOf(operation, options, knownOfDevice))
-
-const checked = (operation: string, given: Options | GpuError): Options | GpuError => {
+export const take = (
+  operation: string,
+  options: Options | undefined,
+  known: KnownOptions.KnownOptions
+): Options | GpuError => {
+  const given = membersOf(operation, options, known)
   if (isGpuError(given)) return given
   const { byteGranular, device, hostMemory, kernelCacheCapacity, library, platform } = given
   return selectorProblem(operation, "platform", platform) ?? selectorProblem(operation, "device", device) ??

@@ -27,16 +27,17 @@ import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
-import { list, type OpenClDevice, type OpenClPlatform } from "./OpenClDevices.ts"
+import { list } from "./OpenClDevices.ts"
 import * as OpenClKernel from "./OpenClKernel.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 import { OpenClQueue } from "./OpenClQueue.ts"
-import type { Selector } from "./OpenClSelection.ts"
 import { OpenDevice, openFirst } from "./OpenDevice.ts"
 import type { Opened } from "./Opened.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
+export type { DeviceOptions, Options } from "./GivenOptions.ts"
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
-export type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
+export type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 export type { Selector } from "./OpenClSelection.ts"
 
 /**
@@ -109,47 +110,6 @@ export class OpenCl extends Context.Service<OpenCl, {
 export const Own: Context.Service<OpenCl, Opened> = Context.Service("effect-gpu-pool/OpenCl/Own")
 
 /**
- * Which device to open.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceOptions {
-  /** The platform, by index or by a part of its name in any case; without it, the first that has a usable device. */
-  readonly platform?: Selector | undefined
-  /**
-   * The device, by its index on the platform or by a part of its name in any case; without it, the first usable one.
-   */
-  readonly device?: Selector | undefined
-  /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
-  /**
-   * Whether all buffers and images are of memory that the host can reach (CL_MEM_ALLOC_HOST_PTR), as
-   * `BufferUsage.hostMemory` asks for a single buffer. Without it `true` on devices of type CPU, whose memory is the host's
-   * anyway: drivers then take it when it is asked for, so that a lack of it is an OutOfMemory; PoCL otherwise ends the
-   * process. `false` on other devices.
-   */
-  readonly hostMemory?: boolean | undefined
-  /**
-   * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
-   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
-   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
-   */
-  readonly byteGranular?: boolean | undefined
-}
-
-/**
- * Which device to open, and where the OpenCL loader is.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Options extends DeviceOptions {
-  /** The file of the OpenCL loader, instead of the system's usual names. */
-  readonly library?: string | undefined
-}
-
-/**
  * What an OpenCL layer provides.
  *
  * @category models
@@ -178,9 +138,9 @@ export type Services = Device.Services | OpenCl
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("OpenCl.layer", options)
+    const given = GivenOptions.take("OpenCl.layer", options, GivenOptions.ofAll)
     return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => make(api, given))
   }))
 
@@ -208,10 +168,10 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (api: OpenClApi, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
-    const given = apiProblem(operation, api) ?? GivenOptions.takeForDevice(operation, options)
+    const given = apiProblem(operation, api) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
     return isGpuError(given) ? given : make(api, given)
   }))
 
@@ -282,7 +242,7 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, Gpu
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
-  given: DeviceOptions
+  given: GivenOptions.DeviceOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const platforms = yield* list(api)
   const device = yield* Effect.acquireRelease(

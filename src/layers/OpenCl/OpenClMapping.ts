@@ -16,8 +16,8 @@ import type { Pointer } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
 import { driverError } from "./OpenClError.ts"
-import type { OpenClQueue } from "./OpenClQueue.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
+import type { Recorder } from "./Recorder.ts"
 import { leaveUnsafe } from "./TakenMemory.ts"
 
 /** @internal */
@@ -25,8 +25,6 @@ export const CL_NON_BLOCKING = 0
 const CL_MAP_READ = 1
 const CL_MAP_WRITE = 2
 const CL_MAP_WRITE_INVALIDATE_REGION = 4
-
-type Queue = Pick<OpenClQueue, "recordAwaited" | "recordReturn">
 
 /** What is to be mapped, by which calls. @internal */
 export interface MapCall {
@@ -57,11 +55,11 @@ export interface Mapped {
  */
 export class OpenClMappings {
   readonly #device: OpenDevice
-  readonly #queue: Queue
+  readonly #queue: Recorder
   readonly #live = new Set<OpenClMapping>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
 
-  constructor(device: OpenDevice, queue: Queue) {
+  constructor(device: OpenDevice, queue: Recorder) {
     this.#device = device
     this.#queue = queue
   }
@@ -109,7 +107,7 @@ const usedBy = (memory: DeviceBuffer | DeviceImage) =>
 /** @internal */
 export class OpenClMapping implements DriverMapping {
   readonly #device: OpenDevice
-  readonly #queue: Queue
+  readonly #queue: Recorder
   readonly #given: MapCall
   readonly #span: number
   readonly #mapped: Mapped
@@ -119,7 +117,7 @@ export class OpenClMapping implements DriverMapping {
 
   constructor(
     device: OpenDevice,
-    queue: Queue,
+    queue: Recorder,
     given: MapCall,
     span: number,
     live: Set<OpenClMapping>,

@@ -36,7 +36,8 @@ import type { OpenClKernel } from "./OpenClKernel.ts"
 import { OpenClMappings } from "./OpenClMapping.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
-import { type Command, RecordedCommands } from "./RecordedCommands.ts"
+import { RecordedCommands } from "./RecordedCommands.ts"
+import type { Enqueue, Recorder, Recording } from "./Recorder.ts"
 import { RectangleTransfers } from "./RectangleTransfers.ts"
 
 type Driver = QueueDriver["Service"]
@@ -50,14 +51,6 @@ type Words = Uint32Array<ArrayBuffer>
 
 /** How much of a pattern is laid out in host memory where the device cannot fill by itself. Whole patterns of any size. */
 const patternBytes = 1024 * 1024
-
-/** A command before it is enqueued. */
-interface Recording extends Command {
-  /** The OpenCL function. */
-  readonly call: string
-  /** Bytes of device memory that it needs, for OutOfMemory. */
-  readonly bytes: number
-}
 
 /** Works out only when something failed what is only then asked for. */
 class DispatchRecording implements Recording {
@@ -93,7 +86,7 @@ class DispatchRecording implements Recording {
 }
 
 /** @internal */
-export class OpenClQueue implements Driver {
+export class OpenClQueue implements Driver, Recorder {
   readonly #device: OpenDevice
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
@@ -290,27 +283,13 @@ export class OpenClQueue implements Driver {
   /** The driver frees a released buffer once the last command on it has ended. Failures stay for the next finish. */
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#allEnded)
 
-  /**
-   * Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails.
-   *
-   * @internal
-   */
-  record(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+  record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
     const { queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
     return this.#enqueued(enqueue(queue, this.#event), recording)
   }
 
-  /**
-   * As {@link record}, for a command whose outcome a program needs. The effect waits for it, and fails when it failed,
-   * also where another fiber was told so before.
-   *
-   * @internal
-   */
-  recordAwaited(
-    recording: Recording,
-    enqueue: (queue: bigint, event: Pointer) => number
-  ): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
+  recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
     let failure: GpuError | undefined
     const recorded = this.record({
       ...recording,
@@ -324,12 +303,6 @@ export class OpenClQueue implements Driver {
     return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
   }
 
-  /**
-   * As {@link recordAwaited}, for a command that reads `bytes` bytes into memory of its own. The driver keeps what it reads
-   * from until it has ended, also where that is released meanwhile. There is nothing to give up.
-   *
-   * @internal
-   */
   recordRead(
     recording: Recording,
     answer: ReadAnswer,
@@ -344,12 +317,7 @@ export class OpenClQueue implements Driver {
     return constVoid
   }
 
-  /**
-   * As {@link record}, for a command that gives back what the driver gave: on a lost device too.
-   *
-   * @internal
-   */
-  recordReturn(recording: Recording, enqueue: (queue: bigint, event: Pointer) => number): Exit.Exit<void, GpuError> {
+  recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
     return this.#enqueued(enqueue(this.#device.queue, this.#event), recording)
   }
 

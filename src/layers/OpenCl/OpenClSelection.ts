@@ -5,7 +5,7 @@
  */
 import type { TriedDevice } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 
 /**
  * A platform or device, by its index in the list or by a part of its name in any case.

@@ -11,11 +11,9 @@ import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../services/QueueDriver.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
-import type { OpenClQueue } from "./OpenClQueue.ts"
+import type { Recorder } from "./Recorder.ts"
 
 const CL_NON_BLOCKING = 0
-
-type Queue = Pick<OpenClQueue, "record" | "recordRead" | "copyUnsafe">
 
 type Triple = readonly [number, number, number]
 
@@ -25,13 +23,13 @@ const packed = 0
 /** @internal */
 export class RectangleTransfers {
   readonly #api: OpenClApi
-  readonly #queue: Queue
+  readonly #queue: Recorder
   readonly #region = sizes()
   readonly #here = sizes()
   readonly #there = sizes()
   readonly #start = sizes()
 
-  constructor(api: OpenClApi, queue: Queue) {
+  constructor(api: OpenClApi, queue: Recorder) {
     this.#api = api
     this.#queue = queue
   }

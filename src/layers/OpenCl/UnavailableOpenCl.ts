@@ -6,7 +6,7 @@
 import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../domain/GpuError.ts"
 import { isMissing } from "../../domain/OptionalPackage.ts"
 import { list, messageOf, shown } from "../../domain/ShownValue.ts"
-import type { OpenClDevice, OpenClPlatform } from "./OpenClDevices.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 import { matches, type Selection } from "./OpenClSelection.ts"
 
 const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"

@@ -9,18 +9,45 @@ import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupport
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import type { AdapterOptions } from "./OpenDevice.ts"
+import type * as WebGpuApi from "./WebGpuApi.ts"
 
-interface DeviceOptions extends Omit<AdapterOptions, "flags"> {
+/**
+ * How to choose and name the device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceOptions {
+  /** Which adapter to prefer where there are several. */
+  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
+  /** Asks for a software adapter. */
+  readonly forceFallbackAdapter?: boolean | undefined
+  /** The device's label, in the driver's own messages. */
+  readonly label?: string | undefined
+  /** How many compiled kernels are kept, 256 without it. */
   readonly kernelCacheCapacity?: number | undefined
+  /**
+   * What OpenCL and the host can: reads, writes, copies and fills at any byte. WebGPU cannot, so with `true` the layer fails
+   * with Unsupported.
+   */
   readonly byteGranular?: boolean | undefined
 }
 
-interface Options extends DeviceOptions {
+/**
+ * How to open a device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends DeviceOptions {
+  /**
+   * Flags for Dawn in Node, as `backend=null` (a device that runs nothing, with 512 MiB of pretended memory) or
+   * `adapter=name`. A browser has none.
+   */
   readonly flags?: ReadonlyArray<string> | undefined
 }
 
-const ofDevice = {
+const device = {
   powerPreference: true,
   forceFallbackAdapter: true,
   label: true,
@@ -28,27 +55,23 @@ const ofDevice = {
   byteGranular: true
 } as const
 
-const knownOfDevice = KnownOptions.of<DeviceOptions>(ofDevice)
+/** Those for a GPU object that is there already. @internal */
+export const ofDevice = KnownOptions.of<DeviceOptions>(device)
 
-const known = KnownOptions.of<Options>({ ...ofDevice, flags: true })
+/** @internal */
+export const ofAll = KnownOptions.of<Options>({ ...device, flags: true })
 
 /**
  * A copy of options that any program can have passed, or what is wrong with them.
  *
  * @internal
  */
-export const take = (operation: string, options: Options | undefined): Options | GpuError =>
-  checked(operation, membersOf(operation, options, known))
-
-/**
- * The same for a GPU object that is there already.
- *
- * @internal
- */
-export const takeForDevice = (operation: string, options: DeviceOptions | undefined): Options | GpuError =>
-  checked(operation, membersOf(operation, options, knownOfDevice))
-
-const checked = (operation: string, given: Options | GpuError): Options | GpuError => {
+export const take = (
+  operation: string,
+  options: Options | undefined,
+  known: KnownOptions.KnownOptions
+): Options | GpuError => {
+  const given = membersOf(operation, options, known)
   if (isGpuError(given)) return given
   const { byteGranular, forceFallbackAdapter, kernelCacheCapacity, label, powerPreference } = given
   const problem = preferenceProblem(operation, powerPreference) ??

@@ -12,6 +12,7 @@ import { DriverObjects } from "../../domain/DriverObjects.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { thrown } from "./ErrorScopes.ts"
+import type { Options } from "./GivenOptions.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
@@ -19,15 +20,6 @@ import { noAdapter, noDevice } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-
-/** @internal */
-export interface AdapterOptions {
-  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
-  readonly forceFallbackAdapter?: boolean | undefined
-  readonly label?: string | undefined
-  /** With which npm `webgpu` made the GPU object. */
-  readonly flags?: ReadonlyArray<string> | undefined
-}
 
 /** @internal */
 export interface OpenDevice {
@@ -92,7 +84,7 @@ export type WantedFeature = typeof wantedFeatures[number]
  */
 export const open = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
-  options: AdapterOptions
+  options: Options
 ): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
   const adapter = yield* requestAdapter(gpu, options)
   return yield* Effect.acquireRelease(
@@ -103,7 +95,7 @@ export const open = Effect.fnUntraced(function*(
 
 const requestAdapter = (
   gpu: WebGpuHandle.Gpu,
-  options: AdapterOptions
+  options: Options
 ): Effect.Effect<WebGpuHandle.Adapter, GpuError> =>
   Effect.flatMap(
     Effect.tryPromise({
@@ -122,7 +114,7 @@ const requestAdapter = (
 
 const requestDevice = (
   adapter: WebGpuHandle.Adapter,
-  options: AdapterOptions
+  options: Options
 ): Effect.Effect<WebGpuHandle.Device, GpuError> =>
   Effect.tryPromise({
     try: () =>

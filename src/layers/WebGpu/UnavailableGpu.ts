@@ -6,7 +6,7 @@
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import { isMissing } from "../../domain/OptionalPackage.ts"
 import { messageOf, shown } from "../../domain/ShownValue.ts"
-import type { AdapterOptions } from "./OpenDevice.ts"
+import type { Options } from "./GivenOptions.ts"
 
 /**
  * What is known of the place where the program runs.
@@ -108,7 +108,7 @@ const browserHint = "Enable WebGPU and hardware acceleration in this browser, or
  *
  * @internal
  */
-export const noAdapter = (options: AdapterOptions, message?: string): GpuError => {
+export const noAdapter = (options: Options, message?: string): GpuError => {
   const why = message ?? `requestAdapter found none${askedFor(options)}`
   const narrowed = narrowing(options)
   if (narrowed !== undefined) {
@@ -118,7 +118,7 @@ export const noAdapter = (options: AdapterOptions, message?: string): GpuError =
 }
 
 /** The option that leaves adapters out, if any: `powerPreference` only prefers. */
-const narrowing = ({ flags, forceFallbackAdapter }: AdapterOptions): string | undefined => {
+const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined => {
   const flag = flags?.find((flag) => flag.startsWith("adapter="))
   return flag !== undefined
     ? `the flag ${shown(flag)}`
@@ -127,7 +127,7 @@ const narrowing = ({ flags, forceFallbackAdapter }: AdapterOptions): string | un
     : undefined
 }
 
-const askedFor = (options: AdapterOptions): string => {
+const askedFor = (options: Options): string => {
   const asked = [
     ...(options.powerPreference === undefined ? [] : [`powerPreference ${shown(options.powerPreference)}`]),
     ...(options.forceFallbackAdapter === true ? ["forceFallbackAdapter"] : []),

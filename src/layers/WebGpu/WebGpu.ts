@@ -42,6 +42,8 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
 
+export type { DeviceOptions, Options } from "./GivenOptions.ts"
+
 /**
  * The service: raw handles of the open device, for programs that also call WebGPU themselves. Both layers of this
  * module provide it next to the services that every backend has.
@@ -95,42 +97,6 @@ export class WebGpu extends Context.Service<WebGpu, {
 const Own = Context.Service<WebGpu, Opened>("effect-gpu-pool/WebGpu/Own")
 
 /**
- * How to choose and name the device.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceOptions {
-  /** Which adapter to prefer where there are several. */
-  readonly powerPreference?: WebGpuApi.PowerPreference | undefined
-  /** Asks for a software adapter. */
-  readonly forceFallbackAdapter?: boolean | undefined
-  /** The device's label, in the driver's own messages. */
-  readonly label?: string | undefined
-  /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
-  /**
-   * What OpenCL and the host can: reads, writes, copies and fills at any byte. WebGPU cannot, so with `true` the layer fails
-   * with Unsupported.
-   */
-  readonly byteGranular?: boolean | undefined
-}
-
-/**
- * How to open a device.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Options extends DeviceOptions {
-  /**
-   * Flags for Dawn in Node, as `backend=null` (a device that runs nothing, with 512 MiB of pretended memory) or
-   * `adapter=name`. A browser has none.
-   */
-  readonly flags?: ReadonlyArray<string> | undefined
-}
-
-/**
  * What a WebGPU layer provides.
  *
  * @category models
@@ -163,9 +129,9 @@ export type Services = Device.Services | WebGpu
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("WebGpu.layer", options)
+    const given = GivenOptions.take("WebGpu.layer", options, GivenOptions.ofAll)
     return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
   }))
 
@@ -186,11 +152,14 @@ export const layer = (options?: Options): Layer.Layer<Services, GpuError> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (gpu: WebGpuApi.Gpu | undefined, options?: DeviceOptions): Layer.Layer<Services, GpuError> =>
+export const layerFrom = (
+  gpu: WebGpuApi.Gpu | undefined,
+  options?: GivenOptions.DeviceOptions
+): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
     if (gpu === undefined) return noNavigatorGpu()
-    const given = gpuProblem(operation, gpu) ?? GivenOptions.takeForDevice(operation, options)
+    const given = gpuProblem(operation, gpu) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
@@ -202,7 +171,7 @@ const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
 
 const make = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
-  given: Options
+  given: GivenOptions.Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const opened = yield* OpenDevice.open(gpu, given)
   const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {

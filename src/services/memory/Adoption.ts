@@ -39,5 +39,7 @@ export const acquire = <A, Options extends AdoptionOptions>(
     checkedStep(operation, () =>
       optionsProblem(operation, options, known) ?? booleanProblem(operation, "takeOver", options?.takeOver) ??
         status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
-    (adopted) => logged(() => giveBack(adopted), what)
+    (adopted) =>
+      logged(() =>
+        giveBack(adopted), what)
   )

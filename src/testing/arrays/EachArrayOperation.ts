@@ -4,10 +4,10 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
 import * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { DType } from "../../domain/DType.ts"
 import { DeviceContext } from "../../services/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"

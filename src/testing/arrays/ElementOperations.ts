@@ -8,14 +8,7 @@ import type { DType } from "../../domain/DType.ts"
 import { type ExprType, isInteger, type Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat, unitAt } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
-import {
-  hasZero,
-  type Interval,
-  isNaN,
-  mayBeInfinite,
-  point,
-  rounded
-} from "../expressions/Interval.ts"
+import { hasZero, type Interval, isNaN, mayBeInfinite, point, rounded } from "../expressions/Interval.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"
 
 /** @internal */

@@ -9,17 +9,7 @@ import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
-import {
-  contains,
-  hasZero,
-  hull,
-  type Interval,
-  isNaN,
-  isPoint,
-  loaded,
-  point,
-  rounded
-} from "./Interval.ts"
+import { contains, hasZero, hull, type Interval, isNaN, isPoint, loaded, point, rounded } from "./Interval.ts"
 
 /**
  * A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain.

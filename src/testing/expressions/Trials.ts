@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
 import * as Effect from "effect/Effect"
+import type { FloatRules } from "../../domain/BackendTraits.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"

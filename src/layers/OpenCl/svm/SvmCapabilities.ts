@@ -6,7 +6,8 @@
 import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { type OpenClDevice, versionNumber } from "../OpenClDevices.ts"
+import { versionNumber } from "../OpenClDevices.ts"
+import type { OpenClDevice } from "../OpenClPlatform.ts"
 
 /**
  * How host and device share an allocation: of coarse grain the host maps it first (`Svm.map`), of fine grain both use it
