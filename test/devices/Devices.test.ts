@@ -41,6 +41,12 @@ const machine = {
   host: { JavaScript: [{ name: "process memory", type: "cpu" }] }
 } as const
 
+/** On that machine, with one backend more. */
+const among = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  onMachine(machine)(
+    Effect.flatMap(Devices.Backends, (all) => Effect.provideService(program, Devices.Backends, [...all, mine]))
+  )
+
 describe("listing", () => {
   it.effect("tells what each backend has, and why one that cannot be loaded has nothing", () =>
     Effect.gen(function*() {
@@ -135,10 +141,6 @@ describe("opening", () => {
       rank: () => rank,
       open: () => Host.layer({ capacityBytes: 4096 })
     })
-    const among = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>
-      onMachine(machine)(
-        Effect.flatMap(Devices.Backends, (all) => Effect.provideService(program, Devices.Backends, [...all, mine]))
-      )
     const memory = DeviceContext.info.pipe(Effect.map(({ limits }) => limits.memoryBytes))
 
     it.effect("is listed and named as the others are", () =>

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { BackendTraits } from "../../domain/BackendTraits.ts"
-import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { OpenClApi, Pointer } from "./OpenClApi.ts"
