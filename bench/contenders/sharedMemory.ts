@@ -77,9 +77,9 @@ const total = (data: Float32Array): number => {
 
 const measure = Effect.gen(function*() {
   const buffers = yield* poolOf(BufferPool.layer())
-  const coarse = yield* poolOf(Svm.poolLayer())
+  const coarse = yield* poolOf(Svm.layerPool())
   const { fineGrain } = yield* Svm.capabilities
-  const fine = fineGrain ? yield* poolOf(Svm.poolLayer({ grain: "fine" })) : undefined
+  const fine = fineGrain ? yield* poolOf(Svm.layerPool({ grain: "fine" })) : undefined
   const pools = { buffers, "shared memory": coarse }
   for (const pool of Object.values(pools)) yield* hold(pool, 10)
   return {

@@ -27,7 +27,7 @@ const flags = {
 const widest = 120
 
 /** The only thing that depends on the memory is the layer. */
-const poolOf = (memory: Life.Memory) => memory === "buffers" ? BufferPool.layer() : Svm.poolLayer({ grain: memory })
+const poolOf = (memory: Life.Memory) => memory === "buffers" ? BufferPool.layer() : Svm.layerPool({ grain: memory })
 
 const report = Effect.fn("main.report")(function*(options: Life.LifeOptions) {
   const [duration, { living, rows }] = yield* Effect.timed(Life.play(options))

@@ -123,7 +123,7 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
  *   Effect.forEach(pools, ({ run }) => run).pipe(
  *     Effect.provideService(
  *       Conformance.allocator,
- *       Layer.provide(Svm.allocatorLayer(), Layer.succeed(OpenCl.OpenCl, cl))
+ *       Layer.provide(Svm.layerAllocator(), Layer.succeed(OpenCl.OpenCl, cl))
  *     )
  *   ))
  * ```

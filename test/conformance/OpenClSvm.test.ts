@@ -35,7 +35,7 @@ const onSvm = (options: Svm.AllocatorOptions) => (test: Conformance.ConformanceT
     Effect.provideService(
       test.run,
       Conformance.allocator,
-      Layer.provide(Svm.allocatorLayer(options), Layer.succeed(OpenCl.OpenCl, Option.getOrThrow(cl)))
+      Layer.provide(Svm.layerAllocator(options), Layer.succeed(OpenCl.OpenCl, Option.getOrThrow(cl)))
     ))
 })
 

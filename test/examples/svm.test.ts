@@ -32,7 +32,7 @@ const playIn = (memory: Life.Memory, size: number, generations: number) =>
       OpenCl.layer(),
       (context) => Effect.sync(() => opened.push(Context.get(context, DeviceContext.DeviceContext).driverObjects))
     )
-    const pool = memory === "buffers" ? BufferPool.layer() : Svm.poolLayer({ grain: memory })
+    const pool = memory === "buffers" ? BufferPool.layer() : Svm.layerPool({ grain: memory })
     const world = yield* Effect.gen(function*() {
       const world = yield* Life.play({ size, generations, memory })
       assert.strictEqual((yield* BufferPool.stats).activeBlocks, 0)

@@ -171,9 +171,9 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
         OpenCl.load({ libary: "x" } as never),
         `OpenCl.load: there is no option "libary". Did you mean library?`
       )
-      yield* fails(Layer.build(Svm.poolLayer({ maxByte: 1 } as never)), `"maxByte". Did you mean maxBytes?`)
-      yield* fails(Layer.build(Svm.poolLayer({ grains: "fine" } as never)), `"grains". Did you mean grain?`)
-      yield* fails(Layer.build(Svm.allocatorLayer({ align: 8 } as never)), `"align". Did you mean alignment?`)
+      yield* fails(Layer.build(Svm.layerPool({ maxByte: 1 } as never)), `"maxByte". Did you mean maxBytes?`)
+      yield* fails(Layer.build(Svm.layerPool({ grains: "fine" } as never)), `"grains". Did you mean grain?`)
+      yield* fails(Layer.build(Svm.layerAllocator({ align: 8 } as never)), `"align". Did you mean alignment?`)
       yield* fails(OpenClMemory.adopt(1n, { takeOvers: true } as never), `"takeOvers". Did you mean takeOver?`)
       yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
       yield* BufferPool.use(16, (buffer) =>

@@ -186,6 +186,6 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         deepStrictEqual([...(yield* Images.read(image, Uint32Array, { extent: [3] }))], [4, 4, 3])
         yield* Lease.release(lease)
         strictEqual(yield* reasonOf(Images.read(image)), "Released")
-      }).pipe(Effect.provide(BufferPool.layerNoDeps()), Effect.provide(Svm.allocatorLayer()))
+      }).pipe(Effect.provide(BufferPool.layerNoDeps()), Effect.provide(Svm.layerAllocator()))
     ))
 })

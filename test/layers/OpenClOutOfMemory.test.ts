@@ -67,13 +67,13 @@ const kinds: ReadonlyArray<Kind> = [
   {
     name: "shared virtual memory of coarse grain",
     device,
-    pool: Svm.poolLayer,
+    pool: Svm.layerPool,
     usage: BufferUsage.defaultUsage
   },
   {
     name: "shared virtual memory of fine grain",
     device,
-    pool: (options) => Svm.poolLayer({ ...options, grain: "fine" }),
+    pool: (options) => Svm.layerPool({ ...options, grain: "fine" }),
     usage: BufferUsage.defaultUsage
   }
 ]

@@ -50,7 +50,7 @@ const build = (options: Svm.AllocatorOptions, bends: Bends) =>
     const { api } = yield* watch(bends)
     const device = OpenCl.layerFrom(api)
     return yield* Effect.gen(function*() {
-      const problem = yield* Effect.flip(Effect.scoped(Layer.build(Svm.allocatorLayer(options))))
+      const problem = yield* Effect.flip(Effect.scoped(Layer.build(Svm.layerAllocator(options))))
       strictEqual(problem.reason._tag, "Unsupported")
       return { message: problem.message, capabilities: yield* Svm.capabilities }
     }).pipe(Effect.provide(device))
@@ -95,8 +95,8 @@ describeWith(["opencl"], "Shared virtual memory", () => {
         }))
         const device = OpenCl.layer()
         const onBuffers = yield* Effect.provide(program, Layer.provideMerge(BufferPool.layer(), device))
-        const onCoarse = yield* Effect.provide(program, Layer.provideMerge(Svm.poolLayer(), device))
-        const onFine = yield* Effect.provide(program, Layer.provideMerge(Svm.poolLayer(fine), device))
+        const onCoarse = yield* Effect.provide(program, Layer.provideMerge(Svm.layerPool(), device))
+        const onFine = yield* Effect.provide(program, Layer.provideMerge(Svm.layerPool(fine), device))
         deepStrictEqual(onBuffers, [[7, 20.5], [11, 24.5]])
         deepStrictEqual([onCoarse, onFine], [onBuffers, onBuffers])
       }))
@@ -138,7 +138,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
     it.live("go with such a handle when its scope outlives the layer", () =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
-        const layer = Svm.allocatorLayer().pipe(Layer.provideMerge(OpenCl.layer()))
+        const layer = Svm.layerAllocator().pipe(Layer.provideMerge(OpenCl.layer()))
         const { driverObjects } = yield* Effect.gen(function*() {
           yield* Scope.provide(OpenClMemory.retain(yield* Allocator.allocate(64)), scope)
           return yield* DeviceContext
@@ -191,7 +191,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
       "cannot have the alignment %d",
       (alignment) =>
         Effect.gen(function*() {
-          const layer = Layer.provide(Svm.allocatorLayer({ alignment }), OpenCl.layer())
+          const layer = Layer.provide(Svm.layerAllocator({ alignment }), OpenCl.layer())
           const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.provideMerge(layer, OpenCl.layer()))))
           strictEqual(error.reason._tag, "InvalidRequest")
           assert.include(error.message, "is no power of two up to 128")
@@ -201,7 +201,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
     it.live("of atomics need fine grain", () =>
       Effect.gen(function*() {
         yield* onSvm(() => BufferPool.allocate(64), { ...fine, atomics: true })
-        const layer = Svm.poolLayer({ atomics: true }).pipe(Layer.provide(OpenCl.layer()))
+        const layer = Svm.layerPool({ atomics: true }).pipe(Layer.provide(OpenCl.layer()))
         strictEqual(yield* reasonOf(Effect.scoped(Layer.build(layer))), "InvalidRequest")
       }))
 

@@ -25,8 +25,8 @@ describeWith(["oclgrind"], "Shared virtual memory on Oclgrind", () => {
       })
       const buffer = yield* BufferPool.allocate(64)
       const refused: ReadonlyArray<Effect.Effect<unknown, { readonly reason: { readonly _tag: string } }, Services>> = [
-        Effect.scoped(Layer.build(Svm.poolLayer())),
-        Effect.scoped(Layer.build(Svm.allocatorLayer({ grain: "fine" }))),
+        Effect.scoped(Layer.build(Svm.layerPool())),
+        Effect.scoped(Layer.build(Svm.layerAllocator({ grain: "fine" }))),
         Effect.scoped(Svm.view(buffer, Float32Array)),
         Effect.scoped(Svm.map(buffer, Float32Array)),
         Svm.fill(buffer, Uint8Array.of(1)),

@@ -22,7 +22,7 @@ export const onSvm = <A, E>(
     const watched = yield* watch(bends)
     const { alignment, atomics, grain, ...pool } = options
     const layer = BufferPool.layerNoDeps(pool).pipe(
-      Layer.provideMerge(Svm.allocatorLayer({ alignment, atomics, grain })),
+      Layer.provideMerge(Svm.layerAllocator({ alignment, atomics, grain })),
       Layer.provideMerge(OpenCl.layerFrom(watched.api))
     )
     const device = yield* Effect.scoped(Effect.andThen(test(watched), DeviceContext)).pipe(Effect.provide(layer))

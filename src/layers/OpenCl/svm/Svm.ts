@@ -3,7 +3,7 @@
  *
  * **Details**
  *
- * A buffer from {@link allocatorLayer} or {@link poolLayer} is a cl_mem over memory of `clSVMAlloc`. Everything that works
+ * A buffer from {@link layerAllocator} or {@link layerPool} is a cl_mem over memory of `clSVMAlloc`. Everything that works
  * on buffers works on it, unchanged: `CommandQueue`, `Mapping`, kernels, device arrays. This module has what only shared
  * memory has: views of it in place, mapping, commands by address, the address itself, and use on queues of the program's
  * own.
@@ -19,7 +19,7 @@ import type { SvmCapabilities } from "./SvmCapabilities.ts"
 import { SvmPointer } from "./SvmPointer.ts"
 import { targetOf } from "./SvmTarget.ts"
 
-export { allocatorLayer, type AllocatorOptions, poolLayer, type PoolOptions } from "./SvmAllocator.ts"
+export { type AllocatorOptions, layerAllocator, layerPool, type PoolOptions } from "./SvmAllocator.ts"
 export type { Grain, SvmCapabilities } from "./SvmCapabilities.ts"
 export { copy, type CopyOptions, fill, type FillOptions, migrate, type MigrateOptions } from "./SvmCommands.ts"
 export { SvmPointer } from "./SvmPointer.ts"
@@ -37,7 +37,7 @@ export { map, view, type ViewOptions } from "./SvmView.ts"
  *
  * const pool = Layer.unwrap(Effect.map(
  *   Svm.capabilities,
- *   ({ fineGrain }) => Svm.poolLayer({ grain: fineGrain ? "fine" : "coarse" })
+ *   ({ fineGrain }) => Svm.layerPool({ grain: fineGrain ? "fine" : "coarse" })
  * ))
  * ```
  *

@@ -77,20 +77,20 @@ export interface PoolOptions extends BufferPool.BufferPoolOptions, AllocatorOpti
  *   const buffer = yield* Allocator.allocate(1024)
  *   yield* CommandQueue.fill(buffer, 0)
  *   return yield* Svm.pointer(buffer)
- * }).pipe(Effect.scoped, Effect.provide(Svm.allocatorLayer({ alignment: 64 })), Effect.provide(OpenCl.layer()))
+ * }).pipe(Effect.scoped, Effect.provide(Svm.layerAllocator({ alignment: 64 })), Effect.provide(OpenCl.layer()))
  * ```
  *
  * @see pyopencl.tools.SVMAllocator
  * @category layers
  * @since 0.1.0
  */
-export const allocatorLayer = (
+export const layerAllocator = (
   options?: AllocatorOptions
 ): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
   Layer.fresh(Layer.effect(Allocator, make(options ?? {})))
 
 /**
- * A pool of shared virtual memory: `BufferPool.layerNoDeps` over {@link allocatorLayer}, so bytes are counted and limits,
+ * A pool of shared virtual memory: `BufferPool.layerNoDeps` over {@link layerAllocator}, so bytes are counted and limits,
  * waiting and eviction work as in every other pool. Leases are used through `BufferPool`, and work wherever a lease does.
  *
  * Building it fails as the allocator does, and with InvalidRequest for options of the pool that make no sense.
@@ -109,21 +109,21 @@ export const allocatorLayer = (
  * }))
  * const gpu = OpenCl.layer()
  * const buffers = Effect.provide(program, BufferPool.layer().pipe(Layer.provideMerge(gpu)))
- * const shared = Effect.provide(program, Svm.poolLayer({ grain: "fine" }).pipe(Layer.provideMerge(gpu)))
+ * const shared = Effect.provide(program, Svm.layerPool({ grain: "fine" }).pipe(Layer.provideMerge(gpu)))
  * ```
  *
  * @see pyopencl.tools.SVMPool
  * @category layers
  * @since 0.1.0
  */
-export const poolLayer = (
+export const layerPool = (
   options?: PoolOptions
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | QueueDriver> =>
-  Layer.unwrap(checkedStep("Svm.poolLayer", (operation) => {
+  Layer.unwrap(checkedStep("Svm.layerPool", (operation) => {
     const given = membersOf(operation, options, knownOfPool)
     if (isGpuError(given)) return given
     const { alignment, atomics, grain, ...pool } = given
-    return Effect.succeed(Layer.provide(BufferPool.layerNoDeps(pool), allocatorLayer({ alignment, atomics, grain })))
+    return Effect.succeed(Layer.provide(BufferPool.layerNoDeps(pool), layerAllocator({ alignment, atomics, grain })))
   }))
 
 const known = KnownOptions.of<AllocatorOptions>({ grain: true, atomics: true, alignment: true })
@@ -131,7 +131,7 @@ const known = KnownOptions.of<AllocatorOptions>({ grain: true, atomics: true, al
 const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...BufferPool.knownOfPool])
 
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
-  const options = membersOf("Svm.allocatorLayer", given, known)
+  const options = membersOf("Svm.layerAllocator", given, known)
   if (isGpuError(options)) return yield* options
   const { svm } = yield* Own
   const device = yield* DeviceContext
@@ -172,7 +172,7 @@ const allocate = (
 
 /** Programs without types can pass anything. */
 const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
-  const operation = "Svm.allocatorLayer"
+  const operation = "Svm.layerAllocator"
   if (grain !== "coarse" && grain !== "fine") {
     return invalidRequest(operation, `there is no grain ${shown(grain)}`, `Pass "coarse" or "fine".`)
   }

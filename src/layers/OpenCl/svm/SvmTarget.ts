@@ -49,7 +49,7 @@ export const targetOf = (
     return invalidRequest(
       operation,
       "the buffer is not in shared virtual memory",
-      "Allocate it from Svm.poolLayer, or use CommandQueue and Mapping, which work on every buffer."
+      "Allocate it from Svm.layerPool, or use CommandQueue and Mapping, which work on every buffer."
     )
   }
   return { owner, buffer, allocation, address: allocation.address + BigInt(buffer.origin) }
