@@ -7,10 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
-import { byteLength, type Extent, packed, type Place } from "../../domain/Rectangle.ts"
+import { byteLength, packed } from "../../domain/Rectangle.ts"
 import { messageOf, thrownPlace } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import {
   CopyCommand,
   copyPieces,
@@ -63,11 +63,7 @@ export class HostQueue implements Driver {
   }
 
   /** Like GPUQueue.writeBuffer it is no command of a batch: what was recorded goes first, then the write at once. */
-  readonly writeUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    data: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
     const own = this.#device.own("CommandQueue.write", target)
     if (isGpuError(own)) return Exit.fail(own)
     const lost = this.#device.operation()
@@ -81,13 +77,7 @@ export class HostQueue implements Driver {
     return Exit.void
   }
 
-  readonly copyUnsafe = (
-    source: DeviceBuffer,
-    sourceOffset: number,
-    target: DeviceBuffer,
-    targetOffset: number,
-    bytes: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const from = this.#device.own("CommandQueue.copy", source)
     if (isGpuError(from)) return Exit.fail(from)
     const to = this.#device.own("CommandQueue.copy", target)
@@ -95,13 +85,7 @@ export class HostQueue implements Driver {
     return this.#record(new CopyCommand(from, sourceOffset, to, targetOffset, bytes))
   }
 
-  readonly copyRectUnsafe = (
-    extent: Extent,
-    source: DeviceBuffer,
-    from: Place,
-    target: DeviceBuffer,
-    to: Place
-  ): Exit.Exit<void, GpuError> => {
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
     const ownSource = this.#device.own("CommandQueue.copyRect", source)
     if (isGpuError(ownSource)) return Exit.fail(ownSource)
     const ownTarget = this.#device.own("CommandQueue.copyRect", target)
@@ -109,34 +93,20 @@ export class HostQueue implements Driver {
     return this.#record(new CopyRectCommand(extent, ownSource, from, ownTarget, to))
   }
 
-  readonly writeRectUnsafe = (
-    extent: Extent,
-    target: DeviceBuffer,
-    to: Place,
-    rows: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
     const own = this.#device.own("CommandQueue.writeRect", target)
     return isGpuError(own) ? Exit.fail(own) : this.#record(new WriteRectCommand(extent, own, to, rows))
   }
 
-  readonly fillUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    pattern: number
-  ): Exit.Exit<void, GpuError> => this.fillWideUnsafe(target, offset, bytes, [pattern])
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
+    this.fillWideUnsafe(target, offset, bytes, [pattern])
 
-  readonly fillWideUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    patterns: ReadonlyArray<number>
-  ): Exit.Exit<void, GpuError> => {
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
     const own = this.#device.own("CommandQueue.fill", target)
     return isGpuError(own) ? Exit.fail(own) : this.#record(new FillCommand(own, offset, bytes, patterns))
   }
 
-  readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const { compiled } = dispatch
     if (!(compiled instanceof HostKernel)) {
       return Exit.fail(invalidRequest(
@@ -159,7 +129,7 @@ export class HostQueue implements Driver {
   /** Records a command that no buffer operation is. */
   readonly recordUnsafe = (command: HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
 
-  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+  readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     const lost = this.#device.status.error
     if (lost !== undefined) return Exit.fail(lost)
     if (this.#recorded.length === 0) return Exit.void
@@ -187,14 +157,14 @@ export class HostQueue implements Driver {
       answer
     )
 
-  readonly positionUnsafe = (): number => this.#submitted + this.#recorded.length
+  readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#submitted + this.#recorded.length
 
-  readonly endedUnsafe = (): number => this.#ended
+  readonly endedUnsafe: Driver["endedUnsafe"] = () => this.#ended
 
-  readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
     Effect.flatMap(this.awaitEnded(position), () => this.#takeFailures() ?? Exit.void)
 
-  readonly awaitEnded = (position: number): Effect.Effect<void, GpuError> =>
+  readonly awaitEnded: Driver["awaitEnded"] = (position) =>
     Effect.callback<void, GpuError>((resume) => {
       const { status } = this.#device
       const settle = (error: GpuError | undefined): void => resume(error ?? Exit.void)
@@ -234,7 +204,7 @@ export class HostQueue implements Driver {
   }
 
   /** Creation has taken the memory already. */
-  readonly touch = (): Effect.Effect<void, GpuError> => this.#alive
+  readonly touch: Driver["touch"] = () => this.#alive
 
   /** Leaves failures of recorded work to the next finish or read. */
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>

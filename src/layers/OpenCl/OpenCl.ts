@@ -23,6 +23,7 @@ import { checkedStep } from "../../services/CheckedStep.ts"
 import * as Device from "../../services/Device.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
+import { OwnSide } from "../../services/OwnSide.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
@@ -102,12 +103,14 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
+const ownSide = new OwnSide<OpenClDevice, Opened>()
+
 /**
- * The library's own side of the same service: whoever has one has both.
+ * What this backend's modules know of the program's device.
  *
  * @internal
  */
-export const Own: Context.Service<OpenCl, Opened> = Context.Service("effect-gpu-pool/OpenCl/Own")
+export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
 
 /**
  * What an OpenCL layer provides.
@@ -261,10 +264,8 @@ const make = Effect.fnUntraced(function*(
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
   const allocator = new ImageAllocator({ device, queue, driver: images })
-  return Device.fromDrivers({ device, cache, queue, images }).pipe(
-    Context.add(OpenCl, handles(device, queue)),
-    Context.add(Own, { api, opened: device, queue, svm: new SvmMemory(device, queue), images, allocator })
-  )
+  ownSide.add(device.device, { api, opened: device, queue, svm: new SvmMemory(device, queue), images, allocator })
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), OpenCl, handles(device, queue))
 })
 
 const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>

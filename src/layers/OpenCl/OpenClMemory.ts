@@ -27,7 +27,7 @@ import * as AdoptedImage from "./images/AdoptedImage.ts"
 import * as AdoptedSampler from "./images/AdoptedSampler.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
-import { type OpenCl, Own } from "./OpenCl.ts"
+import { type OpenCl, own } from "./OpenCl.ts"
 import { memoryOf, OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
@@ -171,7 +171,7 @@ export const adopt = (
   memory: bigint,
   options?: AdoptOptions
 ): Effect.Effect<DeviceBuffer, GpuError, OpenCl | Scope.Scope> =>
-  Own.use(({ opened, queue }) =>
+  Effect.flatMap(own, ({ opened, queue }) =>
     Effect.map(
       Adoption.acquire(
         operation,
@@ -186,8 +186,7 @@ export const adopt = (
           )
       ),
       ({ buffer }) => buffer
-    )
-  )
+    ))
 
 /**
  * How the handle of an image is taken over.
@@ -233,7 +232,7 @@ export const adoptImage = (
   memory: bigint,
   options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
-  Own.use((own) =>
+  Effect.flatMap(own, (own) =>
     Adoption.acquire(
       "OpenClMemory.adoptImage",
       own.opened.status,
@@ -242,8 +241,7 @@ export const adoptImage = (
       (options) => adoptImageUnsafe(own, memory, options),
       (image) => own.allocator.destroyUnsafe(image),
       "An image"
-    )
-  )
+    ))
 
 const adoptImageUnsafe = (
   { images, opened }: Opened,
@@ -298,7 +296,7 @@ export const adoptSampler = (
   sampler: bigint,
   options?: AdoptSamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
-  Own.use((own) =>
+  Effect.flatMap(own, (own) =>
     Adoption.acquire(
       "OpenClMemory.adoptSampler",
       own.opened.status,
@@ -307,8 +305,7 @@ export const adoptSampler = (
       (options) => adoptSamplerUnsafe(own, sampler, options),
       (adopted) => own.allocator.destroySamplerUnsafe(adopted),
       "A sampler"
-    )
-  )
+    ))
 
 const adoptSamplerUnsafe = (
   { images, opened }: Opened,

@@ -121,24 +121,14 @@ export class OpenClQueue implements Driver, Recorder {
     }
   }
 
-  readonly writeUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    data: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
     return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
   }
 
-  readonly copyUnsafe = (
-    source: DeviceBuffer,
-    sourceOffset: number,
-    target: DeviceBuffer,
-    targetOffset: number,
-    bytes: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const [from, to] = [source.label, target.label]
     return this.record(
       {
@@ -179,36 +169,27 @@ export class OpenClQueue implements Driver, Recorder {
   ): Exit.Exit<DriverMapping, GpuError> =>
     BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
 
-  readonly positionUnsafe = (): number => this.#commands.recorded
+  readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#commands.recorded
 
-  readonly endedUnsafe = (): number => {
+  readonly endedUnsafe: Driver["endedUnsafe"] = () => {
     this.#wait.sweep()
     return this.#commands.ended
   }
 
-  readonly awaitPosition = (position: number): Effect.Effect<void, GpuError> =>
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
     Effect.flatMap(this.awaitEnded(position), () => this.#commands.takeError() ?? Exit.void)
 
-  readonly awaitEnded = (position: number): Effect.Effect<void, GpuError> => this.#endedUpTo(() => position, true)
+  readonly awaitEnded: Driver["awaitEnded"] = (position) => this.#endedUpTo(() => position, true)
 
-  readonly fillUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    pattern: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) => {
     this.#pattern[0] = pattern
     return this.#fill(target, offset, bytes, this.#pattern)
   }
 
-  readonly fillWideUnsafe = (
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    patterns: ReadonlyArray<number>
-  ): Exit.Exit<void, GpuError> => this.#fill(target, offset, bytes, Uint32Array.from(patterns))
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) =>
+    this.#fill(target, offset, bytes, Uint32Array.from(patterns))
 
-  readonly dispatchUnsafe = (dispatch: Dispatch): Exit.Exit<void, GpuError> => {
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, queue, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
@@ -237,14 +218,14 @@ export class OpenClQueue implements Driver, Recorder {
    * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: a failure is told by the
    * enqueue itself. Whoever created the buffer releases it then.
    */
-  readonly touch = (buffer: DeviceBuffer): Effect.Effect<void, GpuError> =>
+  readonly touch: Driver["touch"] = (buffer) =>
     Effect.suspend(() => {
       if (!this.#canFillAndMigrate) return this.#writeFirstBytes(buffer)
       const name = buffer.label
       return this.#migrate([buffer], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
     })
 
-  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+  readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     if (this.#unflushed === 0) return Exit.void
     const { status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)

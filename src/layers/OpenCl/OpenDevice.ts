@@ -15,8 +15,7 @@ import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
 import { ForeignDevice, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import type { TriedDevice } from "../../domain/GpuError.ts"
-import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
-import type { HostMode } from "../../services/DeviceContext.ts"
+import type { DeviceContext } from "../../services/DeviceContext.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer, regionFlags } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
@@ -86,11 +85,7 @@ export class OpenDevice {
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
-  readonly createBuffer = (
-    bytes: number,
-    usage: BufferUsage.BufferUsage,
-    label?: string | undefined
-  ): Effect.Effect<DeviceBuffer, GpuError> =>
+  readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
     Effect.suspend(() => {
       const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label)
       if (problem !== undefined) return problem
@@ -100,12 +95,7 @@ export class OpenDevice {
       return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
     })
 
-  readonly createFromHost = (
-    data: Uint8Array<ArrayBuffer>,
-    mode: HostMode,
-    usage: BufferUsage.BufferUsage,
-    label?: string | undefined
-  ): Effect.Effect<DeviceBuffer, GpuError> =>
+  readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     Effect.suspend(() => {
       const bytes = data.byteLength
       const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
@@ -118,12 +108,12 @@ export class OpenDevice {
       return Exit.succeed(this.#add("buffer", buffer))
     })
 
-  readonly createRegionUnsafe = (
-    { origin, parent }: Part,
-    size: number,
-    usage: BufferUsage.BufferUsage,
-    label?: string | undefined
-  ): Exit.Exit<DeviceBuffer, GpuError> => {
+  readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (
+    { origin, parent },
+    size,
+    usage,
+    label
+  ) => {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
     this.#region[0] = BigInt(origin)
     this.#region[1] = BigInt(size)
@@ -159,7 +149,7 @@ export class OpenDevice {
     return undefined
   }
 
-  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+  readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (!(buffer instanceof OpenClBuffer) || buffer.owner !== this.info) {
       return Exit.fail(makeError(
         new ForeignDevice({

@@ -3,10 +3,10 @@
  *
  * @internal
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../../services/CheckedStep.ts"
-import { type OpenCl, Own } from "./OpenCl.ts"
+import { type OpenCl, own } from "./OpenCl.ts"
 import type { Opened } from "./Opened.ts"
 
 /**
@@ -17,4 +17,5 @@ import type { Opened } from "./Opened.ts"
 export const useOpened = <A, E, R>(
   operation: string,
   f: (opened: Opened) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | GpuError, R | OpenCl> => Own.use((opened) => checkedStep(operation, () => f(opened)))
+): Effect.Effect<A, E | GpuError, R | OpenCl> =>
+  Effect.flatMap(own, (opened) => checkedStep(operation, () => f(opened)))

@@ -26,6 +26,7 @@ import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as KernelCache from "../../services/KernelCache.ts"
 import * as Adoption from "../../services/memory/Adoption.ts"
 import { giveBackUnsafe, logged } from "../../services/memory/GivingBack.ts"
+import { OwnSide } from "../../services/OwnSide.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import * as AdoptedTexture from "./images/AdoptedTexture.ts"
 import { textureOf } from "./images/WebGpuImage.ts"
@@ -93,8 +94,10 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
 
-/** The library's own side of the same service: whoever has one has both. */
-const Own = Context.Service<WebGpu, Opened>("effect-gpu-pool/WebGpu/Own")
+const ownSide = new OwnSide<WebGpuHandle.Device, Opened>()
+
+/** What this backend's modules know of the program's device. */
+const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ device }) => ownSide.of(device))
 
 /**
  * What a WebGPU layer provides.
@@ -182,13 +185,10 @@ const make = Effect.fnUntraced(function*(
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
   const device = new WebGpuDevice(opened)
-  const driver = WebGpuQueue.driver(queue)
   const images = new WebGpuImages(opened, queue)
-  const allocator = new ImageAllocator({ device, queue: driver, driver: images })
-  return Device.fromDrivers({ device, cache, queue: driver, images }).pipe(
-    Context.add(WebGpu, service(opened)),
-    Context.add(Own, { device, queue: driver, images, allocator })
-  )
+  const allocator = new ImageAllocator({ device, queue, driver: images })
+  ownSide.add(opened.device, { device, queue, images, allocator })
+  return Context.add(Device.fromDrivers({ device, cache, queue, images }), WebGpu, service(opened))
 })
 
 const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>
@@ -314,7 +314,7 @@ export const adopt = (
   gpu: WebGpuApi.Buffer,
   options?: AdoptOptions
 ): Effect.Effect<DeviceBuffer, GpuError, WebGpu | Scope.Scope> =>
-  Own.use(({ device, queue }) =>
+  Effect.flatMap(own, ({ device, queue }) =>
     Adoption.acquire(
       "WebGpu.adopt",
       device.status,
@@ -322,8 +322,7 @@ export const adopt = (
       knownOfBuffer,
       (options) => adoptUnsafe(device, gpu as WebGpuHandle.Buffer, options),
       (buffer) => giveBackUnsafe(device, queue, buffer)
-    )
-  )
+    ))
 
 const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
@@ -420,7 +419,7 @@ export const adoptImage = (
   gpu: WebGpuApi.Texture,
   options?: AdoptImageOptions
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
-  Own.use((opened) =>
+  Effect.flatMap(own, (opened) =>
     Adoption.acquire(
       "WebGpu.adoptImage",
       opened.device.status,
@@ -429,8 +428,7 @@ export const adoptImage = (
       (options) => adoptImageUnsafe(opened, gpu as WebGpuHandle.Texture, options),
       (image) => opened.allocator.destroyUnsafe(image),
       "An image"
-    )
-  )
+    ))
 
 const adoptImageUnsafe = (
   { device, images }: Opened,
@@ -475,12 +473,11 @@ export const adoptSampler = (
   gpu: WebGpuApi.Sampler,
   options?: SamplerOptions.SamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
-  Own.use((opened) =>
+  Effect.flatMap(own, (opened) =>
     Effect.acquireRelease(
       checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
       (sampler) => logged(() => opened.allocator.destroySamplerUnsafe(sampler), "A sampler")
-    )
-  )
+    ))
 
 const adoptSamplerUnsafe = (
   { device, images }: Opened,

@@ -12,8 +12,7 @@ import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
 import { type GpuError, make as makeError, outOfMemory, Unsupported } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/BufferLike.ts"
-import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
-import type { HostMode } from "../../services/DeviceContext.ts"
+import type { DeviceContext } from "../../services/DeviceContext.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import { DestroyedMemory } from "./DestroyedMemory.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./ErrorScopes.ts"
@@ -41,20 +40,11 @@ export class WebGpuDevice {
     this.#destroyed = new DestroyedMemory(device, status)
   }
 
-  readonly createBuffer = (
-    bytes: number,
-    usage: BufferUsage,
-    label?: string | undefined
-  ): Effect.Effect<WebGpuBuffer, GpuError> =>
+  readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
     BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
       this.#within(() => this.#request(bytes, usage, label))
 
-  readonly createFromHost = (
-    data: Uint8Array<ArrayBuffer>,
-    mode: HostMode,
-    usage: BufferUsage,
-    label?: string | undefined
-  ): Effect.Effect<WebGpuBuffer, GpuError> =>
+  readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     mode === "copy"
       ? BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label) ??
         this.#within(() => this.#request(data.byteLength, usage, label, data))
@@ -67,12 +57,7 @@ export class WebGpuDevice {
         })
       )
 
-  readonly createRegionUnsafe = (
-    part: Part,
-    size: number,
-    usage: BufferUsage,
-    label?: string | undefined
-  ): Exit.Exit<WebGpuBuffer, GpuError> => {
+  readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (part, size, usage, label) => {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
     const parent = part.parent as WebGpuBuffer
     const region = new WebGpuBuffer(this.info, size, usage, label, parent.gpu, { part })
@@ -95,7 +80,7 @@ export class WebGpuDevice {
     return buffer
   }
 
-  readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
+  readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
     const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)

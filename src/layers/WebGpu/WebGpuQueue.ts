@@ -9,9 +9,7 @@ import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
-import type { Extent, Place } from "../../domain/Rectangle.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type Dispatch, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
+import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import * as Commands from "./Commands.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
@@ -34,34 +32,10 @@ export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scop
     (queue) => Effect.sync(() => queue.close())
   )
 
-/**
- * The queue as its device's driver.
- *
- * @internal
- */
-export const driver = (queue: WebGpuQueue): QueueDriver["Service"] => ({
-  writeUnsafe: (target, offset, data) => queue.write(target, offset, data),
-  copyUnsafe: (source, sourceOffset, target, targetOffset, bytes) =>
-    queue.copy(source, sourceOffset, target, targetOffset, bytes),
-  fillUnsafe: (target, offset, bytes, pattern) => queue.fill(target, offset, bytes, [pattern]),
-  fillWideUnsafe: (target, offset, bytes, patterns) => queue.fill(target, offset, bytes, patterns),
-  dispatchUnsafe: (dispatch) => queue.dispatch(dispatch),
-  copyRectUnsafe: (extent, source, from, target, to) => queue.copyRect(extent, source, from, target, to),
-  writeRectUnsafe: (extent, target, to, rows) => queue.writeRect(extent, target, to, rows),
-  readRectUnsafe: (extent, source, from, answer) => queue.readRectUnsafe(extent, source, from, answer),
-  positionUnsafe: () => queue.position,
-  endedUnsafe: () => queue.ended,
-  awaitPosition: (position) => Effect.andThen(queue.awaitEnded(position), queue.recorded),
-  awaitEnded: (position) => queue.awaitEnded(position),
-  flushUnsafe: () => queue.flush(),
-  readUnsafe: (source, offset, bytes, answer) => queue.readUnsafe(source, offset, bytes, answer),
-  finish: queue.finish,
-  touch: () => Effect.void,
-  reclaim: queue.reclaim
-})
+type Driver = QueueDriver["Service"]
 
 /** @internal */
-export class WebGpuQueue {
+export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
   readonly #uniforms: UniformRing
@@ -83,8 +57,8 @@ export class WebGpuQueue {
    * Recorded work is submitted first, since the device does a write when it is called. WebGPU writes multiples of 4
    * bytes: the last ones go through a padded word.
    */
-  write(target: DeviceBuffer, offset: number, data: Uint8Array<ArrayBuffer>): Exit.Exit<void, GpuError> {
-    const flushed = this.flush()
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
+    const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const whole = data.byteLength - data.byteLength % 4
     const scopes = inScopes(this.#device, () => {
@@ -102,30 +76,18 @@ export class WebGpuQueue {
     return Exit.void
   }
 
-  copy(
-    source: DeviceBuffer,
-    sourceOffset: number,
-    target: DeviceBuffer,
-    targetOffset: number,
-    bytes: number
-  ): Exit.Exit<void, GpuError> {
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const names = { sourceName: source.label, targetName: target.label }
     return this.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes, ...names })
   }
 
-  copyRect(
-    extent: Extent,
-    source: DeviceBuffer,
-    from: Place,
-    target: DeviceBuffer,
-    to: Place
-  ): Exit.Exit<void, GpuError> {
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
     const names = { sourceName: source.label, targetName: target.label }
     return this.record({ _tag: "copyRect", extent, source, from, target, to, ...names })
   }
 
-  writeRect(extent: Extent, target: DeviceBuffer, to: Place, rows: Uint8Array<ArrayBuffer>): Exit.Exit<void, GpuError> {
-    const flushed = this.flush()
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
+    const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const { queue } = this.#device
     const scopes = inScopes(this.#device, () => RectangleCommands.write(queue, extent, target, to, rows))
@@ -134,27 +96,24 @@ export class WebGpuQueue {
     return Exit.void
   }
 
-  readRectUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
-    return this.inOrderUnsafe(
-      (answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer),
-      answer
-    )
-  }
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
+    this.inOrderUnsafe((answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer), answer)
 
   /** Everything before the next submit, if there is something to submit, and else before the last one's end. */
-  get position(): number {
-    return this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
-  }
+  readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
 
-  get ended(): number {
+  readonly endedUnsafe = (): number => {
     this.#work.ask()
     return this.#work.ended
   }
 
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
+    Effect.andThen(this.awaitEnded(position), Effect.suspend(() => this.recorded))
+
   /** What was recorded later than the position is left to be submitted by the end of the turn. */
-  awaitEnded(position: number): Effect.Effect<void, GpuError> {
+  readonly awaitEnded: Driver["awaitEnded"] = (position) => {
     const flushed = Effect.suspend(() =>
-      position > this.#work.submitted ? this.flush() : this.#opened.status.error ?? Effect.void
+      position > this.#work.submitted ? this.flushUnsafe() : this.#opened.status.error ?? Effect.void
     )
     const worked = Effect.suspend(() => this.#work.ended >= position ? Effect.void : this.#worked)
     return Effect.andThen(flushed, worked)
@@ -170,12 +129,10 @@ export class WebGpuQueue {
     this.#opened.failures.follow(call, scopes, onFailure)
   }
 
-  fill(
-    target: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    patterns: ReadonlyArray<number>
-  ): Exit.Exit<void, GpuError> {
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
+    this.fillWideUnsafe(target, offset, bytes, [pattern])
+
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
     const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
     if (patterns.length === 1 && patterns[0] === 0) return this.record({ ...fill, pattern: undefined })
     const source = this.pattern(patterns, bytes)
@@ -190,7 +147,7 @@ export class WebGpuQueue {
   pattern(words: Words, bytes: number, least?: number): Exit.Exit<ReturnType<FillPattern["known"]>, GpuError> {
     const known = this.#pattern.known(words, bytes, least)
     if (known !== undefined) return Exit.succeed(known)
-    const flushed = this.flush()
+    const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
     const scopes = inScopes(this.#device, () => this.#pattern.write(words, bytes, least))
     this.follow("GPUQueue.writeBuffer", scopes, () => {
@@ -200,7 +157,7 @@ export class WebGpuQueue {
     return Exit.succeed(this.#pattern.known(words, bytes, least))
   }
 
-  dispatch(dispatch: Dispatch): Exit.Exit<void, GpuError> {
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     const kernel = dispatch.compiled as WebGpuKernel
@@ -231,10 +188,10 @@ export class WebGpuQueue {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     if (this.#commands.push(command) === 1) queueMicrotask(this.#endOfTurn)
-    return this.#commands.length < commandsPerFlush ? Exit.void : this.flush()
+    return this.#commands.length < commandsPerFlush ? Exit.void : this.flushUnsafe()
   }
 
-  flush(): Exit.Exit<void, GpuError> {
+  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     if (this.#commands.length === 0) return Exit.void
@@ -260,13 +217,14 @@ export class WebGpuQueue {
     return Exit.void
   }
 
-  readUnsafe(source: DeviceBuffer, offset: number, bytes: number, answer: ReadAnswer): () => void {
-    return this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
-  }
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
+    this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
+
+  readonly touch = (): Effect.Effect<void> => Effect.void
 
   /** Begins a read in this very step, after recorded work, whose failures its answer tells. */
   inOrderUnsafe(begin: (answer: ReadAnswer) => () => void, answer: ReadAnswer): () => void {
-    const flushed = this.flush()
+    const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) {
       answer(Exit.failCause(flushed.cause))
       return constVoid
@@ -280,19 +238,17 @@ export class WebGpuQueue {
     })
   }
 
-  get finish(): Effect.Effect<void, GpuError> {
-    return Effect.andThen(Effect.suspend(() => this.flush()), Effect.andThen(this.#worked, this.recorded))
-  }
+  readonly finish: Driver["finish"] = Effect.suspend(() =>
+    Effect.andThen(this.flushUnsafe(), Effect.andThen(this.#worked, this.recorded))
+  )
 
   /** Dawn gives destroyed memory back when a submit that came after the destroy completes. */
-  get reclaim(): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => {
-      const flushed = this.flush()
-      if (Exit.isFailure(flushed)) return flushed
-      this.#device.queue.submit([])
-      return this.#worked
-    })
-  }
+  readonly reclaim: Driver["reclaim"] = Effect.suspend(() => {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    this.#device.queue.submit([])
+    return this.#worked
+  })
 
   /** What was recorded and never submitted is dropped: its buffers go with the device. */
   close(): void {
@@ -307,7 +263,7 @@ export class WebGpuQueue {
    * closed device.
    */
   readonly #endOfTurn = (): void => {
-    this.flush()
+    this.flushUnsafe()
   }
 
   readonly #worked = Effect.suspend(() =>
@@ -341,7 +297,7 @@ export class WebGpuQueue {
    * may name the old pattern and go first. Kept bind groups name the old uniform buffer and no longer match.
    */
   #distrust(): void {
-    this.flush()
+    this.flushUnsafe()
     this.#uniforms.reset()
     this.#pattern.reset()
   }

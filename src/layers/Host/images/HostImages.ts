@@ -6,14 +6,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { defaultUsage } from "../../../domain/BufferUsage.ts"
-import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { outOfMemory } from "../../../domain/GpuError.ts"
 import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { type Extent, packed, type Place } from "../../../domain/Rectangle.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import type { HostDevice } from "../HostDevice.ts"
 import type { HostQueue } from "../HostQueue.ts"
@@ -128,7 +126,7 @@ export class HostImages implements Driver {
     )
   }
 
-  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+  readonly createSampler: Driver["createSampler"] = (options) => {
     const lost = this.#device.operation()
     if (lost !== undefined) return Exit.fail(lost)
     const sampler = new HostSampler(this.#device.info, options)

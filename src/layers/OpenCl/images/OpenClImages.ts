@@ -182,7 +182,7 @@ export class OpenClImages implements Driver {
     return this.#add(image)
   }
 
-  readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
+  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
     if (image.destroyed || !(image instanceof OpenClImage)) return Exit.void
     image.destroyed = true
     this.#images.delete(image)

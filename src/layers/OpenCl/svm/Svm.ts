@@ -13,7 +13,7 @@
 import * as Effect from "effect/Effect"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/BufferLike.ts"
-import { type OpenCl, Own } from "../OpenCl.ts"
+import { type OpenCl, own } from "../OpenCl.ts"
 import { useOpened } from "../UseOpened.ts"
 import type { SvmCapabilities } from "./SvmCapabilities.ts"
 import { SvmPointer } from "./SvmPointer.ts"
@@ -46,7 +46,7 @@ export { map, view, type ViewOptions } from "./SvmView.ts"
  * @since 0.1.0
  */
 export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effect.map(
-  Own,
+  own,
   ({ svm }) => svm.capabilities
 )
 

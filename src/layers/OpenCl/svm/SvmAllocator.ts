@@ -20,7 +20,7 @@ import { DeviceContext } from "../../../services/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/memory/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/memory/GivingBack.ts"
 import { QueueDriver } from "../../../services/QueueDriver.ts"
-import { type OpenCl, Own } from "../OpenCl.ts"
+import { type OpenCl, own } from "../OpenCl.ts"
 import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
 
@@ -133,7 +133,7 @@ const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...BufferPool.
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   const options = membersOf("Svm.layerAllocator", given, known)
   if (isGpuError(options)) return yield* options
-  const { svm } = yield* Own
+  const { svm } = yield* own
   const device = yield* DeviceContext
   const driver = yield* QueueDriver
   const kind: SvmKind = {

@@ -23,7 +23,7 @@ import { ScopedMapping } from "../../../services/mapping/ScopedMapping.ts"
 import type { QueueDriver } from "../../../services/QueueDriver.ts"
 import type { DriverMapping } from "../../../services/QueueDriver.ts"
 import { memoryAt } from "../DriverMemory.ts"
-import { type OpenCl, Own } from "../OpenCl.ts"
+import { type OpenCl, own } from "../OpenCl.ts"
 import { leaveUnsafe } from "../TakenMemory.ts"
 import { useOpened } from "../UseOpened.ts"
 import { unsupported } from "./SvmCapabilities.ts"
@@ -86,7 +86,7 @@ export const view = <A extends Mapping.Elements>(
   options?: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
   Effect.gen(function*() {
-    const { svm } = yield* Own
+    const { svm } = yield* own
     const view = yield* ScopedMapping.register(yield* Effect.scope)
     return yield* Effect.onExit(
       checkedStep(operation, () =>

@@ -16,13 +16,11 @@ import {
   Unsupported
 } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
-import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as Shape from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
-import type { DeviceBuffer } from "../../../services/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
 import type { ImageDriver } from "../../../services/images/ImageDriver.ts"
 import { awaitDevice } from "../AwaitDevice.ts"
 import { DestroyedMemory } from "../DestroyedMemory.ts"
@@ -69,7 +67,7 @@ export class WebGpuImages implements Driver {
     this.#destroyed = new DestroyedMemory(opened.device, opened.status)
   }
 
-  readonly largest = (kind: ImageKind): Omit<ImageShape, "kind"> => {
+  readonly largest: Driver["largest"] = (kind) => {
     const { limits } = this.#device
     const [flat, solid] = [limits.maxTextureDimension2D, limits.maxTextureDimension3D]
     switch (kind) {
@@ -87,16 +85,10 @@ export class WebGpuImages implements Driver {
     }
   }
 
-  readonly formats = (usage: ImageUsage, kind: ImageKind): ReadonlyArray<ImageFormat.ImageFormat> =>
+  readonly formats: Driver["formats"] = (usage, kind) =>
     kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
 
-  readonly create = (
-    operation: string,
-    shape: ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined
-  ): Effect.Effect<WebGpuImage, GpuError> =>
+  readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
     Effect.suspend(() => {
       const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
       if (texture === undefined) return Effect.fail(unsupported(operation, shape, format))
@@ -130,7 +122,7 @@ export class WebGpuImages implements Driver {
     return image
   }
 
-  readonly destroyUnsafe = (image: DeviceImage): Exit.Exit<void, GpuError> => {
+  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
     try {
       this.#destroy(image as WebGpuImage)
       return Exit.void
@@ -140,12 +132,8 @@ export class WebGpuImages implements Driver {
   }
 
   /** Recorded work is submitted first, since the device does a write when it is called. */
-  readonly writeUnsafe = (
-    target: DeviceImage,
-    region: ImageRegion,
-    data: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
-    const flushed = this.#queue.flush()
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
+    const flushed = this.#queue.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const scopes = inScopes(this.#device, () =>
       this.#device.queue.writeTexture(
@@ -179,11 +167,7 @@ export class WebGpuImages implements Driver {
     return this.#queue.inOrderUnsafe((answer) => Readback.readThroughUnsafe(this.#opened, reading, answer), answer)
   }
 
-  readonly fillUnsafe = (
-    target: DeviceImage,
-    region: ImageRegion,
-    element: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> => {
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
     const pitch = TextureRows.alignedRow(rowBytesOf(target, region))
     const pattern = this.#queue.pattern(wordsOf(element), pitch * rowsOf(region), pitch)
     if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
@@ -192,39 +176,24 @@ export class WebGpuImages implements Driver {
     return this.#queue.record({ _tag: "fillImage", target, region, pitch, pattern: pattern.value, ...names })
   }
 
-  readonly copyUnsafe = (
-    source: DeviceImage,
-    target: DeviceImage,
-    targetOrigin: ImageOrigin,
-    region: ImageRegion
-  ): Exit.Exit<void, GpuError> => {
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) => {
     const names = { sourceName: source.label, targetName: target.label }
     return this.#queue.record({ _tag: "copyImage", source, region, target, targetOrigin, ...names })
   }
 
-  readonly toBufferUnsafe = (
-    source: DeviceImage,
-    region: ImageRegion,
-    target: DeviceBuffer,
-    offset: number
-  ): Exit.Exit<void, GpuError> => {
+  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const names = { sourceName: source.label, targetName: target.label }
     const rowBytes = rowBytesOf(source, region)
     return this.#queue.record({ _tag: "imageToBuffer", source, region, rowBytes, target, offset, ...names })
   }
 
-  readonly fromBufferUnsafe = (
-    source: DeviceBuffer,
-    offset: number,
-    target: DeviceImage,
-    region: ImageRegion
-  ): Exit.Exit<void, GpuError> => {
+  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const names = { sourceName: source.label, targetName: target.label }
     const rowBytes = rowBytesOf(target, region)
     return this.#queue.record({ _tag: "bufferToImage", source, offset, target, region, rowBytes, ...names })
   }
 
-  readonly createSampler = (options: Resolved): Exit.Exit<DeviceSampler, GpuError> => {
+  readonly createSampler: Driver["createSampler"] = (options) => {
     const { driverObjects, failures, info, samplers, status } = this.#opened
     if (status.error !== undefined) return Exit.fail(status.error)
     const descriptor = descriptorOf("Images.sampler", options)
@@ -246,7 +215,7 @@ export class WebGpuImages implements Driver {
     return new WebGpuSampler(this.#opened.info, options, gpu)
   }
 
-  readonly destroySamplerUnsafe = (sampler: DeviceSampler): Exit.Exit<void, GpuError> => {
+  readonly destroySamplerUnsafe: Driver["destroySamplerUnsafe"] = (sampler) => {
     sampler.destroyed = true
     if (this.#opened.samplers.delete(sampler as WebGpuSampler)) this.#opened.driverObjects.remove("sampler")
     return Exit.void
