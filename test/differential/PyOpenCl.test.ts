@@ -8,8 +8,8 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { BufferPool, Lease, PooledBuffer, SizePolicy } from "effect-gpu-pool"
-import type { Device, PoolStats } from "effect-gpu-pool"
+import { BufferPool, Lease, SizePolicy } from "effect-gpu-pool"
+import type { Device, PooledBuffer, PoolStats } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
