@@ -8,6 +8,7 @@
 import { optionsProblem } from "../domain/ArgumentProblem.ts"
 import type { DType } from "../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
+import { textOf, withText } from "../domain/HostSource.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import type { NumericArgument, VectorArg } from "../domain/KernelArgument.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
@@ -242,17 +243,21 @@ const itemBody = (language: Language, stores: ReadonlyArray<Store>): string => {
   return [...statements.before, ...statements.inside].map((line) => `  ${line}`).join("\n")
 }
 
-/** In vector instructions where there are some for all of it. Compiled when it first runs, as JavaScript is. */
+/**
+ * In vector instructions where there are some for all of it. Compiled when it first runs, as JavaScript is; elsewhere, as text, it
+ * is JavaScript, whose results are the same.
+ */
 const hostBody = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args,
   stores: ReadonlyArray<Store>
 ): Kernel.HostBody<Args> => {
   let body: Kernel.HostBody<Args> | undefined
-  return (from, to, values) => {
-    body ??= makeSimdBody<Args>(stores) ?? makeHostBody(name, args, (language) => loopBody(language, stores))
+  const script = makeHostBody(name, args, (language) => loopBody(language, stores))
+  return withText<Kernel.HostBody<Args>>((from, to, values) => {
+    body ??= makeSimdBody<Args>(stores) ?? script
     body(from, to, values)
-  }
+  }, () => textOf(script))
 }
 
 /** A loop over the items of a range. */

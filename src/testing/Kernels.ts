@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { f16round } from "../domain/DType.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 
@@ -196,13 +195,13 @@ export const busy = Kernel.make({
   body: {
     wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
     opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
-    host: (from, to, { y }) => {
+    host: Kernel.hostBody({ rounds }, ({ rounds }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
       for (let i = from; i < to; i++) {
         let x = y[i]! + i
         for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
         y[i] = x
       }
-    }
+    })
   }
 })
 
@@ -283,6 +282,7 @@ export const throughHalves = Kernel.make({
     wgsl: "x[i] = f32(f16(x[i]) * 0.5h);",
     opencl: "x[i] = (float) ((half) x[i] * (half) 0.5f);",
     host: (from, to, { x }) => {
+      const { f16round } = Math as Math & { readonly f16round: (value: number) => number }
       for (let i = from; i < to; i++) x[i] = f16round(x[i]!) * 0.5
     }
   },
@@ -317,9 +317,12 @@ export const manyScalars = (scalars: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: (_from: number, _to: number, args: Readonly<Record<string, number>> & { readonly y: Uint32Array }) => {
-        args.y.set(names.map((name) => args[name]!))
-      }
+      host: Kernel.hostBody(
+        { names },
+        ({ names }) => (_from: number, _to: number, args: Readonly<Record<string, number>> & { y: Uint32Array }) => {
+          args.y.set(names.map((name) => args[name]!))
+        }
+      )
     }
   })
 }
@@ -334,9 +337,12 @@ export const wide = (vectors: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
-        for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
-      }
+      host: Kernel.hostBody(
+        { names },
+        ({ names }) => (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
+          for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
+        }
+      )
     }
   })
 }
@@ -349,8 +355,8 @@ export const constant = (value: number) =>
     body: {
       wgsl: `y[i] = ${value}u;`,
       opencl: `y[i] = ${value}u;`,
-      host: (from, to, { y }) => {
+      host: Kernel.hostBody({ value }, ({ value }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
         y.fill(value, from, to)
-      }
+      })
     }
   })
