@@ -7,15 +7,15 @@
 import { shown } from "./ShownValue.ts"
 
 /** The texts of bodies that are more than their function's own. */
-const texts = new WeakMap<object, () => string>()
+const texts = new WeakMap<object, string | (() => string)>()
 
 /**
- * A body whose text is what `write` answers, instead of the function's own.
+ * A body with that text, or with what the function answers when it is asked for, instead of the body's own.
  *
  * @internal
  */
-export const withText = <F extends object>(body: F, write: () => string): F => {
-  texts.set(body, write)
+export const withText = <F extends object>(body: F, text: string | (() => string)): F => {
+  texts.set(body, text)
   return body
 }
 
@@ -24,7 +24,10 @@ export const withText = <F extends object>(body: F, write: () => string): F => {
  *
  * @internal
  */
-export const textOf = (body: object): string => texts.get(body)?.() ?? functionText(body)
+export const textOf = (body: object): string => {
+  const text = texts.get(body) ?? functionText(body)
+  return typeof text === "string" ? text : text()
+}
 
 /** Methods are written without `function` or an arrow, as `host(from, to, args) { }`, and are no expression by themselves. */
 const method = /^(?!function\b)([A-Za-z_$][\w$]*)\s*\(/
@@ -71,7 +74,9 @@ const objectLiteral = (value: object): string => {
 
 const noLiteral = (value: unknown): never => {
   throw new TypeError(
-    `Kernel.hostBody: ${shown(value)} was given for a value. Pass numbers, strings, booleans, functions, and arrays or ` +
+    `Kernel.hostFunction: ${
+      shown(value)
+    } was given for a value. Pass numbers, strings, booleans, functions, and arrays or ` +
       "records of them, which can be written as text."
   )
 }

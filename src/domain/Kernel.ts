@@ -181,10 +181,10 @@ export type HostValue =
   | { readonly [name: string]: HostValue }
 
 /**
- * A host body that uses `values` besides its arguments: `make` gets them and answers with the body. On the host itself this is
- * `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written as text
- * ({@link hostSource}). Functions among them see nothing but their own arguments and what JavaScript has everywhere. Throws a
- * TypeError for a value without a text, as a typed array.
+ * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and answers with the function.
+ * On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written
+ * as text ({@link hostSource}). Functions among them see nothing but their own arguments and what JavaScript has everywhere,
+ * unless they are made so themselves. Throws a TypeError for a value without a text, as a typed array.
  *
  * **Example** (A body that uses a number of the program's)
  *
@@ -196,7 +196,7 @@ export type HostValue =
  *     name: "power",
  *     args: [KernelArgument.VectorArg("f32", "x")],
  *     body: {
- *       host: Kernel.hostBody({ exponent }, ({ exponent }) => (from: number, to: number, { x }: { x: Float32Array }) => {
+ *       host: Kernel.hostFunction({ exponent }, ({ exponent }) => (from: number, to: number, { x }: { x: Float32Array }) => {
  *         for (let i = from; i < to; i++) x[i] = x[i]! ** exponent
  *       })
  *     }
@@ -207,22 +207,22 @@ export type HostValue =
  * @category constructors
  * @since 0.1.0
  */
-export const hostBody = <
+export const hostFunction = <
   const Values extends { readonly [name: string]: HostValue },
-  Body extends (from: number, to: number, args: never) => void
->(values: Values, make: (values: Values) => Body): Body => {
-  demand("Kernel.hostBody", "the values", values, "object")
-  demand("Kernel.hostBody", "make", make, "function")
+  F extends (...args: ReadonlyArray<never>) => unknown
+>(values: Values, make: (values: Values) => F): F => {
+  demand("Kernel.hostFunction", "the values", values, "object")
+  demand("Kernel.hostFunction", "make", make, "function")
   const text = `${HostSource.textOf(make)}(${HostSource.literal(values)})`
-  const body = make(values)
-  demand("Kernel.hostBody", "the body", body, "function")
-  return HostSource.withText(body, () => text)
+  const made = make(values)
+  demand("Kernel.hostFunction", "what make answers", made, "function")
+  return HostSource.withText(made, text)
 }
 
 /**
  * The host body of a kernel as text, for backends that run it where functions cannot be sent: an expression that gives the
  * body, in strict mode or not. `undefined` for a kernel without one. Bodies of generated kernels are written as such, those of
- * {@link hostBody} with the values that they use; every other is its function's own text, and sees nothing but its arguments
+ * {@link hostFunction} with the values that they use; every other is its function's own text, and sees nothing but its arguments
  * and what JavaScript has everywhere: a name of the program around it is a ReferenceError where it runs.
  *
  * **Example** (Running a body of a kernel from its text)

@@ -31,6 +31,7 @@ import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
 import * as HostAccess from "./HostAccess.ts"
+import { onAnyDevice } from "./images/AnyDevice.ts"
 import * as EndedImages from "./images/EndedImages.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImageMappings from "./images/ImageMappings.ts"
@@ -85,19 +86,21 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Mappings.tests,
   ...Events.tests,
   ...EndedLeases.tests,
-  ...EndedImages.tests,
+  ...onAnyDevice(EndedImages.tests),
   ...Regions.tests,
   ...Dispatches.tests,
   ...KernelValues.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,
-  ...ImagesOnDevice.tests,
-  ...ImageMappings.tests,
-  ...ImagesOverBuffers.tests,
-  ...ImagesFromHost.tests,
-  ...PooledImages.tests,
-  ...ImageKernels.tests,
+  ...onAnyDevice([
+    ...ImagesOnDevice.tests,
+    ...ImageMappings.tests,
+    ...ImagesOverBuffers.tests,
+    ...ImagesFromHost.tests,
+    ...PooledImages.tests,
+    ...ImageKernels.tests
+  ]),
   ...EachOperation.tests,
   ...RandomExpressions.tests,
   ...EachArrayOperation.tests,

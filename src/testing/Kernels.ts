@@ -195,7 +195,7 @@ export const busy = Kernel.make({
   body: {
     wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
     opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
-    host: Kernel.hostBody({ rounds }, ({ rounds }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
+    host: Kernel.hostFunction({ rounds }, ({ rounds }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
       for (let i = from; i < to; i++) {
         let x = y[i]! + i
         for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
@@ -317,7 +317,7 @@ export const manyScalars = (scalars: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: Kernel.hostBody(
+      host: Kernel.hostFunction(
         { names },
         ({ names }) => (_from: number, _to: number, args: Readonly<Record<string, number>> & { y: Uint32Array }) => {
           args.y.set(names.map((name) => args[name]!))
@@ -337,7 +337,7 @@ export const wide = (vectors: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: Kernel.hostBody(
+      host: Kernel.hostFunction(
         { names },
         ({ names }) => (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
           for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
@@ -355,7 +355,7 @@ export const constant = (value: number) =>
     body: {
       wgsl: `y[i] = ${value}u;`,
       opencl: `y[i] = ${value}u;`,
-      host: Kernel.hostBody({ value }, ({ value }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
+      host: Kernel.hostFunction({ value }, ({ value }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
         y.fill(value, from, to)
       })
     }

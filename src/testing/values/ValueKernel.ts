@@ -42,7 +42,7 @@ export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.lengt
         (name, { length }, lane) => length === 1 ? name : `${name}.s${lane.toString(16)}`,
         openClWords
       ),
-      host: Kernel.hostBody(
+      host: Kernel.hostFunction(
         { elements: parameters.map(({ element }) => element), wordsOf, nameOf },
         ({ elements, nameOf, wordsOf }) => (_from: number, _to: number, given: Readonly<Record<string, unknown>>) => {
           const words = elements.flatMap((element, index) => wordsOf(element, given[nameOf(index)] as HeldValue))
