@@ -1,18 +1,21 @@
-/** A dispatch in parts: ranges of items, one for each thread. */
+/** A dispatch in parts: ranges of items, some for each thread. */
 import { KernelArgument, type QueueDriver } from "effect-gpu-pool"
 import type { Task, Vector } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersKernel } from "./WorkersKernel.ts"
 
+/** So many parts for each thread, which are dealt out in turn: items next to each other often take equally long. */
+const partsOfAThread = 8
+
 /** Less than this many elements are done by one thread sooner than by several. */
-const elementsWorthAThread = 4096
+const elementsWorthAPart = 4096
 
 export const dispatchTasks = (dispatch: QueueDriver.Dispatch, threads: number): ReadonlyArray<Task> => {
   const { count } = dispatch
   const { id, kernel } = dispatch.compiled as WorkersKernel
   const given = argumentsOf(kernel.args, dispatch)
   const work = Math.max(1, Number(given.values[kernel.workPerItem ?? ""] ?? 1))
-  const parts = Math.min(threads, count, Math.ceil(count * work / elementsWorthAThread))
+  const parts = Math.min(threads * partsOfAThread, count, Math.ceil(count * work / elementsWorthAPart))
   const ranges = Array.from({ length: parts + 1 }, (_, part) => Math.floor(count * part / parts))
   return ranges.slice(1).map((to, part) => ({ _tag: "run", kernel: id, from: ranges[part]!, to, ...given }))
 }

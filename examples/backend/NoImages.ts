@@ -9,7 +9,7 @@ const unsupported = GpuError.make(
 
 const refuse = () => Exit.fail(unsupported)
 
-export const noImages: ImageDriver.ImageDriver = {
+export const noImages: ImageDriver.ImageDriver["Service"] = {
   largest: () => ({ width: 1, height: 1, depth: 1, layers: 1 }),
   formats: () => [],
   create: () => unsupported,

@@ -41,12 +41,12 @@ export class Threads {
     return this.#threads.length
   }
 
-  /** Sends each task to a thread of its own, and answers when all of them have answered. */
+  /** Deals the tasks out to the threads in turn, and answers when all are done. */
   run(tasks: ReadonlyArray<Task>, done: (answers: ReadonlyArray<Answer>) => void): void {
     const answers: Array<Answer> = []
     let missing = tasks.length
     tasks.forEach((task, index) =>
-      this.#threads[index]!.send(task, (answer) => {
+      this.#threads[index % this.count]!.send(task, (answer) => {
         answers[index] = answer
         if (--missing === 0) done(answers)
       })

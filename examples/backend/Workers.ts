@@ -1,6 +1,6 @@
 /** The backend: a layer that opens a device of threads, and provides what every backend provides. */
 import { Context, Effect, Layer } from "effect"
-import { CommandQueue, DeviceContext, GpuError, Images, KernelCache } from "effect-gpu-pool"
+import { Device, GpuError, KernelCache } from "effect-gpu-pool"
 import { availableParallelism } from "node:os"
 import { noImages } from "./NoImages.ts"
 import { Pipeline } from "./Pipeline.ts"
@@ -33,13 +33,8 @@ const make = Effect.fnUntraced(function*({ threads: count = availableParallelism
   yield* Effect.addFinalizer(() => Effect.sync(() => device.close()))
   const pipeline = new Pipeline(threads, status)
   const cache = yield* KernelCache.make(compiler(threads, pipeline, driverObjects), { info, status })
-  const queue = CommandQueue.fromDriver({ driver: new WorkersQueue(device, pipeline, count), device, cache })
-  return Context.make(DeviceContext.DeviceContext, device).pipe(
-    Context.add(KernelCache.KernelCache, cache),
-    Context.add(CommandQueue.CommandQueue, queue),
-    Context.add(Images.Images, Images.fromDriver({ driver: noImages, device, queue })),
-    Context.add(Workers, { threads: count })
-  )
+  const queue = new WorkersQueue(device, pipeline, count)
+  return Context.add(Device.fromDrivers({ device, cache, queue, images: noImages }), Workers, { threads: count })
 })
 
 export const layer = (options: WorkersOptions = {}) => Layer.effectContext(make(options))

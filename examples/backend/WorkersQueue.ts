@@ -8,7 +8,7 @@ import type { Answer, Rows, Task } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersDevice } from "./WorkersDevice.ts"
 
-type Driver = QueueDriver.QueueDriver
+type Driver = QueueDriver.QueueDriver["Service"]
 
 /** How a region lies in memory. */
 type Lie = Omit<Rows, "memory">
