@@ -13,12 +13,15 @@ const onWorkers = (threads: number) => BufferPool.layer().pipe(Layer.provideMerg
 export const compare = Effect.fnUntraced(function*(threads: number, options: Mandelbrot.Options) {
   const host = yield* Effect.provide(Mandelbrot.measure(options), onHost)
   const counts = threads === 1 ? [1] : [1, threads]
-  const others = yield* Effect.forEach(counts, (count) =>
-    Effect.map(Effect.provide(Mandelbrot.measure(options), onWorkers(count)), ({ millis, steps }) => ({
-      name: count === 1 ? "workers, 1 thread" : `workers, ${count} threads`,
-      millis,
-      ratio: host.millis / millis,
-      same: steps.every((step, i) => step === host.steps[i])
-    })))
+  const others = yield* Effect.forEach(
+    counts,
+    (count) =>
+      Effect.map(Effect.provide(Mandelbrot.measure(options), onWorkers(count)), ({ millis, steps }) => ({
+        name: count === 1 ? "workers, 1 thread" : `workers, ${count} threads`,
+        millis,
+        ratio: host.millis / millis,
+        same: steps.every((step, i) => step === host.steps[i])
+      }))
+  )
   return [{ name: "host, the program's own thread", millis: host.millis, ratio: 1, same: true }, ...others]
 })

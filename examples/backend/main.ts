@@ -28,7 +28,9 @@ const command = Command.make("workers", flags, ({ threads, ...options }) =>
           (same ? "" : "  other results!")
       )
     }
-  })).pipe(Command.withDescription("Computes on the host, and on the example's backend with one thread and with several"))
+  })).pipe(
+    Command.withDescription("Computes on the host, and on the example's backend with one thread and with several")
+  )
 
 Command.run(command, { version: "0.1.0" }).pipe(
   Effect.provide(NodeServices.layer),

@@ -9,7 +9,8 @@ const args = [VectorArg("u32", "x")] as const
 type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
 
 /** The body as another thread has it: from its text alone. */
-const moved = (kernel: Kernel.Kernel): Body => new Function(`"use strict"; return ${Kernel.hostSource(kernel)}`)() as Body
+const moved = (kernel: Kernel.Kernel): Body =>
+  new Function(`"use strict"; return ${Kernel.hostSource(kernel)}`)() as Body
 
 const runMoved = (kernel: Kernel.Kernel, length: number): ReadonlyArray<number> => {
   const x = Uint32Array.from({ length }, (_, i) => i)

@@ -63,9 +63,12 @@ describe("the threads of the example's backend", () => {
       const { reason } = yield* Effect.flip(CommandQueue.finish)
       assert.instanceOf(reason, GpuError.DriverError)
       assert.include(reason.log, "around is not defined")
-      const given = Kernel.hostFunction({ around }, ({ around }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
-        y.fill(around, from, to)
-      })
+      const given = Kernel.hostFunction(
+        { around },
+        ({ around }) => (from: number, to: number, { y }: { y: Uint32Array }) => {
+          y.fill(around, from, to)
+        }
+      )
       yield* CommandQueue.dispatch(kernelOf(given), { y }, 4)
       assert.deepStrictEqual([...yield* CommandQueue.read(y, Uint32Array)], [7, 7, 7, 7])
     }).pipe(Effect.scoped, Effect.provide(layer)))
@@ -116,7 +119,10 @@ describe("npm run workers", () => {
     Effect.gen(function*() {
       const { status, stderr, stdout } = yield* run(["--size=64", "--most=20", "--rounds=1", "--threads=2"])
       assert.strictEqual(status, 0, stderr)
-      assert.match(stdout, /^host, .* ms +1\.00 x\nworkers, 1 thread .* ms +[\d.]+ x\nworkers, 2 threads .* ms +[\d.]+ x\n$/m)
+      assert.match(
+        stdout,
+        /^host, .* ms +1\.00 x\nworkers, 1 thread .* ms +[\d.]+ x\nworkers, 2 threads .* ms +[\d.]+ x\n$/m
+      )
     }))
 
   it.live.each(["--threads=0", "--size=0"])("refuses %s", (argument) =>
