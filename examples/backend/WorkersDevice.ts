@@ -1,6 +1,7 @@
 /** The device: what it is, and the creation and destruction of its buffers. */
 import { Effect, Exit } from "effect"
 import {
+  BackendTraits,
   type DeviceBuffer,
   type DeviceContext,
   type DeviceInfo,
@@ -17,7 +18,9 @@ const GiB = 2 ** 30
 const dtypes: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
 const describe = (threads: number): DeviceInfo.DeviceInfo => ({
-  backend: backend as "host",
+  backend,
+  // Floats as JavaScript has them, and kernels that need no compiler. Threads share only memory that is made for it.
+  traits: { ...BackendTraits.javaScript, usesHostMemory: false },
   name: `${threads} threads`,
   vendor: "effect-gpu-pool",
   driver: "node:worker_threads",

@@ -22,6 +22,7 @@ import * as SubRegion from "../services/memory/SubRegion.ts"
 import { expectUsable } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { onAnyDevice } from "./images/AnyDevice.ts"
 
 const withoutPrototype: object = Object.freeze(Object.create(null))
 
@@ -65,7 +66,11 @@ const labelled: ReadonlyArray<readonly [name: string, call: (label: string) => C
   [
     "a region",
     (label) => Effect.flatMap(BufferPool.allocate(64), (lease) => SubRegion.make(lease, { size: 16 }, { label }))
-  ],
+  ]
+]
+
+/** And those of images. */
+const labelledImages: typeof labelled = [
   ["an image", (label) => Images.make(shape, ImageFormat.rgba8, { label })],
   [
     "a pooled image",
@@ -120,6 +125,7 @@ const test = inGroup("odd values")
 /** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("labels that are no text are refused", refused(labelled), { counting: true }),
+  ...onAnyDevice([test("labels of images that are no text are refused", refused(labelledImages), { counting: true })]),
   test("sizes and usages that are no numbers are refused", refused(measured), { counting: true }),
   test(
     "kernels whose texts are none are refused",
