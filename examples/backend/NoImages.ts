@@ -1,10 +1,10 @@
-/** The images of a device that has none: it lists no formats, so nothing else is ever asked for. */
+/** The images of a device that has none: it lists no formats, so nothing else is asked for but samplers. */
 import { Exit } from "effect"
 import { GpuError, type ImageDriver } from "effect-gpu-pool"
 import { backend } from "./DriverErrors.ts"
 
 const unsupported = GpuError.make(
-  new GpuError.Unsupported({ operation: "Images", backend, feature: "images", hint: "Use buffers." })
+  new GpuError.Unsupported({ operation: "Images", backend, feature: "an image", hint: "Use buffers." })
 )
 
 const refuse = () => Exit.fail(unsupported)

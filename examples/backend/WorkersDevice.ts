@@ -11,6 +11,7 @@ import {
   GpuError
 } from "effect-gpu-pool"
 import { backend, driverError } from "./DriverErrors.ts"
+import { shared } from "./Memory.ts"
 import { WorkersBuffer } from "./WorkersBuffer.ts"
 
 const GiB = 2 ** 30
@@ -94,7 +95,7 @@ export class WorkersDevice implements Service {
 
   #create(bytes: number, usage: number, label: string | undefined): Exit.Exit<WorkersBuffer, GpuError.GpuError> {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
-    const memory = allocate(bytes)
+    const memory = shared(bytes)
     if (memory === undefined) return Exit.fail(GpuError.outOfMemory(bytes))
     return Exit.succeed(this.#add(new WorkersBuffer(this.info, memory, bytes, usage, label)))
   }
@@ -108,15 +109,6 @@ export class WorkersDevice implements Service {
 
 const kindOf = ({ parent }: WorkersBuffer): string => parent === undefined ? "buffer" : "region"
 
-/** JavaScript throws where there is no memory. */
-const allocate = (bytes: number): SharedArrayBuffer | undefined => {
-  try {
-    return new SharedArrayBuffer(bytes)
-  } catch {
-    return undefined
-  }
-}
-
 const notShared = GpuError.make(
   new GpuError.Unsupported({
     operation: "MemoryObjects.fromHost",
@@ -126,7 +118,7 @@ const notShared = GpuError.make(
   })
 )
 
-export const foreign = (operation: string, { label, owner }: DeviceBuffer.DeviceBuffer): GpuError.GpuError =>
+const foreign = (operation: string, { label, owner }: DeviceBuffer.DeviceBuffer): GpuError.GpuError =>
   GpuError.make(
     new GpuError.ForeignDevice({ operation, label, owner: `${owner.backend} ${owner.name}`, expected: "this device" })
   )

@@ -1,6 +1,6 @@
 /** Kernels: the text of a host body, of which every thread makes a function. */
 import { Effect } from "effect"
-import { type DriverObjects, GpuError, Kernel, KernelCache } from "effect-gpu-pool"
+import { type DeviceContext, GpuError, Kernel, KernelCache } from "effect-gpu-pool"
 import { backend, driverError } from "./DriverErrors.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Threads } from "./Threads.ts"
@@ -19,7 +19,7 @@ export class WorkersKernel extends KernelCache.CompiledKernel {
 export const compiler = (
   threads: Threads,
   pipeline: Pipeline,
-  driverObjects: DriverObjects.DriverObjects
+  { driverObjects, status }: Pick<DeviceContext.DeviceContext["Service"], "driverObjects" | "status">
 ): KernelCache.KernelCompiler<WorkersKernel> => {
   let kernels = 0
   const compile = (kernel: Kernel.Kernel, source: string) =>
@@ -27,7 +27,7 @@ export const compiler = (
       const compiled = new WorkersKernel(kernel, kernels++)
       threads.runOnAll({ _tag: "define", kernel: compiled.id, source }, (answers) => {
         const problem = answers.find((answer) => answer.problem !== undefined)?.problem
-        if (problem !== undefined) return resume(driverError("compile", problem, []))
+        if (problem !== undefined) return resume(status.error ?? driverError("compile", problem, []))
         driverObjects.add("kernel")
         resume(Effect.succeed(compiled))
       })

@@ -3,6 +3,7 @@ import { Effect, Exit } from "effect"
 import { type DeviceBuffer, GpuError, type QueueDriver, type Rectangle } from "effect-gpu-pool"
 import { dispatchTasks } from "./Dispatching.ts"
 import { driverError } from "./DriverErrors.ts"
+import { unshared } from "./Memory.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Answer, Rows, Task } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
@@ -11,7 +12,7 @@ import type { WorkersDevice } from "./WorkersDevice.ts"
 type Driver = QueueDriver.QueueDriver["Service"]
 
 /** How a region lies in memory. */
-type Lie = Omit<Rows, "memory">
+type Layout = Omit<Rows, "memory">
 
 interface Failure {
   readonly log: string
@@ -119,9 +120,9 @@ export class WorkersQueue implements Driver {
   #copy(
     extent: Rectangle.Extent,
     source: DeviceBuffer.DeviceBuffer,
-    from: Lie,
+    from: Layout,
     target: DeviceBuffer.DeviceBuffer,
-    to: Lie
+    to: Layout
   ): Exit.Exit<void, GpuError.GpuError> {
     const task = { _tag: "copy", extent, from: rowsOf(source, from), to: rowsOf(target, to) } as const
     return this.#record(`copy ${sizeOf(extent)} ${named(source)} -> ${named(target)}`, () => [task])
@@ -131,16 +132,19 @@ export class WorkersQueue implements Driver {
   #read(
     extent: Rectangle.Extent,
     source: DeviceBuffer.DeviceBuffer,
-    from: Lie,
+    from: Layout,
     answer: QueueDriver.ReadAnswer
   ): () => void {
     let wanted = true
     const rows = rowsOf(source, from)
+    const bytes = bytesOf(extent)
     this.#pipeline.enqueue({
-      tasks: () =>
-        wanted ? [{ _tag: "copy", extent, from: rows, to: packed(extent, new ArrayBuffer(bytesOf(extent))) }] : [],
+      tasks: () => {
+        const memory = wanted ? unshared(bytes) : undefined
+        return memory === undefined ? [] : [{ _tag: "copy", extent, from: rows, to: packed(extent, memory) }]
+      },
       done: (answers) => {
-        if (wanted) answer(GpuError.isGpuError(answers) ? answers : this.#takeFailures() ?? memoryOf(answers))
+        if (wanted) answer(GpuError.isGpuError(answers) ? answers : this.#takeFailures() ?? bytesRead(bytes, answers))
       }
     })
     return () => {
@@ -152,7 +156,7 @@ export class WorkersQueue implements Driver {
   #write(
     extent: Rectangle.Extent,
     target: DeviceBuffer.DeviceBuffer,
-    to: Lie,
+    to: Layout,
     data: Uint8Array<ArrayBuffer>
   ): Exit.Exit<void, GpuError.GpuError> {
     const task = { _tag: "copy", extent, from: packed(extent, data.buffer), to: rowsOf(target, to) } as const
@@ -200,10 +204,10 @@ const sizeOf = ([bytes, rows, slices]: Rectangle.Extent): string =>
   rows * slices === 1 ? `${bytes} B` : `${bytes} B x ${rows} x ${slices}`
 
 /** Bytes that follow each other. */
-const row = (offset: number): Lie => ({ offset, rowPitch: 0, slicePitch: 0 })
+const row = (offset: number): Layout => ({ offset, rowPitch: 0, slicePitch: 0 })
 
 /** A place in a buffer, as one in its memory. */
-const rowsOf = (buffer: DeviceBuffer.DeviceBuffer, { offset, rowPitch, slicePitch }: Lie): Rows => ({
+const rowsOf = (buffer: DeviceBuffer.DeviceBuffer, { offset, rowPitch, slicePitch }: Layout): Rows => ({
   memory: own(buffer).memory,
   offset: buffer.origin + offset,
   rowPitch,
@@ -218,7 +222,9 @@ const packed = ([bytes, rows]: Rectangle.Extent, memory: ArrayBuffer): Rows => (
   slicePitch: bytes * rows
 })
 
-const memoryOf = ([answer]: ReadonlyArray<Answer>): Exit.Exit<ArrayBuffer, GpuError.GpuError> =>
-  answer?.memory === undefined
-    ? Exit.fail(driverError("read", answer?.problem ?? "nothing was read", []))
-    : Exit.succeed(answer.memory)
+/** Without memory for them nothing was asked, and so nothing answered. */
+const bytesRead = (bytes: number, [answer]: ReadonlyArray<Answer>): Exit.Exit<ArrayBuffer, GpuError.GpuError> => {
+  if (answer === undefined) return Exit.fail(GpuError.outOfMemory(bytes))
+  const { memory, problem = "nothing came back" } = answer
+  return memory === undefined ? Exit.fail(driverError("read", problem, [])) : Exit.succeed(memory)
+}
