@@ -1,5 +1,5 @@
 /** A dispatch in parts: ranges of items, some for each thread. */
-import { KernelArgument, type QueueDriver } from "effect-gpu-pool"
+import type { KernelArgument, QueueDriver } from "effect-gpu-pool"
 import type { Task, Vector } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersKernel } from "./WorkersKernel.ts"

@@ -18,6 +18,10 @@ const runMoved = (kernel: Kernel.Kernel, length: number): ReadonlyArray<number> 
   return [...x]
 }
 
+function named(from: number, to: number, { x }: { readonly x: Uint32Array }): void {
+  x.fill(3, from, to)
+}
+
 const kernelOf = (host: Kernel.HostBody<typeof args>) => Kernel.make({ name: "tried", args, body: { host } })
 
 describe("Kernel.hostSource", () => {
@@ -27,9 +31,7 @@ describe("Kernel.hostSource", () => {
       function(from, to, { x }) {
         x.fill(3, from, to)
       },
-      function named(from, to, { x }) {
-        x.fill(3, from, to)
-      },
+      named,
       {
         host(from: number, to: number, { x }: { x: Uint32Array }) {
           x.fill(3, from, to)

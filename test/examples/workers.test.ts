@@ -85,7 +85,7 @@ describe("the threads of the example's backend", () => {
   it.live("tell where the text of a body is none", () =>
     Effect.gen(function*() {
       const y = yield* BufferPool.allocate(16)
-      const native = kernelOf((() => {}).bind(undefined))
+      const native = kernelOf(Math.max as () => void)
       const reason = yield* failing(CommandQueue.dispatch(native, { y }, 4))
       assert.instanceOf(reason, GpuError.DriverError)
       assert.strictEqual(reason.call, "compile")
@@ -116,6 +116,15 @@ describe("the threads of the example's backend", () => {
     }))
 })
 
+const run = (args: ReadonlyArray<string>) =>
+  Effect.promise(async () => {
+    const main = join(import.meta.dirname, "../../examples/backend/main.ts")
+    const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+    const ended = new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve))
+    const [status, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
+    return { status, stdout, stderr }
+  })
+
 describe("npm run workers", () => {
   it.live("finds the same on the host and on threads", () =>
     Effect.gen(function*() {
@@ -131,15 +140,6 @@ describe("npm run workers", () => {
         assert.isAbove(ratio, 0)
       }
     }))
-
-  const run = (args: ReadonlyArray<string>) =>
-    Effect.promise(async () => {
-      const main = join(import.meta.dirname, "../../examples/backend/main.ts")
-      const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] })
-      const ended = new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve))
-      const [status, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
-      return { status, stdout, stderr }
-    })
 
   it.live("prints a line for each, with the ratio of their times", () =>
     Effect.gen(function*() {
