@@ -1,16 +1,7 @@
 /** The example of a backend: what is peculiar to its threads, and the program that compares it with the host. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
-import {
-  BufferPool,
-  CommandQueue,
-  DeviceContext,
-  GpuError,
-  Kernel,
-  KernelArgument,
-  PooledBuffer,
-  SubRegion
-} from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DeviceContext, GpuError, Kernel, KernelArgument, SubRegion } from "effect-gpu-pool"
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -95,19 +86,21 @@ describe("the threads of the example's backend", () => {
   it.live("share memory that the program can see too, for as long as it owns it", () =>
     Effect.gen(function*() {
       const { memory } = yield* Workers.Workers
-      const y = yield* BufferPool.allocate(16)
-      const region = yield* SubRegion.make(y, { offset: 8, size: 4 })
-      yield* CommandQueue.fill(y, 0x01020304)
-      yield* CommandQueue.fill(region, 0)
-      yield* CommandQueue.finish
-      const bytes = yield* memory(y)
-      assert.instanceOf(bytes.buffer, SharedArrayBuffer)
-      assert.deepStrictEqual([...bytes], [4, 3, 2, 1, 4, 3, 2, 1, 0, 0, 0, 0, 4, 3, 2, 1])
-      assert.deepStrictEqual([...yield* memory(region)], [0, 0, 0, 0])
-      assert.strictEqual((yield* memory(yield* BufferPool.allocate(0))).length, 0)
-      yield* PooledBuffer.release(y)
-      assert.instanceOf(yield* failing(memory(y)), GpuError.Released)
-    }).pipe(Effect.scoped, Effect.provide(layer)))
+      const ended = yield* Effect.scoped(Effect.gen(function*() {
+        const y = yield* BufferPool.allocate(16)
+        const region = yield* SubRegion.make(y, { offset: 8, size: 4 })
+        yield* CommandQueue.fill(y, 0x01020304)
+        yield* CommandQueue.fill(region, 0)
+        yield* CommandQueue.finish
+        const bytes = yield* memory(y)
+        assert.instanceOf(bytes.buffer, SharedArrayBuffer)
+        assert.deepStrictEqual([...bytes], [4, 3, 2, 1, 4, 3, 2, 1, 0, 0, 0, 0, 4, 3, 2, 1])
+        assert.deepStrictEqual([...yield* memory(region)], [0, 0, 0, 0])
+        assert.strictEqual((yield* memory(yield* BufferPool.allocate(0))).length, 0)
+        return y
+      }))
+      assert.instanceOf(yield* failing(memory(ended)), GpuError.Released)
+    }).pipe(Effect.provide(layer)))
 
   it.live.each([0, 1.5, NaN])("are not opened by %s threads", (threads) =>
     Effect.gen(function*() {
