@@ -92,7 +92,17 @@ const declarations: ReadonlyArray<Consumer> = [
   }
 ]
 
-const consumers = [...everywhere, ...declarations]
+/** The example of a backend: nothing that the declarations leave out is needed for one. */
+const backend: Consumer = {
+  compiler: newest,
+  module: "NodeNext",
+  lib: ["ES2022", "DOM"],
+  types: ["node"],
+  programs: ["backend/Workers"],
+  faulty: []
+}
+
+const consumers = [...everywhere, ...declarations, backend]
 
 const nameOf = ({ compiler, lib, module, programs, types }: Consumer): string =>
   [`${compiler}, ${module}, lib ${lib.join(" ")}`, `types [${types.join(" ")}]`, programs.join(" ")].join(", ")
@@ -104,6 +114,7 @@ const configOf = ({ lib, module, programs, types }: Consumer) => ({
     noUncheckedIndexedAccess: true,
     skipLibCheck: false,
     noEmit: true,
+    allowImportingTsExtensions: true,
     target: language,
     lib,
     types,

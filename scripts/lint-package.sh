@@ -37,5 +37,6 @@ for entry in $entries; do
   echo "export * as ${entry//[^a-z]/_} from \"$entry\""
 done >entries.ts
 cp "$root"/scripts/consumer/*.ts .
+cp -r "$root"/examples/backend .
 node "$root/scripts/consumers.ts" .
 node "$root/scripts/package/main.ts" "$tarball"

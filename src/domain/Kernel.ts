@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import { optionsProblem, readValues } from "./ArgumentProblem.ts"
+import { demand, demandMembers } from "./Demand.ts"
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import * as HostSource from "./HostSource.ts"
 import * as ImageChannel from "./images/ImageChannel.ts"
 import * as Format from "./images/ImageFormat.ts"
 import { kinds as imageKinds } from "./images/ImageShape.ts"
@@ -38,7 +40,7 @@ export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
 
 /**
  * A body for the host backend: works through the items `from` to `to` (exclusive). It is called range by range, with a
- * yield to the event loop in between.
+ * yield to the event loop in between. Other backends may move it to threads of their own, as text: see {@link hostSource}.
  *
  * @category models
  * @since 0.1.0
@@ -160,6 +162,99 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
 }
 
 const shownKernel = showingKernel<Kernel>("Kernel")
+
+/**
+ * What a host body can use besides its arguments and still be moved to another thread.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostValue =
+  | number
+  | bigint
+  | string
+  | boolean
+  | null
+  | undefined
+  | ((...args: ReadonlyArray<never>) => unknown)
+  | ReadonlyArray<HostValue>
+  | { readonly [name: string]: HostValue }
+
+/**
+ * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and answers with the function.
+ * On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written
+ * as text ({@link hostSource}). Functions among them see nothing but their own arguments and what JavaScript has everywhere,
+ * unless they are made so themselves. Throws a TypeError for a value without a text, as a typed array.
+ *
+ * **Example** (A body that uses a number of the program's)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const power = (exponent: number) =>
+ *   Kernel.make({
+ *     name: "power",
+ *     args: [KernelArgument.VectorArg("f32", "x")],
+ *     body: {
+ *       host: Kernel.hostFunction({ exponent }, ({ exponent }) => (from: number, to: number, { x }: { x: Float32Array }) => {
+ *         for (let i = from; i < to; i++) x[i] = x[i]! ** exponent
+ *       })
+ *     }
+ *   })
+ * const cube = power(3)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const hostFunction = <
+  const Values extends { readonly [name: string]: HostValue },
+  F extends (...args: ReadonlyArray<never>) => unknown
+>(values: Values, make: (values: Values) => F): F => {
+  demand("Kernel.hostFunction", "the values", values, "object")
+  demand("Kernel.hostFunction", "make", make, "function")
+  const text = `${HostSource.textOf(make)}(${HostSource.literal(values)})`
+  const made = make(values)
+  demand("Kernel.hostFunction", "what make answers", made, "function")
+  return HostSource.withText(made, text)
+}
+
+/**
+ * The host body of a kernel as text, for backends that run it where functions cannot be sent: an expression that gives the
+ * body, in strict mode or not. `undefined` for a kernel without one. Bodies of generated kernels are written as such, those of
+ * {@link hostFunction} with the values that they use; every other is its function's own text, and sees nothing but its arguments
+ * and what JavaScript has everywhere: a name of the program around it is a ReferenceError where it runs.
+ *
+ * **Example** (Running a body of a kernel from its text)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const double = Kernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("u32", "x")],
+ *   body: {
+ *     host: (from, to, { x }) => {
+ *       for (let i = from; i < to; i++) x[i] = 2 * x[i]!
+ *     }
+ *   }
+ * })
+ * const body = new Function(`return ${Kernel.hostSource(double)}`)()
+ * const x = Uint32Array.of(1, 2, 3)
+ * body(0, 3, { x })
+ * Array.from(x) // => [2, 4, 6]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const hostSource = (kernel: Kernel): string | undefined => {
+  demandMembers("Kernel.hostSource", "the kernel", kernel, { body: "object" })
+  const { host } = kernel.body
+  if (host === undefined) return undefined
+  demand("Kernel.hostSource", "its host body", host, "function")
+  return HostSource.textOf(host)
+}
 
 /** Programs without types can pass anything. */
 const given = <O extends { readonly body: object }>(options: O): O => {

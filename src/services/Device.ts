@@ -5,6 +5,8 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as BufferRequest from "../domain/BufferRequest.ts"
 import { deviceState, inOneLine, showing } from "../domain/Showing.ts"
 import { CheckedQueue } from "./CheckedQueue.ts"
 import { CommandQueue } from "./CommandQueue.ts"
@@ -62,7 +64,7 @@ export interface Drivers {
  */
 export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.Context<Services> => {
   const state = () => [deviceState(device.status, device.info)]
-  return Context.make(DeviceContext, showingDevice(device)).pipe(
+  return Context.make(DeviceContext, showingDevice(checkedDevice(device))).pipe(
     Context.add(KernelCache, cache),
     Context.add(QueueDriver, queue),
     Context.add(ImageDriver, images),
@@ -79,4 +81,22 @@ export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.
       )
     )
   )
+}
+
+/** Programs can ask the device itself for a buffer, with any values. */
+const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {
+  const { createFromHost, createRegionUnsafe, destroyBufferUnsafe, driverObjects, info, status } = device
+  return {
+    info,
+    status,
+    driverObjects,
+    createBuffer: (bytes, usage, label) =>
+      Effect.suspend(() =>
+        status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
+          device.createBuffer(bytes, usage, label)
+      ),
+    createFromHost,
+    createRegionUnsafe,
+    destroyBufferUnsafe
+  }
 }

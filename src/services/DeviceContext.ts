@@ -46,7 +46,8 @@ export class DeviceContext extends Context.Service<DeviceContext, {
   /** Counts at the driver boundary; readable after the device is closed. */
   readonly driverObjects: DriverObjects
   /**
-   * Creates a buffer of `bytes` bytes (positive, at most `maxBufferSize`: the caller checks). Fails with OutOfMemory,
+   * Creates a buffer of `bytes` bytes (positive, at most `maxBufferSize`: the caller checks; that they are a number of bytes,
+   * `usage` flags and `label` a text is checked before a backend sees them). Fails with OutOfMemory,
    * DeviceLost or DriverError. Whether success proves that the memory exists depends on the backend: see
    * `Allocator.layerImmediate`. Interruption frees what was created.
    */

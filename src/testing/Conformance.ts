@@ -31,6 +31,7 @@ import * as Expect from "./Expect.ts"
 import * as EachOperation from "./expressions/EachOperation.ts"
 import * as RandomExpressions from "./expressions/RandomExpressions.ts"
 import * as HostAccess from "./HostAccess.ts"
+import { onAnyDevice } from "./images/AnyDevice.ts"
 import * as ImageKernels from "./images/ImageKernels.ts"
 import * as ImageMappings from "./images/ImageMappings.ts"
 import * as ImagesFromHost from "./images/ImagesFromHost.ts"
@@ -89,12 +90,14 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,
-  ...ImagesOnDevice.tests,
-  ...ImageMappings.tests,
-  ...ImagesOverBuffers.tests,
-  ...ImagesFromHost.tests,
-  ...PooledImages.tests,
-  ...ImageKernels.tests,
+  ...onAnyDevice([
+    ...ImagesOnDevice.tests,
+    ...ImageMappings.tests,
+    ...ImagesOverBuffers.tests,
+    ...ImagesFromHost.tests,
+    ...PooledImages.tests,
+    ...ImageKernels.tests
+  ]),
   ...EachOperation.tests,
   ...RandomExpressions.tests,
   ...EachArrayOperation.tests,

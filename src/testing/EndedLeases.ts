@@ -24,6 +24,7 @@ import * as Mapping from "../services/mapping/Mapping.ts"
 import * as SubRegion from "../services/memory/SubRegion.ts"
 import { type ConformanceTest, expectInvariants, inGroup, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { onAnyDevice } from "./images/AnyDevice.ts"
 import * as Kernels from "./Kernels.ts"
 import { actAt, actWhileItWaits } from "./StoppedFiber.ts"
 
@@ -352,10 +353,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...[...reads, ...writes].map(([name, work]) =>
     test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))
   ),
-  ...imageWorks.map(([name, work]) =>
+  ...onAnyDevice(imageWorks.map(([name, work]) =>
     test(
       `${name} never reaches the next owner's elements, whenever its lease ends`,
       Effect.scoped(Effect.flatMap(ImagePool.make({}), (pool) => endedAnywhere(images(pool), work)))
     )
-  )
+  ))
 ]

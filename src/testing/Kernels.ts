@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { f16round } from "../domain/DType.ts"
 import * as Kernel from "../domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 
@@ -14,9 +13,10 @@ export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
     & { readonly code?: string; readonly wgsl?: string; readonly opencl?: string }
     & { readonly item: (i: number, args: Kernel.HostArguments<Args>) => void }
 ): Kernel.Kernel<Args> => {
-  const host: Kernel.HostBody<Args> = (from, to, args) => {
+  // A backend may run it elsewhere, with what it uses.
+  const host = Kernel.hostFunction({ item }, ({ item }): Kernel.HostBody<Args> => (from, to, args) => {
     for (let i = from; i < to; i++) item(i, args)
-  }
+  })
   return Kernel.make({ ...options, body: { wgsl, opencl, host } })
 }
 
@@ -177,11 +177,11 @@ export const busy = perItem({
   args: [VectorArg("u32", "y")],
   wgsl: `var x = y[i] + i; for (var k = 0u; k < ${rounds}u; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
   opencl: `uint x = y[i] + i; for (uint k = 0; k < ${rounds}; k++) { x = x * 1664525u + 1013904223u; } y[i] = x;`,
-  item: (i, { y }) => {
+  item: Kernel.hostFunction({ rounds }, ({ rounds }) => (i: number, { y }: { readonly y: Uint32Array }) => {
     let x = y[i]! + i
     for (let k = 0; k < rounds; k++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) >>> 0
     y[i] = x
-  }
+  })
 })
 
 /** No compiler takes it. The host has nothing to compile, and no body here. @internal */
@@ -252,6 +252,7 @@ export const throughHalves = perItem({
   wgsl: "x[i] = f32(f16(x[i]) * 0.5h);",
   opencl: "x[i] = (float) ((half) x[i] * (half) 0.5f);",
   item: (i, { x }) => {
+    const { f16round } = Math as Math & { readonly f16round: (value: number) => number }
     x[i] = f16round(x[i]!) * 0.5
   },
   dtypes: ["f16"]
@@ -282,9 +283,12 @@ export const manyScalars = (scalars: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: (_from: number, _to: number, args: Readonly<Record<string, number>> & { readonly y: Uint32Array }) => {
-        args.y.set(names.map((name) => args[name]!))
-      }
+      host: Kernel.hostFunction(
+        { names },
+        ({ names }) => (_from: number, _to: number, args: Readonly<Record<string, number>> & { y: Uint32Array }) => {
+          args.y.set(names.map((name) => args[name]!))
+        }
+      )
     }
   })
 }
@@ -299,9 +303,12 @@ export const wide = (vectors: number): Kernel.Kernel => {
     body: {
       wgsl: code,
       opencl: code,
-      host: (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
-        for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
-      }
+      host: Kernel.hostFunction(
+        { names },
+        ({ names }) => (from: number, to: number, args: Readonly<Record<string, Uint32Array>>) => {
+          for (let i = from; i < to; i++) args.y![i] = names.reduce((total, name) => total + args[name]![i]!, 0)
+        }
+      )
     }
   })
 }
@@ -312,7 +319,7 @@ export const constant = (value: number) =>
     name: "constant",
     args: [VectorArg("u32", "y")],
     code: `y[i] = ${value}u;`,
-    item: (i, { y }) => {
+    item: Kernel.hostFunction({ value }, ({ value }) => (i: number, { y }: { readonly y: Uint32Array }) => {
       y[i] = value
-    }
+    })
   })

@@ -31,6 +31,7 @@ import * as QueueEvent from "../services/QueueEvent.ts"
 import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
 import { type ConformanceTest, inGroup, runsCommands, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
+import { onAnyDevice } from "./images/AnyDevice.ts"
 import * as Kernels from "./Kernels.ts"
 
 /** What no type of a parameter allows, and programs without types can pass. */
@@ -137,12 +138,15 @@ const labelled: ReadonlyArray<readonly [name: string, call: (label: string) => C
     "a region",
     (label) => Effect.flatMap(BufferPool.allocate(64), (lease) => SubRegion.make(lease, { size: 16 }, { label }))
   ],
+  ["a pool of images", (label) => Layer.build(Layer.fresh(ImagePool.layer({ label })))]
+]
+
+const labelledImages: typeof labelled = [
   ["an image", (label) => Images.make(shape, ImageFormat.rgba8, { label })],
   [
     "a pooled image",
     (label) => Effect.provide(ImagePool.allocate(shape, ImageFormat.rgba8, { label }), Layer.fresh(ImagePool.layer()))
-  ],
-  ["a pool of images", (label) => Layer.build(Layer.fresh(ImagePool.layer({ label })))]
+  ]
 ]
 
 /** What takes sizes and usages. */
@@ -220,6 +224,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
   }),
   odd("labels that are no text are refused", refused(labelled)),
+  ...onAnyDevice([odd("labels of images that are no text are refused", refused(labelledImages))]),
   odd("sizes and usages that are no numbers are refused", refused(measured)),
   odd(
     "kernels whose texts are none are refused",

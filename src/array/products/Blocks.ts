@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import { hostFunction } from "../../domain/Kernel.ts"
 import {
   addFloats,
   addIntegers,
@@ -66,45 +67,6 @@ export interface Block {
   readonly row: number
 }
 
-/** A block is computed in one go, so all share this memory. */
-let floats: Scratch<Float64Array> | undefined
-let integers: Scratch<Int32Array> | undefined
-
-const floatScratch = (): Scratch<Float64Array> =>
-  floats ??= {
-    a: new Float64Array(largest * depthAtATime),
-    b: new Float64Array(largest * depthAtATime),
-    sums: new Float64Array(largest ** 2)
-  }
-
-const integerScratch = (): Scratch<Int32Array> =>
-  integers ??= {
-    a: new Int32Array(largest * depthAtATime),
-    b: new Int32Array(largest * depthAtATime),
-    sums: new Int32Array(largest ** 2)
-  }
-
-/** @internal */
-export const computeFloats = (block: Block): void => compute(block, floatScratch(), addFloats)
-
-/** @internal */
-export const computeIntegers = (block: Block): void => compute(block, integerScratch(), addIntegers)
-
-const compute = <A extends Float64Array | Int32Array>(block: Block, scratch: Scratch<A>, add: Add<A>): void => {
-  scratch.sums.fill(0)
-  for (let from = 0; from < block.depth; from += depthAtATime) {
-    const depth = Math.min(block.depth - from, depthAtATime)
-    copy(scratch.a, following(block.a, from), block.rows, depth, rowsOfStrip)
-    copy(scratch.b, following(block.b, from), block.columns, depth, columnsOfStrip)
-    for (let column = 0; column < block.columns; column += columnsOfStrip) {
-      for (let row = 0; row < block.rows; row += rowsOfStrip) {
-        add(scratch, row * depth, column * depth, row * largest + column, largest, depth)
-      }
-    }
-  }
-  store(block, scratch.sums)
-}
-
 type Add<A extends Float64Array | Int32Array> = (
   scratch: Scratch<A>,
   aAt: number,
@@ -114,11 +76,48 @@ type Add<A extends Float64Array | Int32Array> = (
   depth: number
 ) => void
 
-const following = (part: Part, elements: number): Part => ({ ...part, at: part.at + elements * part.step })
+const sizes = { columnsOfStrip, copy, depthAtATime, largest, rowsOfStrip }
 
-/** The sums are rounded to the result's type, or taken modulo 2^32. */
-const store = ({ at, columns, row, rows, y }: Block, sums: Float64Array | Int32Array): void => {
-  for (let r = 0; r < rows; r++) {
-    for (let c = 0; c < columns; c++) y[at + r * row + c] = sums[r * largest + c]!
+/** A block is computed in one go, so all share this memory. The sums are rounded to the result's type, or taken modulo 2^32. */
+const computing = <A extends Float64Array | Int32Array>(
+  { add, columnsOfStrip, copy, depthAtATime, largest, numbers, rowsOfStrip }: typeof sizes & {
+    readonly add: Add<A>
+    readonly numbers: (length: number) => A
+  }
+) => {
+  let scratch: Scratch<A> | undefined
+  return ({ a, at, b, columns, depth, row, rows, y }: Block): void => {
+    scratch ??= {
+      a: numbers(largest * depthAtATime),
+      b: numbers(largest * depthAtATime),
+      sums: numbers(largest ** 2)
+    }
+    const { sums } = scratch
+    sums.fill(0)
+    for (let from = 0; from < depth; from += depthAtATime) {
+      const length = Math.min(depth - from, depthAtATime)
+      copy(scratch.a, { ...a, at: a.at + from * a.step }, rows, length, rowsOfStrip)
+      copy(scratch.b, { ...b, at: b.at + from * b.step }, columns, length, columnsOfStrip)
+      for (let c = 0; c < columns; c += columnsOfStrip) {
+        for (let r = 0; r < rows; r += rowsOfStrip) {
+          add(scratch, r * length, c * length, r * largest + c, largest, length)
+        }
+      }
+    }
+    for (let r = 0; r < rows; r++) {
+      for (let c = 0; c < columns; c++) y[at + r * row + c] = sums[r * largest + c]!
+    }
   }
 }
+
+/** @internal */
+export const computeFloats = hostFunction(
+  { ...sizes, add: addFloats, numbers: (length: number) => new Float64Array(length) },
+  computing
+)
+
+/** @internal */
+export const computeIntegers = hostFunction(
+  { ...sizes, add: addIntegers, numbers: (length: number) => new Int32Array(length) },
+  computing
+)

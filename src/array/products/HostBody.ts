@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "../../domain/DType.ts"
-import type { HostBody } from "../../domain/Kernel.ts"
+import { type HostBody, hostFunction } from "../../domain/Kernel.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
@@ -22,7 +22,19 @@ const signed = (stride: number): number => stride | 0
 export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<NumericArgument>> => {
   const compute = isFloat(types.sum) ? computeFloats : computeIntegers
   const rounds = (dtype: DType): boolean => types.sum === "f32" && !isFloat(dtype)
-  return (from, to, args) => {
+  return hostFunction({ axes, compute, roundsA: rounds(types.a), roundsB: rounds(types.b), signed }, bodyOf)
+}
+
+interface Uses {
+  readonly axes: number
+  readonly compute: (block: Block) => void
+  readonly roundsA: boolean
+  readonly roundsB: boolean
+  readonly signed: (stride: number) => number
+}
+
+const bodyOf =
+  ({ axes, compute, roundsA, roundsB, signed }: Uses): HostBody<ReadonlyArray<NumericArgument>> => (from, to, args) => {
     const number = (name: string): number => args[name] as number
     const vector = (name: string): Elements => args[name] as Elements
     const blockItems = number("blockItems")
@@ -34,13 +46,13 @@ export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<Num
       from: vector("a"),
       line: signed(number("aRow")),
       step: signed(number("aColumn")),
-      rounds: rounds(types.a)
+      rounds: roundsA
     }
     const b = {
       from: vector("b"),
       line: signed(number("bColumn")),
       step: signed(number("bRow")),
-      rounds: rounds(types.b)
+      rounds: roundsB
     }
     /** Where a matrix of the batch begins in an operand. */
     const begin = (operand: "a" | "b", matrix: number): number => {
@@ -73,4 +85,3 @@ export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<Num
     }
     for (let index = Math.ceil(from / blockItems); index < Math.ceil(to / blockItems); index++) compute(blockAt(index))
   }
-}

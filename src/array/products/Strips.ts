@@ -4,8 +4,11 @@
  * Sums of floats are kept in 64 bits, in which JavaScript computes anyway. To round every step, as a device does, would
  * take more than twice the time and be less exact.
  *
+ * Bodies move to other threads as text, so each function sees nothing but its arguments and what `hostFunction` gives it.
+ *
  * @internal
  */
+import { hostFunction } from "../../domain/Kernel.ts"
 
 /** Lines that are copied side by side: as many as keep the sums of a pair of strips in a processor's registers. */
 export const rowsOfStrip = 2
@@ -115,29 +118,33 @@ export const addFloats = (
  *
  * @internal
  */
-export const addIntegers = (
-  { a, b, sums }: Scratch<Int32Array>,
-  aAt: number,
-  bAt: number,
-  sumsAt: number,
-  width: number,
-  depth: number
-): void => {
-  for (let row = 0; row < rowsOfStrip; row++) {
-    const at = sumsAt + row * width
-    let s0 = sums[at]!
-    let s1 = sums[at + 1]!
-    let s2 = sums[at + 2]!
-    let s3 = sums[at + 3]!
-    for (let p = 0, x = aAt + row, z = bAt; p < depth; p++, x += rowsOfStrip, z += columnsOfStrip) {
-      s0 = (s0 + Math.imul(a[x]!, b[z]!)) | 0
-      s1 = (s1 + Math.imul(a[x]!, b[z + 1]!)) | 0
-      s2 = (s2 + Math.imul(a[x]!, b[z + 2]!)) | 0
-      s3 = (s3 + Math.imul(a[x]!, b[z + 3]!)) | 0
+export const addIntegers = hostFunction(
+  { columnsOfStrip, rowsOfStrip },
+  ({ columnsOfStrip, rowsOfStrip }) =>
+  (
+    { a, b, sums }: Scratch<Int32Array>,
+    aAt: number,
+    bAt: number,
+    sumsAt: number,
+    width: number,
+    depth: number
+  ): void => {
+    for (let row = 0; row < rowsOfStrip; row++) {
+      const at = sumsAt + row * width
+      let s0 = sums[at]!
+      let s1 = sums[at + 1]!
+      let s2 = sums[at + 2]!
+      let s3 = sums[at + 3]!
+      for (let p = 0, x = aAt + row, z = bAt; p < depth; p++, x += rowsOfStrip, z += columnsOfStrip) {
+        s0 = (s0 + Math.imul(a[x]!, b[z]!)) | 0
+        s1 = (s1 + Math.imul(a[x]!, b[z + 1]!)) | 0
+        s2 = (s2 + Math.imul(a[x]!, b[z + 2]!)) | 0
+        s3 = (s3 + Math.imul(a[x]!, b[z + 3]!)) | 0
+      }
+      sums[at] = s0
+      sums[at + 1] = s1
+      sums[at + 2] = s2
+      sums[at + 3] = s3
     }
-    sums[at] = s0
-    sums[at + 1] = s1
-    sums[at + 2] = s2
-    sums[at + 3] = s3
   }
-}
+)

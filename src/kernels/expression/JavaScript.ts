@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as HostSource from "../../domain/HostSource.ts"
 import type { HostBody } from "../../domain/Kernel.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { messageOf } from "../../domain/ShownValue.ts"
@@ -135,10 +136,9 @@ const countOneBits = (value: number): number => {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
-/** From here on every double is whole, so a sum of this and a smaller number is rounded to a whole one. */
-const wholeFrom = 2 ** 52
-
+/** From 2^52 on every double is whole, so a sum of that and a smaller number is rounded to a whole one. */
 const roundHalfEven = (value: number): number => {
+  const wholeFrom = 2 ** 52
   const magnitude = Math.abs(value)
   if (!(magnitude < wholeFrom)) return value
   const whole = (magnitude + wholeFrom) - wholeFrom
@@ -149,14 +149,20 @@ const roundHalfEven = (value: number): number => {
 const power = (base: number, exponent: number): number =>
   base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
 
+/** What bodies can call, beside `Math`. They call nothing of this file themselves, since they move with the bodies as text. */
+const own = { countOneBits, roundHalfEven, power, exp2: (value: number) => 2 ** value }
+
 /** What bodies can call. */
 const functions: { readonly [name: string]: unknown } = {
   ...Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Reflect.get(Math, name)])),
-  countOneBits,
-  roundHalfEven,
-  power,
-  exp2: (value: number) => 2 ** value
+  ...own
 }
+
+/** The same as text. */
+const functionsText = (): string =>
+  `({ ...Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Math[name]])), ...${
+    HostSource.literal(own)
+  } })`
 
 /** The function of a range of items, as a function of what it calls. */
 type Program = (calls: typeof functions) => (from: number, to: number, args: unknown) => void
@@ -173,10 +179,14 @@ export const makeHostBody = <Args extends ReadonlyArray<NumericArgument>>(
   write: (language: Language) => ReadonlyArray<string>
 ): HostBody<Args> => {
   let body: HostBody<Args> | undefined
-  return (from, to, values) => {
-    body ??= compile(sourceOf(name, args, write(javaScript)))
-    body(from, to, values)
-  }
+  const source = () => sourceOf(name, args, write(javaScript))
+  return HostSource.withText<HostBody<Args>>(
+    (from, to, values) => {
+      body ??= compile(source())
+      body(from, to, values)
+    },
+    () => `((calls) => {\n${source()}\n})(${functionsText()})`
+  )
 }
 
 /** Names become code, so they must be names, also in a program without types that calls a body by itself. */

@@ -6,7 +6,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
@@ -213,8 +212,7 @@ export class HostDevice {
     label: string | undefined,
     kind: HostBuffer["kind"]
   ): Exit.Exit<HostBuffer, GpuError> {
-    const problem = BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
-      this.#allocationProblem(bytes)
+    const problem = this.#allocationProblem(bytes)
     if (problem !== undefined) return Exit.fail(problem)
     const buffer = this.memory.create(this.info, bytes, usage, label)
     if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)

@@ -87,8 +87,7 @@ export class OpenDevice {
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
     Effect.suspend(() => {
-      const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label)
-      if (problem !== undefined) return problem
+      if (this.status.error !== undefined) return this.status.error
       const flags = memoryFlags(this.toldOf(usage), this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)

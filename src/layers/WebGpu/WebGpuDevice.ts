@@ -41,8 +41,7 @@ export class WebGpuDevice {
   }
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
-    BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
-      this.#within(() => this.#request(bytes, usage, label))
+    this.#within(() => this.#request(bytes, usage, label))
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     mode === "copy"

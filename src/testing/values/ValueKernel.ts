@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { f16round } from "../../domain/DType.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import type { HeldValue, NumberType, ValueType, VectorLength } from "../../domain/ValueType.ts"
@@ -43,10 +42,13 @@ export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.lengt
         (name, { length }, lane) => length === 1 ? name : `${name}.s${lane.toString(16)}`,
         openClWords
       ),
-      host: (_from, _to, given) => {
-        const words = parameters.flatMap(({ element }, index) => wordsOf(element, given[nameOf(index)] as HeldValue))
-        ;(given.y as Uint32Array).set(words)
-      }
+      host: Kernel.hostFunction(
+        { elements: parameters.map(({ element }) => element), wordsOf, nameOf },
+        ({ elements, nameOf, wordsOf }) => (_from: number, _to: number, given: Readonly<Record<string, unknown>>) => {
+          const words = elements.flatMap((element, index) => wordsOf(element, given[nameOf(index)] as HeldValue))
+          ;(given["y"] as Uint32Array).set(words)
+        }
+      )
     }
   })
 }
@@ -82,25 +84,26 @@ const openClWords = (element: NumberType, value: string): ReadonlyArray<string> 
 
 /**
  * The words of a value: integers of up to 32 bits and halves in one, widened; 64 bits in two, the low one first. NaN is
- * one of many, of which no language keeps the bits.
+ * one of many, of which no language keeps the bits. It sees nothing but its arguments, as a body that calls it does.
  *
  * @internal
  */
-export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> =>
-  typeof value === "object" ? value.flatMap((one) => numberWords(element, one)) : numberWords(element, value)
-
-const numberWords = (element: NumberType, value: number | bigint): ReadonlyArray<number> => {
-  if (typeof value === "bigint") return [...new Uint32Array(BigInt64Array.of(BigInt.asIntN(64, value)).buffer)]
-  switch (element) {
-    case "f32":
-      return [...new Uint32Array(Float32Array.of(value).buffer)]
-    case "f16":
-      return [...new Uint32Array(Float32Array.of(f16round(value)).buffer)]
-    case "f64":
-      return [...new Uint32Array(Float64Array.of(value).buffer)]
-    default:
-      return [...new Uint32Array(Int32Array.of(value).buffer)]
+export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> => {
+  const { f16round = Math.fround } = Math as { readonly f16round?: (value: number) => number }
+  const bytesOf = (one: number | bigint): ArrayBuffer => {
+    if (typeof one === "bigint") return BigInt64Array.of(BigInt.asIntN(64, one)).buffer
+    switch (element) {
+      case "f32":
+        return Float32Array.of(one).buffer
+      case "f16":
+        return Float32Array.of(f16round(one)).buffer
+      case "f64":
+        return Float64Array.of(one).buffer
+      default:
+        return Int32Array.of(one).buffer
+    }
   }
+  return (typeof value === "object" ? value : [value]).flatMap((one) => [...new Uint32Array(bytesOf(one))])
 }
 
 /** The words of an output with all NaNs made one. @internal */

@@ -1,0 +1,48 @@
+/** What makes a queue of threads: one job after the other, each on as many threads as it has tasks. */
+import type { DeviceStatus, GpuError } from "effect-gpu-pool"
+import type { Answer, Task } from "./Task.ts"
+import type { Threads } from "./Threads.ts"
+
+export interface Job {
+  /** Asked for when its turn has come. A job without tasks is done then. */
+  readonly tasks: () => ReadonlyArray<Task>
+  /** Called once, in order: with the answers, or with the error of the lost device. */
+  readonly done: (answers: ReadonlyArray<Answer> | GpuError.GpuError) => void
+}
+
+export class Pipeline {
+  readonly #threads: Threads
+  readonly #status: DeviceStatus.DeviceStatus
+  readonly #jobs: Array<Job> = []
+  #busy = false
+
+  constructor(threads: Threads, status: DeviceStatus.DeviceStatus) {
+    this.#threads = threads
+    this.#status = status
+  }
+
+  enqueue(job: Job): void {
+    this.#jobs.push(job)
+    this.#next()
+  }
+
+  /** Goes on until a job has to be waited for; its answer calls again. */
+  #next(): void {
+    while (!this.#busy && this.#jobs.length > 0) {
+      this.#busy = true
+      const { done, tasks } = this.#jobs.shift()!
+      const finished = (answers: ReadonlyArray<Answer>): void => {
+        done(this.#status.error ?? answers)
+        this.#busy = false
+      }
+      const parts = this.#status.error === undefined ? tasks() : []
+      if (parts.length === 0) finished([])
+      else {
+        this.#threads.run(parts, (answers) => {
+          finished(answers)
+          this.#next()
+        })
+      }
+    }
+  }
+}

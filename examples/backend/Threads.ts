@@ -1,0 +1,72 @@
+/** The threads of one device. They live as long as its scope; when one of them dies, the device is lost. */
+import { Effect, type Scope } from "effect"
+import { type DeviceStatus, type DriverObjects, GpuError } from "effect-gpu-pool"
+import type { Answer, Task } from "./Task.ts"
+import { Thread } from "./Thread.ts"
+
+interface Device {
+  readonly status: DeviceStatus.DeviceStatus
+  readonly driverObjects: DriverObjects.DriverObjects
+}
+
+export class Threads {
+  readonly #threads: ReadonlyArray<Thread>
+
+  /** Without one of them nothing can be finished any more, so the others need not go on. */
+  private constructor(count: number, { driverObjects, status }: Device, started: (answer: Answer) => void) {
+    const ended = (why: string): void => {
+      driverObjects.remove("thread")
+      status.lose(`a thread is gone: ${why}`)
+    }
+    this.#threads = Array.from({ length: count }, () => {
+      driverObjects.add("thread")
+      return new Thread(started, ended)
+    })
+    status.onLost(() => void this.#end())
+  }
+
+  /** Starts `count` threads and waits until all of them are there. The scope ends them. */
+  static open(count: number, device: Device): Effect.Effect<Threads, GpuError.GpuError, Scope.Scope> {
+    const start = Effect.callback<Threads, GpuError.GpuError>((resume) => {
+      let starting = count
+      const threads = new Threads(count, device, ({ problem }) => {
+        if (problem !== undefined) resume(unavailable(problem))
+        else if (--starting === 0) resume(Effect.succeed(threads))
+      })
+    })
+    return Effect.acquireRelease(start, (threads) => Effect.promise(() => threads.#end()))
+  }
+
+  get count(): number {
+    return this.#threads.length
+  }
+
+  /** Deals the tasks out to the threads in turn, and answers when all are done. */
+  run(tasks: ReadonlyArray<Task>, done: (answers: ReadonlyArray<Answer>) => void): void {
+    const answers: Array<Answer> = []
+    let missing = tasks.length
+    tasks.forEach((task, index) =>
+      this.#threads[index % this.count]!.send(task, (answer) => {
+        answers[index] = answer
+        if (--missing === 0) done(answers)
+      })
+    )
+  }
+
+  /** The same task for every thread. */
+  runOnAll(task: Task, done: (answers: ReadonlyArray<Answer>) => void): void {
+    this.run(this.#threads.map(() => task), done)
+  }
+
+  #end(): Promise<unknown> {
+    return Promise.all(this.#threads.map((thread) => thread.end()))
+  }
+}
+
+const unavailable = (why: string): GpuError.GpuError =>
+  GpuError.make(
+    new GpuError.DeviceUnavailable({
+      tried: [{ backend: "workers", device: "threads of this process", why }],
+      hint: "Ask for fewer threads, or see why this process can start no more of them."
+    })
+  )

@@ -1,0 +1,124 @@
+/** The device: what it is, and the creation and destruction of its buffers. */
+import { Effect, Exit } from "effect"
+import {
+  BackendTraits,
+  type DeviceBuffer,
+  type DeviceContext,
+  type DeviceInfo,
+  DeviceStatus,
+  DriverObjects,
+  DType,
+  GpuError
+} from "effect-gpu-pool"
+import { backend, driverError } from "./DriverErrors.ts"
+import { shared } from "./Memory.ts"
+import { WorkersBuffer } from "./WorkersBuffer.ts"
+
+const GiB = 2 ** 30
+
+const dtypes: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
+
+const describe = (threads: number): DeviceInfo.DeviceInfo => ({
+  backend,
+  // Floats as JavaScript has them, and kernels that need no compiler. Threads share only memory that is made for it.
+  traits: { ...BackendTraits.javaScript, usesHostMemory: false },
+  name: `${threads} threads`,
+  vendor: "effect-gpu-pool",
+  driver: "node:worker_threads",
+  limits: {
+    maxBufferSize: GiB,
+    maxBindingSize: GiB,
+    granularity: 1,
+    // Vectors of f64 begin at multiples of 8 bytes, as typed arrays do.
+    regionAlignment: 8,
+    copyAlignment: 4,
+    leastCopyAlignment: 4,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 256,
+    maxVectorArguments: 16
+  },
+  dtypes: new Set(dtypes.filter(DType.hostSupports))
+})
+
+type Service = DeviceContext.DeviceContext["Service"]
+
+export class WorkersDevice implements Service {
+  readonly info: DeviceInfo.DeviceInfo
+  readonly status = new DeviceStatus.DeviceStatus(backend)
+  readonly driverObjects = new DriverObjects.DriverObjects()
+  /** Buffers and regions that were not destroyed. */
+  readonly #live = new Set<WorkersBuffer>()
+
+  constructor(threads: number) {
+    this.info = describe(threads)
+    this.driverObjects.add("device")
+  }
+
+  readonly createBuffer: Service["createBuffer"] = (bytes, usage, label) =>
+    Effect.suspend(() => this.#create(bytes, usage, label))
+
+  readonly createFromHost: Service["createFromHost"] = (data, mode, usage, label) => {
+    const { byteLength } = data
+    return mode === "use" ? notShared : Effect.suspend(() => {
+      // The program may have transferred it elsewhere since it was checked.
+      if (data.byteLength !== byteLength) return driverError("createFromHost", "the data is gone", [])
+      return Exit.map(this.#create(byteLength, usage, label), (buffer) => {
+        new Uint8Array(buffer.memory).set(data)
+        return buffer
+      })
+    })
+  }
+
+  readonly createRegionUnsafe: Service["createRegionUnsafe"] = (part, size, usage, label) => {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    const { memory } = part.parent as WorkersBuffer
+    return Exit.succeed(this.#add(new WorkersBuffer(this.info, memory, size, usage, label, part)))
+  }
+
+  /** The memory goes when nothing uses it any more, recorded commands included: that is what a garbage collector is for. */
+  readonly destroyBufferUnsafe: Service["destroyBufferUnsafe"] = (buffer) => {
+    if (!(buffer instanceof WorkersBuffer) || buffer.owner !== this.info) {
+      return Exit.fail(foreign("DeviceContext.destroyBufferUnsafe", buffer))
+    }
+    buffer.destroyed = true
+    if (this.#live.delete(buffer)) this.driverObjects.remove(kindOf(buffer))
+    return Exit.void
+  }
+
+  /** Whoever comes late finds a lost device; then everything goes, in use or not. */
+  close(): void {
+    this.status.lose("its layer is closed")
+    for (const buffer of this.#live) this.destroyBufferUnsafe(buffer)
+    this.driverObjects.remove("device")
+  }
+
+  #create(bytes: number, usage: number, label: string | undefined): Exit.Exit<WorkersBuffer, GpuError.GpuError> {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    const memory = shared(bytes)
+    if (memory === undefined) return Exit.fail(GpuError.outOfMemory(bytes))
+    return Exit.succeed(this.#add(new WorkersBuffer(this.info, memory, bytes, usage, label)))
+  }
+
+  #add(buffer: WorkersBuffer): WorkersBuffer {
+    this.driverObjects.add(kindOf(buffer))
+    this.#live.add(buffer)
+    return buffer
+  }
+}
+
+const kindOf = ({ parent }: WorkersBuffer): string => parent === undefined ? "buffer" : "region"
+
+const notShared = GpuError.make(
+  new GpuError.Unsupported({
+    operation: "MemoryObjects.fromHost",
+    backend,
+    feature: "memory of the program's, which threads do not share",
+    hint: `Take a copy: mode "copy".`
+  })
+)
+
+const foreign = (operation: string, { label, owner }: DeviceBuffer.DeviceBuffer): GpuError.GpuError =>
+  GpuError.make(
+    new GpuError.ForeignDevice({ operation, label, owner: `${owner.backend} ${owner.name}`, expected: "this device" })
+  )

@@ -1,0 +1,43 @@
+/**
+ * Tests of images on a device that has none, as a backend may: it lists no formats, and answers Unsupported to everything.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as Kernel from "../../domain/Kernel.ts"
+import { ImageArg } from "../../domain/KernelArgument.ts"
+import * as Images from "../../services/images/Images.ts"
+import * as KernelCache from "../../services/KernelCache.ts"
+import type { ConformanceTest } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+
+const hasImages = Effect.map(
+  Effect.forEach(ImageShape.kinds, (kind) => Images.formats(ImageUsage.copySrc, kind)),
+  (formats) => formats.some(({ length }) => length > 0)
+)
+
+const takesAnImage = Kernel.make({
+  name: "takes_an_image",
+  args: [ImageArg("source", { access: "read", kind: "2d" })],
+  body: { wgsl: "", opencl: "", host: () => {} }
+})
+
+const refused = Effect.scoped(Effect.gen(function*() {
+  const make = Images.make(ImageShape.image2d(2, 2), ImageFormat.rgba8)
+  yield* Expect.failsWith("an image", make, "Unsupported")
+  const data = Images.fromHost(new Uint8Array(16), ImageShape.image2d(2, 2), ImageFormat.rgba8)
+  yield* Expect.failsWith("an image of the program's data", data, "Unsupported")
+  yield* Expect.failsWith("a sampler", Images.sampler(), "Unsupported")
+  yield* Expect.failsWith("a kernel that takes an image", KernelCache.get(takesAnImage), "Unsupported")
+}))
+
+/**
+ * The same tests; on a device without images each says that there are none.
+ *
+ * @internal
+ */
+export const onAnyDevice = (tests: ReadonlyArray<ConformanceTest>): ReadonlyArray<ConformanceTest> =>
+  tests.map((test) => ({ ...test, run: Effect.flatMap(hasImages, (has) => has ? test.run : refused) }))
