@@ -98,7 +98,7 @@ export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
  * @category characterisation
  * @since 0.1.0
  */
-export * as TransferSpeed from "./services/TransferSpeed.ts"
+export * as TransferSpeed from "./services/queue/TransferSpeed.ts"
 
 /**
  * The memory of a device, shared by several pools.
@@ -306,7 +306,7 @@ export * as SizePolicy from "./domain/SizePolicy.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as Allocator from "./services/Allocator.ts"
+export * as Allocator from "./services/buffers/Allocator.ts"
 
 /**
  * A lease or a device buffer.
@@ -314,7 +314,7 @@ export * as Allocator from "./services/Allocator.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as BufferLike from "./services/BufferLike.ts"
+export * as BufferLike from "./services/buffers/BufferLike.ts"
 
 /**
  * The pool: scoped leases on memory that is kept and reused.
@@ -330,7 +330,7 @@ export * as BufferPool from "./services/buffers/BufferPool.ts"
  * @category errors
  * @since 0.1.0
  */
-export * as CallSite from "./services/CallSite.ts"
+export * as CallSite from "./services/calls/CallSite.ts"
 
 /**
  * Ordered work on a device: writes, reads, copies, fills, kernels.
@@ -338,7 +338,7 @@ export * as CallSite from "./services/CallSite.ts"
  * @category commands
  * @since 0.1.0
  */
-export * as CommandQueue from "./services/CommandQueue.ts"
+export * as CommandQueue from "./services/queue/CommandQueue.ts"
 
 /**
  * All services of an open device, from what its backend gives.
@@ -346,7 +346,7 @@ export * as CommandQueue from "./services/CommandQueue.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as Device from "./services/Device.ts"
+export * as Device from "./services/backend/Device.ts"
 
 /**
  * How the devices of a backend are listed, chosen and opened.
@@ -354,7 +354,7 @@ export * as Device from "./services/Device.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as Backend from "./services/Backend.ts"
+export * as Backend from "./services/backend/Backend.ts"
 
 /**
  * What a backend is like, whichever device is open.
@@ -370,7 +370,7 @@ export * as BackendTraits from "./domain/BackendTraits.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as DeviceBuffer from "./services/DeviceBuffer.ts"
+export * as DeviceBuffer from "./services/device/DeviceBuffer.ts"
 
 /**
  * One open device.
@@ -378,7 +378,7 @@ export * as DeviceBuffer from "./services/DeviceBuffer.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as DeviceContext from "./services/DeviceContext.ts"
+export * as DeviceContext from "./services/device/DeviceContext.ts"
 
 /**
  * One image on a device, as a backend makes it.
@@ -386,7 +386,7 @@ export * as DeviceContext from "./services/DeviceContext.ts"
  * @category images
  * @since 0.1.0
  */
-export * as DeviceImage from "./services/images/DeviceImage.ts"
+export * as DeviceImage from "./services/device/DeviceImage.ts"
 
 /**
  * One sampler on a device, as a backend makes it.
@@ -394,7 +394,7 @@ export * as DeviceImage from "./services/images/DeviceImage.ts"
  * @category images
  * @since 0.1.0
  */
-export * as DeviceSampler from "./services/images/DeviceSampler.ts"
+export * as DeviceSampler from "./services/device/DeviceSampler.ts"
 
 /**
  * Results that are computed once for each open device.
@@ -402,7 +402,7 @@ export * as DeviceSampler from "./services/images/DeviceSampler.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as DeviceMemo from "./services/DeviceMemo.ts"
+export * as DeviceMemo from "./services/device/DeviceMemo.ts"
 
 /**
  * The arguments of one dispatch.
@@ -410,7 +410,7 @@ export * as DeviceMemo from "./services/DeviceMemo.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as DispatchArguments from "./services/DispatchArguments.ts"
+export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 
 /**
  * An allocator that fails where a test planned it.
@@ -418,7 +418,7 @@ export * as DispatchArguments from "./services/DispatchArguments.ts"
  * @category allocators
  * @since 0.1.0
  */
-export * as FaultyAllocator from "./services/allocators/FaultyAllocator.ts"
+export * as FaultyAllocator from "./services/buffers/allocators/FaultyAllocator.ts"
 
 /**
  * What a backend gives so that images can be built on it.
@@ -426,7 +426,7 @@ export * as FaultyAllocator from "./services/allocators/FaultyAllocator.ts"
  * @category backends
  * @since 0.1.0
  */
-export * as ImageDriver from "./services/images/ImageDriver.ts"
+export * as ImageDriver from "./services/device/ImageDriver.ts"
 
 /**
  * What operations on images take: a lease or an image of its own.
@@ -458,7 +458,7 @@ export * as Images from "./services/images/Images.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as KernelCache from "./services/KernelCache.ts"
+export * as KernelCache from "./services/device/KernelCache.ts"
 
 /**
  * The lease on pooled memory of any kind, and how to end or move it.
@@ -482,7 +482,7 @@ export * as LeaseHolder from "./services/lease/LeaseHolder.ts"
  * @category allocators
  * @since 0.1.0
  */
-export * as LimitingAllocator from "./services/allocators/LimitingAllocator.ts"
+export * as LimitingAllocator from "./services/buffers/allocators/LimitingAllocator.ts"
 
 /**
  * Buffers made from the program's own data, and where the memory of buffers is.
@@ -490,7 +490,7 @@ export * as LimitingAllocator from "./services/allocators/LimitingAllocator.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as MemoryObjects from "./services/memory/MemoryObjects.ts"
+export * as MemoryObjects from "./services/queue/MemoryObjects.ts"
 
 /**
  * Device memory as typed arrays of the host.
@@ -498,7 +498,7 @@ export * as MemoryObjects from "./services/memory/MemoryObjects.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as Mapping from "./services/mapping/Mapping.ts"
+export * as Mapping from "./services/buffers/mapping/Mapping.ts"
 
 /**
  * A part of an image as a typed array, for as long as a scope is open.
@@ -514,7 +514,7 @@ export * as MappedImage from "./services/images/MappedImage.ts"
  * @category allocators
  * @since 0.1.0
  */
-export * as StatisticsAllocator from "./services/allocators/StatisticsAllocator.ts"
+export * as StatisticsAllocator from "./services/buffers/allocators/StatisticsAllocator.ts"
 
 /**
  * What every pool can do, whatever it leases.
@@ -546,7 +546,7 @@ export * as PooledImage from "./services/images/PooledImage.ts"
  * @category buffers
  * @since 0.1.0
  */
-export * as SubRegion from "./services/memory/SubRegion.ts"
+export * as SubRegion from "./services/buffers/SubRegion.ts"
 
 /**
  * What a backend gives so that a queue can be built on it.
@@ -554,7 +554,7 @@ export * as SubRegion from "./services/memory/SubRegion.ts"
  * @category backends
  * @since 0.1.0
  */
-export * as QueueDriver from "./services/QueueDriver.ts"
+export * as QueueDriver from "./services/device/QueueDriver.ts"
 
 /**
  * Moments of a queue, to wait for.
@@ -562,7 +562,7 @@ export * as QueueDriver from "./services/QueueDriver.ts"
  * @category commands
  * @since 0.1.0
  */
-export * as QueueEvent from "./services/QueueEvent.ts"
+export * as QueueEvent from "./services/device/QueueEvent.ts"
 
 /**
  * An allocator that knows what was not freed.
@@ -570,7 +570,7 @@ export * as QueueEvent from "./services/QueueEvent.ts"
  * @category allocators
  * @since 0.1.0
  */
-export * as TrackingAllocator from "./services/allocators/TrackingAllocator.ts"
+export * as TrackingAllocator from "./services/buffers/allocators/TrackingAllocator.ts"
 
 /**
  * The types of what kernels take by value.

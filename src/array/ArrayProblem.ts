@@ -9,7 +9,7 @@ import { dual } from "effect/Function"
 import { isInstance, satisfies } from "../domain/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
-import { wrongArgument } from "../services/WrongArgument.ts"
+import { wrongArgument } from "../services/calls/WrongArgument.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 
 /** Why a value is no device array, or `undefined`. @internal */

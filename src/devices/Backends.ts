@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import { hostBackend } from "../layers/Host/HostBackend.ts"
 import { openClBackend } from "../layers/OpenCl/OpenClBackend.ts"
 import { webGpuBackend } from "../layers/WebGpu/WebGpuBackend.ts"
-import type { Backend } from "../services/Backend.ts"
+import type { Backend } from "../services/backend/Backend.ts"
 
 /**
  * The backends of this process: those of this package, unless a program provides others. Their order is that of lists.

@@ -16,9 +16,9 @@ import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
-import type { Backend, OpenOptions } from "../services/Backend.ts"
-import { checkedStep } from "../services/CheckedStep.ts"
-import type { Services } from "../services/Device.ts"
+import type { Backend, OpenOptions } from "../services/backend/Backend.ts"
+import type { Services } from "../services/backend/Device.ts"
+import { checkedStep } from "../services/calls/CheckedStep.ts"
 import { Backends } from "./Backends.ts"
 import {
   type Choice,
@@ -29,8 +29,8 @@ import {
 } from "./SelectionSources.ts"
 import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
-export type { Backend, OpenOptions } from "../services/Backend.ts"
-export type { Services } from "../services/Device.ts"
+export type { Backend, OpenOptions } from "../services/backend/Backend.ts"
+export type { Services } from "../services/backend/Device.ts"
 export { Backends } from "./Backends.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"

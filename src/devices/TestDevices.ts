@@ -5,7 +5,7 @@
  */
 import type * as Layer from "effect/Layer"
 import type { GpuError } from "../domain/GpuError.ts"
-import type { Services } from "../services/Device.ts"
+import type { Services } from "../services/backend/Device.ts"
 
 /**
  * A device for tests.

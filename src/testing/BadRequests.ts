@@ -11,13 +11,13 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import type { Reason } from "../domain/GpuError.ts"
-import * as Allocator from "../services/Allocator.ts"
+import * as Allocator from "../services/buffers/Allocator.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
-import { DeviceContext } from "../services/DeviceContext.ts"
+import { DeviceContext } from "../services/device/DeviceContext.ts"
 import * as Lease from "../services/lease/Lease.ts"
 import * as LeaseHolder from "../services/lease/LeaseHolder.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import {
   type ConformanceTest,
   expectInvariants,

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as BufferUsage from "../domain/BufferUsage.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import { filled, written } from "./Leases.ts"

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { HostData } from "../domain/HostData.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 
 /** A lease that has these bytes. @internal */
 export const written = (data: HostData, options?: BufferPool.AllocateOptions) =>

@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as SizePolicy from "../domain/SizePolicy.ts"
-import * as BufferLike from "../services/BufferLike.ts"
+import * as BufferLike from "../services/buffers/BufferLike.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
 import * as Lease from "../services/lease/Lease.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { type ConformanceTest, inGroup, scaled } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 import * as Kernels from "./Kernels.ts"

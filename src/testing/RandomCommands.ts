@@ -5,10 +5,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
+import * as Mapping from "../services/buffers/mapping/Mapping.ts"
 import type * as PooledBuffer from "../services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
 import * as Lease from "../services/lease/Lease.ts"
-import * as Mapping from "../services/mapping/Mapping.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { copyAlignment } from "./Alignment.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import { fillBytes, patternSizes } from "./CopiesAndFills.ts"

@@ -8,7 +8,7 @@ import type * as Fiber from "effect/Fiber"
 import type { PoolStats } from "../domain/PoolStats.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../services/CommandQueue.ts"
+import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { runsCommands } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 

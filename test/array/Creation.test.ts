@@ -9,8 +9,8 @@ import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type * as DType from "../../src/domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as KernelCache from "../../src/services/device/KernelCache.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 
 /** What a program without types can pass. */

@@ -12,7 +12,7 @@ import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import { operations } from "../../src/kernels/expression/Operation.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 
 const expressions: Readonly<Record<string, unknown>> = Expr
 const arrays: Readonly<Record<string, unknown>> = DeviceArray

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Host } from "../../src/host.ts"
 import { hostBackend } from "../../src/layers/Host/HostBackend.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { sameDevice } from "../../src/services/SameDevice.ts"
+import { sameDevice } from "../../src/services/backend/SameDevice.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 
 it.effect("refuses a device that was opened in place of the listed one, and closes it", () =>
   Effect.gen(function*() {

@@ -17,7 +17,7 @@ import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { hasStats, isConsistent, layer, nextTurn, open, ParkAt, reasonOf } from "../support/hostPool.ts"
 
 const x = VectorArg("f32", "x", { access: "read" })

@@ -12,8 +12,8 @@ import { divide } from "../../src/kernels/reduction/Chunks.ts"
 import * as Reduction from "../../src/kernels/reduction/Reduction.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { Random } from "../../src/testing/Random.ts"
 
 export type Gpu = BufferPool.BufferPool | CommandQueue.CommandQueue

@@ -9,7 +9,7 @@ import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { Random } from "../../src/testing/Random.ts"
 import { affine, type Gpu, lengths, upload } from "./ReductionLaws.ts"
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import { OpenCl } from "../../src/opencl.ts"
-import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { shapes } from "../support/deepSources.ts"
 import { describeWith, oclgrindVendors } from "../support/required.ts"
 

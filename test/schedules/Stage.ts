@@ -13,7 +13,7 @@ import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
 

@@ -11,12 +11,12 @@ import { TestClock } from "effect/testing"
 import { type GpuError, isGpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import type * as Allocator from "../../src/services/Allocator.ts"
+import type * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import * as SubRegion from "../../src/services/buffers/SubRegion.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
-import * as SubRegion from "../../src/services/memory/SubRegion.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import {
   decorated,
   hasStats,

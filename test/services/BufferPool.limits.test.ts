@@ -11,7 +11,7 @@ import * as fc from "fast-check"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import {
   decorated,

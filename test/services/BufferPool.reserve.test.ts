@@ -9,10 +9,10 @@ import { TestClock } from "effect/testing"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as Allocator from "../../src/services/Allocator.ts"
+import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import {
   decorated,
   hasStats,

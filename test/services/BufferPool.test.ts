@@ -13,8 +13,8 @@ import type * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { decorated, hasStats, hold, layer, nextTurn, open, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
 
 describe("a request", () => {

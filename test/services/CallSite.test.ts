@@ -3,8 +3,8 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { flow, identity, pipe } from "effect/Function"
-import type { AllocateOptions } from "../../src/services/Allocator.ts"
-import * as CallSite from "../../src/services/CallSite.ts"
+import type { AllocateOptions } from "../../src/services/buffers/Allocator.ts"
+import * as CallSite from "../../src/services/calls/CallSite.ts"
 import { here, stacksDuring } from "../support/callSites.ts"
 
 const at = (place: string, options: CallSite.Located | undefined): void => {

@@ -9,8 +9,8 @@ import * as fc from "fast-check"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Host } from "../../src/host.ts"
-import * as DeviceContext from "../../src/services/DeviceContext.ts"
-import * as DeviceMemo from "../../src/services/DeviceMemo.ts"
+import * as DeviceContext from "../../src/services/device/DeviceContext.ts"
+import * as DeviceMemo from "../../src/services/device/DeviceMemo.ts"
 
 setFlagsFromString("--expose-gc")
 const collectGarbage: () => void = runInNewContext("gc")

@@ -8,8 +8,8 @@ import { GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import type { ValueType } from "../../src/domain/ValueType.ts"
-import { DeviceBuffer } from "../../src/services/DeviceBuffer.ts"
-import { type ArgumentValue, bind, type BoundArguments } from "../../src/services/DispatchArguments.ts"
+import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
+import { type ArgumentValue, bind, type BoundArguments } from "../../src/services/queue/DispatchArguments.ts"
 
 class Memory extends DeviceBuffer {}
 

@@ -15,12 +15,12 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { Host } from "../../src/host.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { DeviceImage } from "../../src/services/images/DeviceImage.ts"
+import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import * as Mapping from "../../src/services/mapping/Mapping.ts"
-import * as MemoryObjects from "../../src/services/memory/MemoryObjects.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
   Effect.map(Effect.flip(effect), (error) => error.reason._tag)

@@ -13,7 +13,7 @@ import { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
 import { DriverError, type GpuError, make as makeError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import * as KernelCache from "../../src/services/KernelCache.ts"
+import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { nextTurn, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
 
 class Compiled extends KernelCache.CompiledKernel {}

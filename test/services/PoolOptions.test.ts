@@ -8,8 +8,8 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import type { SizePolicy } from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { hold, layer, open, outOfMemoryOf, reasonOf } from "../support/hostPool.ts"
 
 const blockSize = (request: number) => request

@@ -5,8 +5,8 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { hasStats, layer, reasonOf, tagOf } from "../support/hostPool.ts"
 
 const closedScope = Effect.tap(Scope.make(), (scope) => Scope.close(scope, Exit.void))

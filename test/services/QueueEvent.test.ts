@@ -9,8 +9,8 @@ import * as Hash from "effect/Hash"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as QueueEvent from "../../src/services/QueueEvent.ts"
+import * as QueueEvent from "../../src/services/device/QueueEvent.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { layer, open, tagOf } from "../support/hostPool.ts"
 
 describe("an event", () => {

@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import * as TransferSpeed from "../../src/services/TransferSpeed.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as TransferSpeed from "../../src/services/queue/TransferSpeed.ts"
 
 const host = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()))
 

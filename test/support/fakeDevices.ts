@@ -11,7 +11,7 @@ import { Host } from "../../src/host.ts"
 import { hostBackend } from "../../src/layers/Host/HostBackend.ts"
 import { openClBackend } from "../../src/layers/OpenCl/OpenClBackend.ts"
 import { webGpuBackend } from "../../src/layers/WebGpu/WebGpuBackend.ts"
-import type { Backend } from "../../src/services/Backend.ts"
+import type { Backend } from "../../src/services/backend/Backend.ts"
 
 export interface FakeDevice {
   readonly name: string

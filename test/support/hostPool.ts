@@ -15,10 +15,10 @@ import type { GpuError, OutOfMemory, Reason } from "../../src/domain/GpuError.ts
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as Allocator from "../../src/services/Allocator.ts"
+import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import type { QueueDriver } from "../../src/services/QueueDriver.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import type { QueueDriver } from "../../src/services/device/QueueDriver.ts"
 
 export type HostServices = Host.Services
 export type AllocatorLayer = Layer.Layer<Allocator.Allocator, GpuError, DeviceContext | QueueDriver>

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { VectorArg } from "../../src/domain/KernelArgument.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { type Bends, type Watched, watchedGpu } from "./watchedGpu.ts"
 

@@ -7,9 +7,9 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
 import { OpenCl } from "../../src/opencl.ts"
-import * as Allocator from "../../src/services/Allocator.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as Allocator from "../../src/services/buffers/Allocator.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { type Bends, watch, type Watched } from "./watchedOpenCl.ts"
 
 /** Runs a test on the machine's driver, watched, and proves that the closed layer leaves nothing but the handles named. */

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Host } from "../../src/host.ts"
 import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as CommandQueue from "../../src/services/CommandQueue.ts"
-import type { DeviceContext } from "../../src/services/DeviceContext.ts"
+import type { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import type * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { layer, type OpenOptions, recorded } from "./hostPool.ts"
 
 /** A pool whose calls to the allocator are written down; the log is emptied by looking at it. */

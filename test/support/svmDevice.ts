@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { OpenCl, Svm } from "../../src/opencl.ts"
-import type { Allocator } from "../../src/services/Allocator.ts"
+import type { Allocator } from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { type Bends, watch, type Watched } from "./watchedOpenCl.ts"
 
 export type SvmServices = OpenCl.Services | Allocator | BufferPool.BufferPool | Scope.Scope

@@ -2,11 +2,11 @@
  * A device whose drivers do something of their own in places.
  */
 import * as Context from "effect/Context"
-import * as Device from "../../src/services/Device.ts"
-import { DeviceContext } from "../../src/services/DeviceContext.ts"
-import { ImageDriver } from "../../src/services/images/ImageDriver.ts"
-import { KernelCache } from "../../src/services/KernelCache.ts"
-import { QueueDriver } from "../../src/services/QueueDriver.ts"
+import * as Device from "../../src/services/backend/Device.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import { ImageDriver } from "../../src/services/device/ImageDriver.ts"
+import { KernelCache } from "../../src/services/device/KernelCache.ts"
+import { QueueDriver } from "../../src/services/device/QueueDriver.ts"
 
 type Queue = QueueDriver["Service"]
 type Images = ImageDriver["Service"]

@@ -7,8 +7,8 @@ import { byteSize } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { NumericArgument } from "../../domain/KernelArgument.ts"
 import { line, shown } from "../../domain/ShownValue.ts"
-import { isBufferLike } from "../../services/BufferLike.ts"
-import { countHint, namesHint } from "../../services/DispatchArguments.ts"
+import { isBufferLike } from "../../services/buffers/BufferLike.ts"
+import { countHint, namesHint } from "../../services/queue/DispatchArguments.ts"
 
 /**
  * What is wrong with a run, as far as a dispatch of the kernels inside would not say it, or not in the program's own

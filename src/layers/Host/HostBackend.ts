@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { Backend } from "../../services/Backend.ts"
+import type { Backend } from "../../services/backend/Backend.ts"
 import * as Host from "./Host.ts"
 
 /** @internal */

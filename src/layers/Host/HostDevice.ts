@@ -19,11 +19,11 @@ import {
   make as makeError,
   outOfMemory
 } from "../../domain/GpuError.ts"
-import * as BufferLike from "../../services/BufferLike.ts"
-import type { DeviceBuffer, Part } from "../../services/DeviceBuffer.ts"
-import type { HostMode } from "../../services/DeviceContext.ts"
-import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
-import type { TurnsShape } from "../../services/Turns.ts"
+import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import type { TurnsShape } from "../../services/calls/Turns.ts"
+import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
+import type { HostMode } from "../../services/device/DeviceContext.ts"
+import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
 import type { Delays, Faults } from "./Faults.ts"
 import { HostBuffer, type HostMemory } from "./HostMemory.ts"
 import { HostWorker, immediate } from "./HostWorker.ts"

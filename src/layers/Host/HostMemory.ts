@@ -9,7 +9,7 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
-import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 
 /** One piece of memory, of a buffer and of the regions of it. */
 interface Piece {

@@ -9,8 +9,8 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../do
 import { allocate } from "../../domain/HostData.ts"
 import { byteLength, packed } from "../../domain/Rectangle.ts"
 import { messageOf, thrownPlace } from "../../domain/ShownValue.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/QueueDriver.ts"
+import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
 import {
   CopyCommand,
   copyPieces,

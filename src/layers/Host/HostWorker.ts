@@ -4,7 +4,7 @@
  * @internal
  */
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { TurnsShape } from "../../services/Turns.ts"
+import type { TurnsShape } from "../../services/calls/Turns.ts"
 
 /**
  * One piece of submitted work.

@@ -5,8 +5,8 @@
  */
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { DriverMapping, MapAccess } from "../../services/QueueDriver.ts"
+import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import type { DriverMapping, MapAccess } from "../../services/device/QueueDriver.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"

@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
-import type { Backend } from "../../services/Backend.ts"
-import { sameDevice } from "../../services/SameDevice.ts"
+import type { Backend } from "../../services/backend/Backend.ts"
+import { sameDevice } from "../../services/backend/SameDevice.ts"
 import * as OpenCl from "./OpenCl.ts"
 
 /** @internal */

@@ -5,8 +5,8 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { DeviceBuffer, type Part } from "../../services/DeviceBuffer.ts"
-import type { HostMode } from "../../services/DeviceContext.ts"
+import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
+import type { HostMode } from "../../services/device/DeviceContext.ts"
 import type { SvmAllocation } from "./svm/SvmAllocation.ts"
 
 const CL_MEM_READ_WRITE = 1

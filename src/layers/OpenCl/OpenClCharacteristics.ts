@@ -10,7 +10,7 @@ import { type Characteristics, characterize } from "../../domain/characterisatio
 import { type GpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import * as KernelArgument from "../../domain/KernelArgument.ts"
-import { KernelCache } from "../../services/KernelCache.ts"
+import { KernelCache } from "../../services/device/KernelCache.ts"
 import { OpenCl } from "./OpenCl.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { OpenClKernel } from "./OpenClKernel.ts"

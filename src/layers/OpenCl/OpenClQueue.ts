@@ -14,8 +14,8 @@ import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { allocate } from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
-import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import { DeviceImage } from "../../services/images/DeviceImage.ts"
+import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import { DeviceImage } from "../../services/device/DeviceImage.ts"
 import {
   commandsPerFlush,
   type Dispatch,
@@ -24,7 +24,7 @@ import {
   type QueueDriver,
   type ReadAnswer,
   type VectorBinding
-} from "../../services/QueueDriver.ts"
+} from "../../services/device/QueueDriver.ts"
 import * as BufferMapping from "./BufferMapping.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import type { Pointer } from "./OpenClApi.ts"

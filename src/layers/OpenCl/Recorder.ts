@@ -6,7 +6,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { QueueDriver, ReadAnswer } from "../../services/QueueDriver.ts"
+import type { QueueDriver, ReadAnswer } from "../../services/device/QueueDriver.ts"
 import type { Pointer } from "./OpenClApi.ts"
 import type { Command } from "./RecordedCommands.ts"
 

@@ -4,8 +4,8 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { DeviceImage } from "../../services/images/DeviceImage.ts"
+import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import { imageOf } from "./images/OpenClImage.ts"
 import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import type { OpenDevice } from "./OpenDevice.ts"

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../../services/CheckedStep.ts"
+import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import { type OpenCl, own } from "./OpenCl.ts"
 import type { Opened } from "./Opened.ts"
 

@@ -6,9 +6,9 @@
  *
  * @internal
  */
-import type { DeviceImage } from "../../services/images/DeviceImage.ts"
-import type { DeviceSampler } from "../../services/images/DeviceSampler.ts"
-import type { Dispatch, VectorBinding } from "../../services/QueueDriver.ts"
+import type { DeviceImage } from "../../services/device/DeviceImage.ts"
+import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
+import type { Dispatch, VectorBinding } from "../../services/device/QueueDriver.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { gpuOf, idOf, roundUp4 } from "./WebGpuBuffer.ts"

@@ -5,7 +5,7 @@
  * @internal
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
+import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { Bound } from "./BindGroups.ts"
 import * as TextureCommands from "./images/TextureCommands.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import type { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
-import type { QueueDriver } from "../../services/QueueDriver.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 

@@ -5,8 +5,8 @@
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import { byteLength, copyBytes, type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
-import type { DeviceBuffer } from "../../services/DeviceBuffer.ts"
-import type { ReadAnswer } from "../../services/QueueDriver.ts"
+import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import type { ReadAnswer } from "../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import * as Readback from "./Readback.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"

@@ -5,7 +5,7 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { DeviceBuffer, type Part } from "../../services/DeviceBuffer.ts"
+import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 let buffers = 0

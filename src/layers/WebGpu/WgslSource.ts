@@ -13,7 +13,7 @@ import type { Kernel } from "../../domain/Kernel.ts"
 import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../domain/KernelArgument.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import * as ValueType from "../../domain/ValueType.ts"
-import type { Dispatch } from "../../services/QueueDriver.ts"
+import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { gpuFormat } from "./images/WebGpuImageFormat.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 

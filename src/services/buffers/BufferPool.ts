@@ -22,11 +22,11 @@ import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import type * as PoolStats from "../../domain/PoolStats.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as SizePolicy from "../../domain/SizePolicy.ts"
-import * as Allocator from "../Allocator.ts"
-import * as CallSite from "../CallSite.ts"
-import { checkedStep } from "../CheckedStep.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import { DeviceContext } from "../DeviceContext.ts"
+import * as CallSite from "../calls/CallSite.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
 import type { Memory } from "../pool/Memory.ts"
 import {
@@ -55,13 +55,13 @@ import {
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
-import { QueueDriver } from "../QueueDriver.ts"
+import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
-export type { AllocateOptions } from "../Allocator.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../pool/PoolOptions.ts"
 export type { Need } from "../pool/waiting/Handlers.ts"
+export type { AllocateOptions } from "./Allocator.ts"
 
 /**
  * What one request for a buffer may say.

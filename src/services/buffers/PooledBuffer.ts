@@ -5,7 +5,7 @@
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
 

@@ -9,9 +9,9 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import type { Claim } from "../../domain/MappedParts.ts"
-import * as BufferAccess from "../mapping/BufferAccess.ts"
-import * as MappedMemory from "../mapping/MappedMemory.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
+import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /**
  * A part of an image that is about to be mapped.

@@ -8,7 +8,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** How far apart rows and slices lie, in bytes. @internal */
 export interface Pitches {

@@ -5,10 +5,10 @@
  * @internal
  */
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import type { QueueDriver } from "../QueueDriver.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
+import type { ImageDriver } from "../device/ImageDriver.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
 import { bytesBeneath } from "./ImageAccess.ts"
-import type { ImageDriver } from "./ImageDriver.ts"
 
 type Commands = Pick<
   ImageDriver["Service"],

@@ -7,10 +7,10 @@ import { isInstance } from "../../domain/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import { wrongArgument } from "../calls/WrongArgument.ts"
+import { DeviceImage } from "../device/DeviceImage.ts"
+import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { releasedError } from "../lease/Lease.ts"
-import * as PinnedMemory from "../memory/PinnedMemory.ts"
-import { wrongArgument } from "../WrongArgument.ts"
-import { DeviceImage } from "./DeviceImage.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**

@@ -12,7 +12,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** An image and a part of it that can be used. @internal */
 export interface Part {

@@ -7,8 +7,8 @@ import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import { showing } from "../../domain/Showing.ts"
 import type { StridedShape } from "../../domain/StridedShape.ts"
-import { type Elements, MappedArray, mappedInOneLine } from "../mapping/MappedArray.ts"
-import type { ScopedMapping } from "../mapping/ScopedMapping.ts"
+import { type Elements, MappedArray, mappedInOneLine } from "../buffers/mapping/MappedArray.ts"
+import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 
 /**
  * A mapped part of an image: the items of its elements in a typed array, which are the image's again when the scope closes.

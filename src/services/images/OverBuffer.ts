@@ -11,9 +11,9 @@ import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
-import * as BufferLike from "../BufferLike.ts"
-import type { DeviceBuffer } from "../DeviceBuffer.ts"
-import type { DeviceContext } from "../DeviceContext.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 
 /** @internal */

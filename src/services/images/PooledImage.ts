@@ -9,9 +9,9 @@ import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Shape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
 
 /**
  * A lease on an image of an `ImagePool`. See `Lease` for how long it is valid, and for what can be done with

@@ -15,8 +15,8 @@ import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { PoolBlock } from "../../domain/PoolCore.ts"
-import { checkedStep } from "../CheckedStep.ts"
-import { wrongArgument } from "../WrongArgument.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { Attachments } from "./Attachments.ts"
 
 /**

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../CheckedStep.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
 import { type Lease, transfer } from "./Lease.ts"
 
 /**

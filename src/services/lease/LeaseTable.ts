@@ -9,7 +9,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { GpuError, Holder, Released } from "../../domain/GpuError.ts"
 import { Largest } from "../../domain/Largest.ts"
-import * as CallSite from "../CallSite.ts"
+import * as CallSite from "../calls/CallSite.ts"
 import type { Lease, LeaseOwner, OwningList } from "./Lease.ts"
 
 /**

@@ -20,7 +20,7 @@ import {
   type WaitingJob
 } from "../../domain/GpuError.ts"
 import type { PoolCore } from "../../domain/PoolCore.ts"
-import type { DeviceContext } from "../DeviceContext.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { Block, Family, Leasable } from "../lease/Lease.ts"
 import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"

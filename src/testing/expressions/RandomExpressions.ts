@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { DType } from "../../domain/DType.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
+import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { type ConformanceTest, inGroup, replay, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"

@@ -10,12 +10,12 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../services/CommandQueue.ts"
-import { DeviceContext } from "../../services/DeviceContext.ts"
+import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Lease from "../../services/lease/Lease.ts"
+import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import {
   type ConformanceTest,
   expectInvariants,

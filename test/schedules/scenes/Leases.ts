@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene } from "../Stage.ts"
 

@@ -1,7 +1,7 @@
 /** Scenes of programs that say what memory they need, and of those that do not and wait for each other. */
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../../src/services/CommandQueue.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 import { atOnce, job } from "./Waiting.ts"
 

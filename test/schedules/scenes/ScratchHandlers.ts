@@ -1,7 +1,7 @@
 /** Scenes of handlers that need memory themselves. */
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../../src/services/CommandQueue.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 import { job } from "./Waiting.ts"
 

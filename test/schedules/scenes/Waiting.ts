@@ -1,8 +1,8 @@
 /** Scenes of requests that wait for memory, under limits and budgets. */
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
-import * as CommandQueue from "../../../src/services/CommandQueue.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 
 /** A loan with some work. */

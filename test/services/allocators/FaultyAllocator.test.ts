@@ -7,10 +7,10 @@ import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import { Host } from "../../../src/host.ts"
-import * as Allocator from "../../../src/services/Allocator.ts"
-import * as FaultyAllocator from "../../../src/services/allocators/FaultyAllocator.ts"
+import * as Allocator from "../../../src/services/buffers/Allocator.ts"
+import * as FaultyAllocator from "../../../src/services/buffers/allocators/FaultyAllocator.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
-import { DeviceContext } from "../../../src/services/DeviceContext.ts"
+import { DeviceContext } from "../../../src/services/device/DeviceContext.ts"
 import { hold, reasonOf, tagOf } from "../../support/hostPool.ts"
 
 const faulty = (options?: FaultyAllocator.FaultyOptions, host?: Host.HostOptions) =>

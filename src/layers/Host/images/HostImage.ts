@@ -7,8 +7,8 @@ import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import { elementBytes, type ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
-import { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
 /**

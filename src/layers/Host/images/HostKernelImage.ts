@@ -10,7 +10,7 @@ import * as ImageSampling from "../../../domain/images/ImageSampling.ts"
 import { isFlat, isSingle } from "../../../domain/images/ImageShape.ts"
 import type { ReadableImage, WritableImage } from "../../../domain/images/KernelImage.ts"
 import type { ImageArg } from "../../../domain/KernelArgument.ts"
-import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 import type { HostImage } from "./HostImage.ts"
 

@@ -8,8 +8,8 @@ import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
-import { DeviceImage } from "../../../services/images/DeviceImage.ts"
-import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 
 /** @internal */
 export class OpenClImage extends DeviceImage {

@@ -18,7 +18,7 @@ import {
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
-import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"

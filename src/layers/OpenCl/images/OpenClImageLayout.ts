@@ -5,7 +5,7 @@
  * @internal
  */
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
-import type { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import { kindCodes } from "./OpenClImageFormat.ts"
 
 /**

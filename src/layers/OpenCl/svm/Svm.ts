@@ -12,7 +12,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../../../services/BufferLike.ts"
+import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import { type OpenCl, own } from "../OpenCl.ts"
 import { useOpened } from "../UseOpened.ts"
 import type { SvmCapabilities } from "./SvmCapabilities.ts"

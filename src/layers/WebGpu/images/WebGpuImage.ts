@@ -7,7 +7,7 @@ import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import { DeviceImage } from "../../../services/images/DeviceImage.ts"
+import { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 

@@ -6,7 +6,7 @@
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import type { Addressing, Resolved } from "../../../domain/images/SamplerOptions.ts"
-import { DeviceSampler } from "../../../services/images/DeviceSampler.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 

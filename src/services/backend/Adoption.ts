@@ -1,0 +1,45 @@
+/**
+ * Taking in buffers, images and samplers that other code has made. It means the same on every backend that can: the object is of
+ * this library until the scope closes, and stays the program's unless the program hands it over.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { booleanProblem, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as Label from "../../domain/Label.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import { logged } from "../device/GivingBack.ts"
+
+/** What every adoption may say. @internal */
+export interface AdoptionOptions {
+  readonly takeOver?: boolean | undefined
+  readonly label?: string | undefined
+}
+
+/**
+ * Adopts in one step, and gives back what that made when the scope closes. Programs without types can pass anything as options,
+ * and what they meant to keep would go with the scope.
+ *
+ * @internal
+ */
+export const acquire = <A, Options extends AdoptionOptions>(
+  operation: string,
+  status: DeviceStatus,
+  options: Options | undefined,
+  known: KnownOptions.KnownOptions,
+  adopt: (options: Partial<Options>) => Effect.Effect<A, GpuError>,
+  giveBack: (adopted: A) => Effect.Effect<void, GpuError>,
+  what?: string
+): Effect.Effect<A, GpuError, Scope.Scope> =>
+  Effect.acquireRelease(
+    checkedStep(operation, () =>
+      optionsProblem(operation, options, known) ?? booleanProblem(operation, "takeOver", options?.takeOver) ??
+        status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
+    (adopted) =>
+      logged(() =>
+        giveBack(adopted), what)
+  )

@@ -1,0 +1,43 @@
+/**
+ * A backend as the choice of a device sees it.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
+import type { Services } from "./Device.ts"
+
+/**
+ * What every backend takes when a device is opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenOptions {
+  /** How many compiled kernels are kept, 256 without it. */
+  readonly kernelCacheCapacity?: number | undefined
+  /**
+   * Whether commands on buffers begin and end at any byte, as `DeviceInfo.limits.copyAlignment` then says. WebGPU answers
+   * Unsupported.
+   */
+  readonly byteGranular?: boolean | undefined
+}
+
+/**
+ * How the devices of a backend are listed, chosen and opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Backend {
+  /** As `DeviceInfo.backend`, and as selections name it: small letters and digits, beginning with a letter. */
+  readonly name: string
+  /** Its devices, and what it has in their place. Fails when the backend cannot be loaded. */
+  readonly list: Effect.Effect<ReadonlyArray<ListedDevice>, GpuError>
+  /** When a device is tried where nobody chose: the smallest number first, and not at all without a number. */
+  readonly rank: (device: ListedDevice) => number | undefined
+  /** A layer that opens this very device, or fails. */
+  readonly open: (device: ListedDevice, options: OpenOptions) => Layer.Layer<Services, GpuError>
+}

@@ -1,0 +1,102 @@
+/**
+ * All services of one open device, from what its backend gives. Every rule is checked in them, before a driver sees anything: so
+ * each is written once, for all backends.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import { DeviceContext, showingDevice } from "../device/DeviceContext.ts"
+import { ImageDriver } from "../device/ImageDriver.ts"
+import { KernelCache } from "../device/KernelCache.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
+import { CheckedImages } from "../images/CheckedImages.ts"
+import { Images } from "../images/Images.ts"
+import { CheckedQueue } from "../queue/CheckedQueue.ts"
+import { CommandQueue } from "../queue/CommandQueue.ts"
+
+/**
+ * What every backend's layer provides: what programs use, and the drivers that pools and allocators stand on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services = DeviceContext | CommandQueue | KernelCache | Images | QueueDriver | ImageDriver
+
+/**
+ * What a backend gives for an open device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Drivers {
+  readonly device: DeviceContext["Service"]
+  readonly cache: KernelCache["Service"]
+  readonly queue: QueueDriver["Service"]
+  readonly images: ImageDriver["Service"]
+}
+
+/**
+ * The services of a device over its drivers.
+ *
+ * **Example** (A backend whose queue is changed)
+ *
+ * ```ts
+ * import * as Context from "effect/Context"
+ * import { Device, DeviceContext, ImageDriver, KernelCache, QueueDriver } from "effect-gpu-pool"
+ *
+ * const withQueue = (
+ *   services: Context.Context<Device.Services>,
+ *   queue: QueueDriver.QueueDriver["Service"]
+ * ): Context.Context<Device.Services> =>
+ *   Device.fromDrivers({
+ *     device: Context.get(services, DeviceContext.DeviceContext),
+ *     cache: Context.get(services, KernelCache.KernelCache),
+ *     queue,
+ *     images: Context.get(services, ImageDriver.ImageDriver)
+ *   })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.Context<Services> => {
+  const state = () => [deviceState(device.status, device.info)]
+  return Context.make(DeviceContext, showingDevice(checkedDevice(device))).pipe(
+    Context.add(KernelCache, cache),
+    Context.add(QueueDriver, queue),
+    Context.add(ImageDriver, images),
+    Context.add(
+      CommandQueue,
+      showing(() => inOneLine("CommandQueue", undefined, state()), "CommandQueue")(
+        CommandQueue.of(new CheckedQueue({ driver: queue, device, cache }))
+      )
+    ),
+    Context.add(
+      Images,
+      showing(() => inOneLine("Images", undefined, state()), "Images")(
+        Images.of(new CheckedImages({ driver: images, device, queue }))
+      )
+    )
+  )
+}
+
+/** Programs can ask the device itself for a buffer, with any values. */
+const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {
+  const { createFromHost, createRegionUnsafe, destroyBufferUnsafe, driverObjects, info, status } = device
+  return {
+    info,
+    status,
+    driverObjects,
+    createBuffer: (bytes, usage, label) =>
+      Effect.suspend(() =>
+        status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
+          device.createBuffer(bytes, usage, label)
+      ),
+    createFromHost,
+    createRegionUnsafe,
+    destroyBufferUnsafe
+  }
+}

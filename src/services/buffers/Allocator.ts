@@ -1,0 +1,233 @@
+/**
+ * Where a pool gets device memory from, and gives it back to.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as CallSite from "../calls/CallSite.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import { EmptyBuffer } from "../device/EmptyBuffer.ts"
+import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
+import type { SharedLimit } from "../pool/waiting/SharedLimit.ts"
+
+/**
+ * What one `allocate` may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AllocateOptions {
+  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** Shows in errors, and in a pool's lists of the largest holders. */
+  readonly label?: string | undefined
+  /**
+   * Where in the program the memory was asked for, as "file:line:column". In `CallSite.track` the
+   * library fills it in, unless it is given.
+   */
+  readonly callSite?: string | undefined
+}
+
+/**
+ * The service. Decorators are layers from Allocator to Allocator.
+ *
+ * **Example** (Logging what the driver is asked for)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ *
+ * const logged = Layer.effect(
+ *   Allocator.Allocator,
+ *   Effect.map(Allocator.Allocator, (inner) =>
+ *     Allocator.Allocator.of({
+ *       ...inner,
+ *       allocate: (bytes, options) =>
+ *         Effect.andThen(Effect.logDebug(`${bytes} bytes`), inner.allocate(bytes, options))
+ *     }))
+ * ).pipe(Layer.provide(Allocator.layerImmediate))
+ * ```
+ *
+ * @see pyopencl.tools.AllocatorBase
+ * @category services
+ * @since 0.1.0
+ */
+export class Allocator extends Context.Service<Allocator, {
+  /**
+   * A device buffer of `bytes` bytes; for 0 one that takes no memory, without asking the driver. Fails with OutOfMemory,
+   * LimitExceeded, InvalidRequest, DeviceLost or DriverError. Uninterruptible: the caller owns the buffer and sees to its
+   * `freeUnsafe`.
+   */
+  readonly allocate: (bytes: number, options?: AllocateOptions) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * Gives a buffer back when called, in queue order: what was recorded with it is submitted first. The answer is an
+   * Exit, so that finalizers and pools can act on it in the same step.
+   */
+  readonly freeUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
+  /** Waits until the driver has really given back what was freed. */
+  readonly reclaim: Effect.Effect<void, GpuError>
+  /** Whether a successful `allocate` proves that the memory exists. */
+  readonly immediate: boolean
+  /** Where the pools on it hear of each other, if it has a limit. @internal */
+  readonly shared?: SharedLimit | undefined
+}>()("effect-gpu-pool/Allocator") {}
+
+const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
+  logged(() => freeUnsafe(buffer))
+
+/** Of every allocator. @internal */
+export const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
+
+const make = (immediate: boolean) =>
+  Effect.gen(function*() {
+    const device = yield* DeviceContext
+    const driver = yield* QueueDriver
+
+    const freeUnsafe = (buffer: DeviceBuffer) => giveBackUnsafe(device, driver, buffer)
+
+    const create = (bytes: number, options: AllocateOptions | undefined) =>
+      checkedStep("Allocator.allocate", (operation) => {
+        const { label, usage = BufferUsage.defaultUsage } = options ?? {}
+        const problem = device.status.error ??
+          optionsProblem(operation, options, knownOfAllocate) ??
+          BufferRequest.problem(operation, bytes, usage, label) ??
+          BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
+        if (problem !== undefined) return problem
+        return bytes === 0
+          ? Exit.succeed(new EmptyBuffer(device.info, usage, label))
+          : device.createBuffer(bytes, usage, label)
+      })
+
+    /** Whatever ends the proof before it succeeds gives the buffer back, so a failed residency check leaks nothing. */
+    const prove = (buffer: DeviceBuffer) =>
+      buffer.size === 0
+        ? Exit.succeed(buffer)
+        : Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
+
+    return Allocator.of({
+      // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
+      allocate: (bytes, options) => {
+        const created = create(bytes, options)
+        return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
+      },
+      freeUnsafe,
+      reclaim: driver.reclaim,
+      immediate
+    })
+  })
+
+/** Fresh, or a program with two devices would get the allocator of the first one for both: layers are built once. */
+const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(immediate)))
+
+/**
+ * Allocates so that success proves that the memory exists: an OutOfMemory comes at once, where a pool can answer it.
+ *
+ * **Example** (Unpooled memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.map(Allocator.allocate(4096), (buffer) => buffer.size).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(Allocator.layerImmediate),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => 4096
+ * ```
+ *
+ * @see pyopencl.tools.ImmediateAllocator
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(true)
+
+/**
+ * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
+ * {@link layerImmediate}, and the wrong base for a pool, which then cannot answer OutOfMemory.
+ *
+ * A pool never leases a block again whose first use failed. On OpenCL a failure may be seen only after the command was
+ * recorded, by a `finish` or `read`: a block given back before that was reused as any other. So `finish` once before a
+ * fresh block goes back.
+ *
+ * **Example** (A buffer that costs nothing until it is used)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.map(Allocator.Allocator, (allocator) => allocator.immediate).pipe(
+ *   Effect.provide(Allocator.layerDeferred),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program) // => false
+ * ```
+ *
+ * @see pyopencl.tools.DeferredAllocator
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(false)
+
+/**
+ * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is
+ * logged. One of 0 bytes takes no device memory; every command takes it where a buffer without bytes makes sense, and has
+ * nothing to do.
+ *
+ * **Example** (A buffer that no pool keeps)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, CommandQueue } from "effect-gpu-pool"
+ *
+ * const once = Effect.scoped(Effect.gen(function*() {
+ *   const buffer = yield* Allocator.allocate(1024, { label: "once" })
+ *   yield* CommandQueue.fill(buffer, 0)
+ * }))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocate = (
+  bytes: number,
+  options?: AllocateOptions
+): Effect.Effect<DeviceBuffer, GpuError, Allocator | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return Effect.flatMap(Allocator, (allocator) =>
+    Effect.acquireRelease(
+      allocator.allocate(bytes, located),
+      (buffer) => giveBack(allocator.freeUnsafe, buffer)
+    ))
+}
+
+/**
+ * Waits until the driver has really given back what was freed.
+ *
+ * **Example** (Measuring what is free once a large buffer is gone)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator } from "effect-gpu-pool"
+ *
+ * const gone = Effect.scoped(Allocator.allocate(1 << 20)).pipe(Effect.andThen(Allocator.reclaim))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const reclaim: Effect.Effect<void, GpuError, Allocator> = Allocator.use((allocator) => allocator.reclaim)

@@ -1,0 +1,128 @@
+/**
+ * What an operation on buffers takes: a lease, or a device buffer straight from an Allocator.
+ *
+ * @since 0.1.0
+ */
+import { isInstance } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { format } from "../../domain/DeviceInfo.ts"
+import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import { line } from "../../domain/ShownValue.ts"
+import { wrongArgument } from "../calls/WrongArgument.ts"
+import { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { EmptyBuffer } from "../device/EmptyBuffer.ts"
+import * as PinnedMemory from "../device/PinnedMemory.ts"
+import { releasedError } from "../lease/Lease.ts"
+import { PooledBuffer } from "./PooledBuffer.ts"
+
+/**
+ * A lease or a device buffer.
+ *
+ * **Example** (A step that works with and without a pool)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { BufferLike } from "effect-gpu-pool"
+ *
+ * const clear = (buffer: BufferLike.BufferLike) => CommandQueue.fill(buffer, 0)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BufferLike = PooledBuffer | DeviceBuffer
+
+/** @internal */
+export const isBufferLike = (value: unknown): value is BufferLike =>
+  isInstance(value, PooledBuffer) || isInstance(value, DeviceBuffer)
+
+/**
+ * Why `buffer` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
+ *
+ * **Example** (The raw handles of a backend of your own)
+ *
+ * ```ts
+ * import { Effect, Exit } from "effect"
+ * import { BufferLike, GpuError } from "effect-gpu-pool"
+ * import type { DeviceBuffer, DeviceInfo } from "effect-gpu-pool"
+ *
+ * const rawBuffer = (buffer: BufferLike.BufferLike, info: DeviceInfo.DeviceInfo) =>
+ *   Effect.suspend((): Exit.Exit<DeviceBuffer.DeviceBuffer, GpuError.GpuError> => {
+ *     const problem = BufferLike.problem("MyBackend.handle", buffer, info)
+ *     if (problem !== undefined) return Exit.fail(problem)
+ *     const memory = BufferLike.deviceBuffer(buffer)
+ *     return memory === undefined
+ *       ? Exit.fail(GpuError.invalidRequest("MyBackend.handle", "the buffer has no bytes", "Allocate at least one byte."))
+ *       : Exit.succeed(memory)
+ *   })
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
+  if (buffer instanceof DeviceBuffer) {
+    if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
+    if (!buffer.destroyed) return PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
+    const { ended = "released", label, size } = buffer
+    return makeError(new Released({ operation, label, size, why: ended }))
+  }
+  if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
+  if (buffer.list === undefined) return releasedError(operation, buffer)
+  const { device } = buffer.list.owner
+  return device === owner ? undefined : foreign(operation, buffer, device, owner)
+}
+
+/**
+ * A buffer as messages name it.
+ *
+ * @internal
+ */
+export const named = ({ label }: BufferLike): string =>
+  label === undefined ? "the buffer" : `the buffer "${line(label)}"`
+
+/** Programs without types can pass anything. */
+const noBuffer = (operation: string, value: unknown): GpuError =>
+  wrongArgument(
+    operation,
+    value,
+    "a buffer",
+    "Pass a lease of BufferPool.allocate, or a device buffer of an Allocator."
+  )
+
+const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
+  makeError(
+    new ForeignDevice({
+      operation,
+      label: buffer.label,
+      owner: format(owner),
+      expected: owner.name === expected.name ? `another opening of ${format(expected)}` : format(expected)
+    })
+  )
+
+/**
+ * The device memory of a buffer that has no {@link problem}; `undefined` for a lease or buffer of no bytes, which has none.
+ *
+ * **Example** (Whether a buffer has memory at all)
+ *
+ * ```ts
+ * import { BufferLike } from "effect-gpu-pool"
+ *
+ * const isEmpty = (buffer: BufferLike.BufferLike) => BufferLike.deviceBuffer(buffer) === undefined
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
+  if (!(buffer instanceof DeviceBuffer)) return buffer.block?.value
+  return buffer instanceof EmptyBuffer ? undefined : buffer
+}
+
+/**
+ * What an operation answers that needs the memory of a buffer that has none.
+ *
+ * @internal
+ */
+export const noMemory = (operation: string): GpuError =>
+  invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")

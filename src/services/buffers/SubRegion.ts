@@ -1,0 +1,326 @@
+/**
+ * Parts of a buffer that are buffers themselves.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import * as BufferRange from "../../domain/BufferRange.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as Label from "../../domain/Label.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import { PooledBuffer } from "../buffers/PooledBuffer.ts"
+import type { DeviceBuffer, Part } from "../device/DeviceBuffer.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import { giveBackUnsafe } from "../device/GivingBack.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
+import { ScopedAttachment } from "../device/ScopedAttachment.ts"
+import * as BufferLike from "./BufferLike.ts"
+import { startsWithSubject } from "./SubjectFirst.ts"
+
+/**
+ * Which bytes of a buffer a region is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Bounds {
+  /** Its first byte: a multiple of the device's `limits.regionAlignment`; 0 without it. */
+  readonly offset?: number | undefined
+  /** Bytes, at least 1: a multiple of 4, except up to the end of the buffer, which is what it is without a size. */
+  readonly size?: number | undefined
+}
+
+/**
+ * What a region is to be, beside its bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * The parent's usage without it. It can do less than the parent, never more: some of its flags, and on top those that
+   * forbid something to kernels or to the program, as `kernelReadOnly` and `hostNoAccess`.
+   */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it; the parent's label with the bytes without it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A part of a buffer as a buffer of its own, over the same memory, until the scope closes.
+ *
+ * **Details**
+ *
+ * Whatever takes a buffer takes a region: writes, reads, fills, copies, kernels, and this function. A region of a region
+ * is a region of the whole buffer. What is written to it is seen in the parent, in queue order.
+ *
+ * When the lease that it is a part of ends, however it ends, the region is released before the block goes to anybody
+ * else. A buffer without a pool can be freed while regions of it live: it is Released at once, and its memory goes
+ * with the last region.
+ *
+ * **Gotchas**
+ *
+ * All regions of one buffer count as that buffer where two arguments of a dispatch, or source and target of a copy, are
+ * compared: WebGPU forbids both whether the bytes overlap or not.
+ *
+ * Fails with InvalidRequest for an offset that the device cannot start a region at, for bytes outside the buffer, for no
+ * bytes at all, or for a usage beyond the parent's; and with Released, ForeignDevice, DeviceLost or DriverError.
+ *
+ * **Example** (Filling the second half of a buffer)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, SubRegion } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const whole = yield* BufferPool.allocate(1024)
+ *   const half = yield* SubRegion.make(whole, { offset: 512 })
+ *   yield* CommandQueue.fill(whole, 1)
+ *   yield* CommandQueue.fill(half, 2)
+ *   return [...(yield* CommandQueue.read(whole, Uint32Array, { offset: 504, length: 4 }))]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [1, 1, 2, 2]
+ * ```
+ *
+ * @see pyopencl.Buffer.get_sub_region
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: {
+  /**
+   * A part of a buffer as a buffer of its own, over the same memory, until the scope closes.
+   */
+  (
+    bounds: Bounds,
+    options?: Options
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
+  (
+    buffer: BufferLike.BufferLike,
+    bounds: Bounds,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  (
+    buffer: BufferLike.BufferLike,
+    bounds: Bounds,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
+    acquire("SubRegion.make", buffer, () => bounds, options)
+)
+
+/**
+ * The elements `from` to `to` (not included; the end of the buffer without it) of a buffer as a buffer of their own.
+ * Details and errors as {@link make}; a range without an element is InvalidRequest.
+ *
+ * **Example** (Working on a quarter of the numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, SubRegion } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(1024)
+ *   const quarter = yield* SubRegion.slice(x, Float32Array, 64, 128)
+ *   yield* CommandQueue.write(quarter, new Float32Array(64).fill(0.5))
+ *   return [quarter.size, ...(yield* CommandQueue.read(x, Float32Array, { offset: 256, length: 2 }))]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [256, 0.5, 0.5]
+ * ```
+ *
+ * @see pyopencl.Buffer.__getitem__
+ * @category constructors
+ * @since 0.1.0
+ */
+export const slice: {
+  /**
+   * The elements `from` to `to` (not included; the end of the buffer without it) of a buffer as a buffer of their own.
+   * Details and errors as {@link make}; a range without an element is InvalidRequest.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
+  <A extends ArrayBufferView>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  <A extends ArrayBufferView>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    from: number,
+    to?: number | undefined,
+    options?: Options
+  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
+    acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
+)
+
+/** The lease that a region is a part of, for the regions of that region. */
+const leases = new WeakMap<DeviceBuffer, PooledBuffer>()
+
+/**
+ * The lease whose memory a buffer is: the buffer itself, or the one that a region is a part of.
+ *
+ * @internal
+ */
+export const leaseOf = (buffer: BufferLike.BufferLike): PooledBuffer | undefined =>
+  buffer instanceof PooledBuffer ? buffer : leases.get(buffer)
+
+const acquire = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  bounds: () => Bounds | GpuError,
+  options: Options | undefined
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
+  Effect.flatMap(
+    DeviceContext,
+    (device) =>
+      Effect.flatMap(QueueDriver, (driver) =>
+        ScopedAttachment.acquire(operation, "buffer", (attachment) => {
+          const region = create({ operation, device, buffer, bounds, options })
+          if (Exit.isFailure(region)) return region
+          const lease = leaseOf(buffer)
+          if (lease !== undefined) leases.set(region.value, lease)
+          attachment.begin(lease, (why) => end(device, driver, region.value, why))
+          return region
+        }))
+  )
+
+interface Request {
+  readonly operation: string
+  readonly device: DeviceContext["Service"]
+  readonly buffer: BufferLike.BufferLike
+  /** Asked for only once the buffer is known to be one. */
+  readonly bounds: () => Bounds | GpuError
+  readonly options: Options | undefined
+}
+
+const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
+  const asked = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+    optionsProblem(operation, options, known) ?? checkedBounds(operation, bounds())
+  if (isGpuError(asked)) return Exit.fail(asked)
+  const { offset = 0, size = buffer.size - offset } = asked
+  const { label, usage = buffer.usage } = options ?? {}
+  const part = rangeProblem(operation, buffer, offset, size) ?? usageProblem(operation, buffer.usage, usage) ??
+    Label.problem(operation, label) ?? partOf(operation, buffer, offset, device.info.limits.regionAlignment)
+  if (isGpuError(part)) return Exit.fail(part)
+  return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
+}
+
+const known = KnownOptions.of<Options>({ usage: true, label: true })
+
+const knownOfBounds = KnownOptions.of<Bounds>({ offset: true, size: true })
+
+/** Programs without types can pass anything. */
+const checkedBounds = (operation: string, bounds: Bounds | GpuError): Bounds | GpuError =>
+  typeof bounds !== "object" || bounds === null
+    ? invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
+    : isGpuError(bounds)
+    ? bounds
+    : KnownOptions.problem(operation, bounds, knownOfBounds) ?? bounds
+
+const end = (
+  device: DeviceContext["Service"],
+  driver: QueueDriver["Service"],
+  region: DeviceBuffer,
+  why: Released["why"]
+): Exit.Exit<void, GpuError> => {
+  if (region.destroyed) return Exit.void
+  region.ended = why
+  return giveBackUnsafe(device, driver, region, why)
+}
+
+/** Where it begins in the whole buffer, since OpenCL has no regions of regions; a buffer of no bytes has none. */
+const partOf = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  alignment: number
+): Part | GpuError => {
+  const memory = BufferLike.deviceBuffer(buffer)
+  if (memory === undefined) return emptyProblem(operation)
+  const origin = memory.origin + offset
+  return alignmentProblem(operation, origin, alignment) ?? { parent: memory.root, origin }
+}
+
+const elementBounds = <A extends ArrayBufferView>(
+  size: number,
+  type: ElementType<A>,
+  from: number,
+  to: number | undefined
+): Bounds | GpuError => {
+  const problem = elementClassProblem("SubRegion.slice", type)
+  if (problem !== undefined) return problem
+  const itemSize = type.BYTES_PER_ELEMENT
+  const end = to ?? Math.floor(size / itemSize)
+  if (Number.isSafeInteger(from) && from >= 0 && Number.isSafeInteger(end) && end > from) {
+    return { offset: from * itemSize, size: (end - from) * itemSize }
+  }
+  return invalidRequest(
+    "SubRegion.slice",
+    `from ${from} to ${end} there is no ${type.name} element`,
+    `Pass whole numbers of elements, the first one and the one after the last, of the buffer's ${size} bytes.`
+  )
+}
+
+const rangeProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  size: number
+): GpuError | undefined =>
+  BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment) ??
+    (size === 0 ? emptyProblem(operation) : undefined)
+
+const emptyProblem = (operation: string): GpuError =>
+  invalidRequest(operation, "the region has no bytes", "Take at least one byte: no driver makes a part of nothing.")
+
+/** Counted from the beginning of the whole buffer. */
+const alignmentProblem = (operation: string, origin: number, alignment: number): GpuError | undefined =>
+  origin % alignment === 0 ? undefined : invalidRequest(
+    operation,
+    `byte ${origin} of the whole buffer is no multiple of ${alignment}, as this device's regions begin at`,
+    `Begin at byte ${origin - origin % alignment} or ${origin - origin % alignment + alignment}, as ` +
+      "DeviceInfo.limits.regionAlignment says, or pass an offset to the operation."
+  )
+
+/** It may lose abilities, and not the restrictions of the parent. */
+const usageProblem = (
+  operation: string,
+  whole: BufferUsage.BufferUsage,
+  usage: BufferUsage.BufferUsage
+): GpuError | undefined => {
+  const problem = BufferUsage.problem(usage)
+  const hint = "Join flags of the buffer's own usage with |, and flags that forbid something."
+  if (problem !== undefined) return invalidRequest(operation, problem, hint)
+  if (BufferUsage.isWithin(usage, whole)) return undefined
+  return invalidRequest(
+    operation,
+    `the usage ${BufferUsage.format(usage)} is beyond the buffer's ${BufferUsage.format(whole)}`,
+    hint
+  )
+}
+
+const labelOf = ({ label }: BufferLike.BufferLike, offset: number, size: number): string | undefined =>
+  label === undefined ? undefined : `${label}[${offset}:${offset + size}]`

@@ -1,0 +1,320 @@
+/**
+ * An allocator that fails where a test planned it, over any backend.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { isInstance, membersOf } from "../../../domain/ArgumentProblem.ts"
+import * as Delay from "../../../domain/Delay.ts"
+import { FaultPlan, type FaultWindow } from "../../../domain/FaultPlan.ts"
+import {
+  DriverError,
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  LimitExceeded,
+  make as makeError,
+  outOfMemory
+} from "../../../domain/GpuError.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import * as CallSite from "../../calls/CallSite.ts"
+import { Allocator } from "../Allocator.ts"
+
+export type { FaultWindow } from "../../../domain/FaultPlan.ts"
+
+/**
+ * How a planned allocation fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
+
+/**
+ * Failures to come and counts of what has been, shared between a test and the allocators that it builds. The counts and
+ * plans belong to the test, so they stay readable after an allocator is closed and carry over to the next one.
+ *
+ * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no
+ * positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
+ * pass for the wrong reason.
+ *
+ * **Example** (A driver that can't take the second buffer back)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const faults = FaultyAllocator.makeFaults()
+ * faults.failFrees({ nth: 2 })
+ * const pool = BufferPool.layerNoDeps().pipe(
+ *   Layer.provide(FaultyAllocator.layer({ faults })),
+ *   Layer.provide(Allocator.layerImmediate),
+ *   Layer.provide(Host.layer())
+ * )
+ * const program = Effect.scoped(Effect.all([BufferPool.allocate(64), BufferPool.allocate(4096)])).pipe(
+ *   Effect.andThen(BufferPool.freeHeld),
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map((stats) => stats.releaseFailures),
+ *   Effect.provide(pool)
+ * )
+ * await Effect.runPromise(program) // => 1
+ * faults.frees // => 2
+ * ```
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export class Faults {
+  readonly #allocations = new FaultPlan<{ readonly error: AllocationFault; readonly log: string }>()
+  readonly #frees = new FaultPlan<string>()
+  readonly #reclaims = new FaultPlan<string>()
+  #allocationDelay: Duration.Duration | undefined
+
+  /** Allocations that were asked for, failed ones included; one that was interrupted while delayed is not counted. */
+  get allocations(): number {
+    return this.#allocations.count
+  }
+
+  /** Buffers that were given back, failing frees included. */
+  get frees(): number {
+    return this.#frees.count
+  }
+
+  /** Reclaims that were asked for, failed ones included. */
+  get reclaims(): number {
+    return this.#reclaims.count
+  }
+
+  /**
+   * Makes allocations fail before the driver is asked, with OutOfMemory unless told otherwise. A LimitExceeded names
+   * `maxBufferSize`, as the largest that a driver takes.
+   */
+  failAllocations(
+    options?: FaultWindow & { readonly error?: AllocationFault | undefined; readonly log?: string | undefined }
+  ): void {
+    FaultPlan.demandNames("Faults.failAllocations", options, "error", "log")
+    this.#allocations.add(options, { error: options?.error ?? "OutOfMemory", log: options?.log ?? plannedLog })
+  }
+
+  /** Makes frees answer with DriverError. The memory is given back all the same. */
+  failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failFrees", options, "log")
+    this.#frees.add(options, options?.log ?? plannedLog)
+  }
+
+  /** Makes reclaims fail with DriverError, without waiting for the driver. */
+  failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
+    FaultPlan.demandNames("Faults.failReclaims", options, "log")
+    this.#reclaims.add(options, options?.log ?? plannedLog)
+  }
+
+  /**
+   * Puts allocations off from now on, `undefined` for no more. The time passes on Effect's clock, so that a TestClock
+   * drives it. Interruption meanwhile creates nothing.
+   */
+  delayAllocations(delay: Duration.Input | undefined): void {
+    this.#allocationDelay = Delay.planned(delay)
+  }
+
+  /** Forgets every planned fault and the delay. The counts stay. */
+  clear(): void {
+    for (const plan of [this.#allocations, this.#frees, this.#reclaims]) plan.clear()
+    this.#allocationDelay = undefined
+  }
+
+  /** @internal */
+  get allocationDelay(): Duration.Duration | undefined {
+    return this.#allocationDelay
+  }
+
+  /** Counts an allocation and answers the error that it meets. @internal */
+  nextAllocation(bytes: number): GpuError | undefined {
+    const fault = this.#allocations.next()
+    if (fault === undefined) return undefined
+    switch (fault.error) {
+      case "OutOfMemory":
+        return outOfMemory(bytes)
+      case "LimitExceeded":
+        return limitExceeded(bytes)
+      case "DriverError":
+        return driverError("allocate", fault.log)
+    }
+  }
+
+  /** @internal */
+  nextFree(): GpuError | undefined {
+    const log = this.#frees.next()
+    return log === undefined ? undefined : driverError("freeUnsafe", log)
+  }
+
+  /** @internal */
+  nextReclaim(): GpuError | undefined {
+    const log = this.#reclaims.next()
+    return log === undefined ? undefined : driverError("reclaim", log)
+  }
+}
+
+const plannedLog = "a planned fault"
+
+const limitExceeded = (bytes: number): GpuError =>
+  makeError(
+    new LimitExceeded({
+      operation: "Allocator.allocate",
+      requested: bytes,
+      limitName: "maxBufferSize",
+      limit: Math.max(0, bytes - 1)
+    })
+  )
+
+const driverError = (call: string, log: string): GpuError =>
+  makeError(
+    new DriverError({
+      backend: "FaultyAllocator",
+      call,
+      codeName: undefined,
+      code: undefined,
+      log,
+      commands: [],
+      hint: "A test planned this: clear() of its faults ends it."
+    })
+  )
+
+/**
+ * A controller without planned faults.
+ *
+ * **Example** (Proving that memory comes back, on any backend)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, FaultyAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const faults = FaultyAllocator.makeFaults()
+ * await Effect.runPromise(
+ *   Effect.scoped(Allocator.allocate(64)).pipe(
+ *     Effect.provide(FaultyAllocator.layer({ faults }).pipe(Layer.provide(Allocator.layerImmediate))),
+ *     Effect.provide(Host.layer())
+ *   )
+ * )
+ * const counts = [faults.allocations, faults.frees]
+ * counts // => [1, 1]
+ * ```
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export const makeFaults = (): Faults => new Faults()
+
+/**
+ * The service by which a program plans the faults of its allocator. Of such allocators over each other, it is the
+ * outermost one's.
+ *
+ * **Example** (A test that meets a full device)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ *
+ * const whileFull = Effect.gen(function*() {
+ *   const faults = yield* FaultyAllocator.AllocatorFaults
+ *   faults.failAllocations({ times: Infinity })
+ *   const error = yield* Effect.flip(BufferPool.allocate(4096))
+ *   faults.clear()
+ *   return error.reason._tag
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class AllocatorFaults extends Context.Service<AllocatorFaults, Faults>()("effect-gpu-pool/AllocatorFaults") {}
+
+/**
+ * Where a faulty allocator takes its plans from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FaultyOptions {
+  /** Faults of {@link makeFaults} that are shared with a test; its own ones when left out. */
+  readonly faults?: Faults | undefined
+}
+
+const known = KnownOptions.of<FaultyOptions>({ faults: true })
+
+/** Programs without types can pass anything. */
+const faultsOf = (options: FaultyOptions): Faults | GpuError => {
+  const operation = "FaultyAllocator.layer"
+  const read = membersOf(operation, options, known)
+  if (isGpuError(read)) return read
+  const { faults = makeFaults() } = read
+  return isInstance(faults, Faults)
+    ? faults
+    : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
+}
+
+const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Service"] => {
+  const allocate: Allocator["Service"]["allocate"] = (bytes, options) => {
+    const located = CallSite.locate(options, allocate)
+    const create = Effect.suspend(() => faults.nextAllocation(bytes) ?? inner.allocate(bytes, located))
+    return Effect.uninterruptible(Effect.suspend(() => {
+      const delay = faults.allocationDelay
+      // Until the driver is asked there is nothing that an interruption could lose.
+      return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
+    }))
+  }
+  return {
+    ...inner,
+    allocate,
+    freeUnsafe: (buffer) => {
+      const fault = faults.nextFree()
+      const freed = inner.freeUnsafe(buffer)
+      return fault === undefined || Exit.isFailure(freed) ? freed : Exit.fail(fault)
+    },
+    reclaim: Effect.suspend(() => faults.nextReclaim() ?? inner.reclaim)
+  }
+}
+
+/**
+ * Makes the Allocator in context fail as planned: OutOfMemory, LimitExceeded or DriverError for allocations, DriverError
+ * for frees and reclaims; and late, by Effect's clock. Nothing is planned when it is built, unless its `faults` are.
+ *
+ * **Example** (A pool that has to give up)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const pool = BufferPool.layerNoDeps().pipe(
+ *   Layer.provideMerge(FaultyAllocator.layer()),
+ *   Layer.provide(Allocator.layerImmediate),
+ *   Layer.provide(Host.layer())
+ * )
+ * const program = Effect.gen(function*() {
+ *   const faults = yield* FaultyAllocator.AllocatorFaults
+ *   faults.failAllocations({ error: "DriverError", log: "out of luck" })
+ *   return yield* Effect.flip(BufferPool.allocate(4096))
+ * }).pipe(Effect.scoped, Effect.provide(pool))
+ * const error = await Effect.runPromise(program)
+ * error.reason._tag // => "DriverError"
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options: FaultyOptions = {}
+): Layer.Layer<Allocator | AllocatorFaults, GpuError, Allocator> =>
+  Layer.fresh(Layer.effectContext(Effect.flatMap(Allocator, (inner) => {
+    const faults = faultsOf(options)
+    return isGpuError(faults)
+      ? faults
+      : Effect.succeed(Context.make(Allocator, decorate(inner, faults)).pipe(Context.add(AllocatorFaults, faults)))
+  })))

@@ -1,0 +1,160 @@
+/**
+ * An allocator with a byte limit of its own, whatever is built on it: several pools, or none.
+ *
+ * @see rmm::mr::limiting_resource_adaptor
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { optionsProblem, readValues } from "../../../domain/ArgumentProblem.ts"
+import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError, type LimitOwner, outOfMemory } from "../../../domain/GpuError.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
+import * as MemoryLimit from "../../../domain/MemoryLimit.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import { DeviceContext } from "../../device/DeviceContext.ts"
+import { SharedLimit } from "../../pool/waiting/SharedLimit.ts"
+import { Allocator } from "../Allocator.ts"
+
+/**
+ * The limit: one of the two.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitingOptions {
+  /** The most bytes that may be allocated and not freed. `Infinity` is no limit. */
+  readonly maxBytes?: MemoryLimit.Input | undefined
+  /** The same as a share of the device's memory, from 0 to 1, where the device tells it. */
+  readonly maxFraction?: number | undefined
+}
+
+const layerOperation = "LimitingAllocator.layer"
+const operation = "Allocator.allocate"
+
+/**
+ * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
+ * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory, which
+ * a pool answers as it does its driver's, by giving up blocks that it holds. Before that, every pool on it gives up held blocks
+ * for the request. Requests that wait in one pool hear of what comes back to another.
+ *
+ * Bytes are those asked for. They count from before the driver is asked, so that requests under way together stay
+ * within the limit too, and until `freeUnsafe` is called, whatever the driver answers.
+ *
+ * Building it fails with InvalidRequest for options that name no limit or two, and with Unsupported for a share of
+ * memory that the device does not tell.
+ *
+ * **Example** (Two pools that share one limit)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, BufferPool, LimitingAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const limited = LimitingAllocator.layer({ maxBytes: "1 MiB" }).pipe(
+ *   Layer.provide(Allocator.layerImmediate),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * const program = Effect.gen(function*() {
+ *   const frames = yield* BufferPool.make({ label: "frames" })
+ *   const tables = yield* BufferPool.make({ label: "tables" })
+ *   yield* frames.allocate(768 * 1024)
+ *   const error = yield* Effect.flip(tables.allocate(512 * 1024))
+ *   return error.reason._tag
+ * }).pipe(Effect.scoped, Effect.provide(limited))
+ * await Effect.runPromise(program) // => "OutOfMemory"
+ * ```
+ *
+ * @see rmm::mr::limiting_resource_adaptor
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError, Allocator | DeviceContext> =>
+  Layer.fresh(Layer.effect(
+    Allocator,
+    Effect.gen(function*() {
+      const { info } = yield* DeviceContext
+      const limit = readValues(layerOperation, () => limitOf(options, info))
+      if (isGpuError(limit)) return yield* limit
+      return limited(yield* Allocator, limit)
+    })
+  ))
+
+const known = KnownOptions.of<LimitingOptions>({ maxBytes: true, maxFraction: true })
+
+const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError =>
+  optionsProblem(layerOperation, options, known) ??
+    MemoryLimit.resolve(
+      layerOperation,
+      "maxBytes",
+      { bytes: options?.maxBytes, fraction: options?.maxFraction },
+      info
+    ) ?? noLimit()
+
+/** A limit that was forgotten, or a setting that is missing, must not pass for no limit. */
+const noLimit = (): GpuError =>
+  invalidRequest(
+    layerOperation,
+    "no limit is given",
+    "Pass maxBytes or maxFraction; maxBytes Infinity is no limit."
+  )
+
+const owner: LimitOwner = { kind: "allocator" }
+
+const limited = (inner: Allocator["Service"], limit: number): Allocator["Service"] => {
+  /** What each buffer counts for. Those of other allocators count for nothing, nor does a buffer a second time. */
+  const live = new WeakMap<DeviceBuffer, number>()
+  let activeBytes = 0
+  let reservedBytes = 0
+  let refusals = 0
+
+  const shared = new SharedLimit(() => activeBytes + reservedBytes)
+  const missing = (bytes: number): number => bytes - (limit - activeBytes - reservedBytes)
+
+  const problem = (bytes: number): GpuError | undefined =>
+    BufferRequest.sizeProblem(operation, bytes) ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner)
+
+  const full = (bytes: number): GpuError => {
+    refusals++
+    return outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] })
+  }
+
+  return Allocator.of({
+    allocate: (bytes, options) =>
+      Effect.uninterruptible(Effect.suspend(() => {
+        const never = problem(bytes)
+        if (never !== undefined) return never
+        const evicts = missing(bytes) > 0
+        if (evicts) shared.makeRoom(() => missing(bytes))
+        if (missing(bytes) > 0) return full(bytes)
+        reservedBytes += bytes
+        const before = refusals
+        // What was evicted may not be back yet: real memory would grow beyond the limit.
+        const call = Effect.suspend(() => inner.allocate(bytes, options))
+        return Effect.onExitPrimitive(evicts ? Effect.andThen(inner.reclaim, call) : call, (exit) => {
+          reservedBytes -= bytes
+          if (Exit.isFailure(exit)) {
+            // Others were refused for the bytes that were reserved for it.
+            if (refusals !== before) shared.tell()
+            return undefined
+          }
+          activeBytes += bytes
+          live.set(exit.value, bytes)
+          return undefined
+        })
+      })),
+    freeUnsafe: (buffer) => {
+      activeBytes -= live.get(buffer) ?? 0
+      live.delete(buffer)
+      const freed = inner.freeUnsafe(buffer)
+      shared.tell()
+      return freed
+    },
+    reclaim: inner.reclaim,
+    immediate: inner.immediate,
+    shared
+  })
+}

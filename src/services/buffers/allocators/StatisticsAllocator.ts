@@ -1,0 +1,298 @@
+/**
+ * An allocator that counts: bytes and allocations, now, at most, and in all; for the whole program, for a part of it,
+ * or for one effect.
+ *
+ * @see rmm::mr::statistics_resource_adaptor
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { AllocationCounters, type Counters } from "../../../domain/AllocationCounters.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import { Allocator } from "../Allocator.ts"
+
+export type { Counter, Counters } from "../../../domain/AllocationCounters.ts"
+
+/**
+ * The service that reads the counters.
+ *
+ * **Example** (Reporting the counters from time to time)
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { StatisticsAllocator } from "effect-gpu-pool"
+ *
+ * const report = StatisticsAllocator.AllocatorStatistics.use(({ counters }) =>
+ *   Effect.flatMap(counters, ({ bytes }) => Effect.log(`${bytes.current} bytes, ${bytes.peak} at most`))
+ * ).pipe(Effect.repeat(Schedule.spaced("10 seconds")))
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class AllocatorStatistics extends Context.Service<AllocatorStatistics, {
+  /** See {@link counters}. */
+  readonly counters: Effect.Effect<Counters>
+  /** See {@link push}. */
+  readonly push: Effect.Effect<Counters>
+  /** See {@link pop}. */
+  readonly pop: Effect.Effect<Counters, GpuError>
+  /** See {@link measure}. */
+  readonly measure: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<[counters: Counters, result: A], E, R>
+}>()("effect-gpu-pool/AllocatorStatistics") {}
+
+/**
+ * Counts what is allocated and freed through the Allocator in context. Bytes are those asked for; an allocation that
+ * fails counts for nothing, and a buffer is freed when `freeUnsafe` is called, whatever the driver answers. Over a pool
+ * these are the pool's blocks, not its leases: those are in `BufferPool.stats`.
+ *
+ * **Example** (What a pool asks of its driver)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, BufferPool, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const gpu = BufferPool.layerNoDeps().pipe(
+ *   Layer.provideMerge(StatisticsAllocator.layer),
+ *   Layer.provide(Allocator.layerImmediate),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * const program = BufferPool.use(4096, () => Effect.void).pipe(
+ *   Effect.repeat({ times: 9 }),
+ *   Effect.andThen(StatisticsAllocator.counters),
+ *   Effect.provide(gpu)
+ * )
+ * const { allocations, bytes } = await Effect.runPromise(program)
+ * allocations.total // => 1
+ * bytes // => { current: 4096, peak: 4096, total: 4096 }
+ * ```
+ *
+ * @see rmm::mr::statistics_resource_adaptor
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocator> = Layer.fresh(
+  Layer.effectContext(Effect.map(Allocator, (inner) => {
+    const counting = new Counting()
+    return Context.make(Allocator, counted(inner, counting)).pipe(
+      Context.add(AllocatorStatistics, statistics(counting))
+    )
+  }))
+)
+
+/** Everybody who counts: the counters on top of the stack, and those of the effects that are measured now. */
+class Counting {
+  top = new AllocationCounters()
+  /** The counters that stand still until those above them are popped. */
+  readonly below: Array<AllocationCounters> = []
+  readonly measured = new Set<AllocationCounters>()
+
+  allocated(bytes: number): void {
+    this.top.allocated(bytes)
+    for (const counters of this.measured) counters.allocated(bytes)
+  }
+
+  freed(bytes: number): void {
+    this.top.freed(bytes)
+    for (const counters of this.measured) counters.freed(bytes)
+  }
+
+  push(): Counters {
+    const stopped = this.top
+    this.below.push(stopped)
+    this.top = new AllocationCounters()
+    return stopped.now()
+  }
+
+  pop(): Counters | undefined {
+    const outer = this.below.pop()
+    if (outer === undefined) return undefined
+    const ended = this.top.now()
+    outer.addAll(ended)
+    this.top = outer
+    return ended
+  }
+}
+
+const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Service"] => {
+  /** What each buffer counts for. Those of other allocators count for nothing, nor does a buffer a second time. */
+  const live = new WeakMap<DeviceBuffer, number>()
+  return Allocator.of({
+    allocate: (bytes, options) =>
+      Effect.uninterruptible(Effect.map(Effect.suspend(() => inner.allocate(bytes, options)), (buffer) => {
+        live.set(buffer, bytes)
+        counting.allocated(bytes)
+        return buffer
+      })),
+    freeUnsafe: (buffer) => {
+      const bytes = live.get(buffer)
+      if (bytes !== undefined) {
+        live.delete(buffer)
+        counting.freed(bytes)
+      }
+      return inner.freeUnsafe(buffer)
+    },
+    reclaim: inner.reclaim,
+    immediate: inner.immediate,
+    shared: inner.shared
+  })
+}
+
+const statistics = (counting: Counting): AllocatorStatistics["Service"] =>
+  AllocatorStatistics.of({
+    counters: Effect.sync(() => counting.top.now()),
+    push: Effect.sync(() => counting.push()),
+    pop: Effect.suspend(() => {
+      const ended = counting.pop()
+      return ended === undefined ? nothingPushed : Exit.succeed(ended)
+    }),
+    measure: (effect) => measured(counting, effect)
+  })
+
+const measured = <A, E, R>(
+  { measured }: Counting,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<[counters: Counters, result: A], E, R> =>
+  Effect.suspend(() => {
+    const counters = new AllocationCounters()
+    // Counting begins inside, when its end is on the fiber's stack already.
+    const run = Effect.suspend(() => {
+      measured.add(counters)
+      return Effect.map(effect, (result): [Counters, A] => [counters.now(), result])
+    })
+    return Effect.onExitPrimitive(run, () => {
+      measured.delete(counters)
+      return undefined
+    })
+  })
+
+const nothingPushed = Effect.suspend(() =>
+  invalidRequest(
+    "StatisticsAllocator.pop",
+    "only the counters of the allocator itself are left",
+    "Call push before, once for each pop."
+  )
+)
+
+/**
+ * The counters since the last `push` that is not popped yet, else since the layer was built.
+ *
+ * **Example** (The peak of a program without a pool)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.all([Allocator.allocate(100), Allocator.allocate(50)]).pipe(
+ *   Effect.scoped,
+ *   Effect.andThen(StatisticsAllocator.counters),
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program)
+ * // => { bytes: { current: 0, peak: 150, total: 150 }, allocations: { current: 0, peak: 2, total: 2 } }
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const counters: Effect.Effect<Counters, never, AllocatorStatistics> = AllocatorStatistics.use((statistics) =>
+  statistics.counters
+)
+
+/**
+ * Starts to count from zero, on top of the counters until now, which it answers and which stand still until the
+ * matching {@link pop}. The stack is the allocator's own, whichever fiber pushes: for effects that run concurrently
+ * take {@link measure}.
+ *
+ * **Example** (The peak of each phase, and of them all)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StatisticsAllocator } from "effect-gpu-pool"
+ *
+ * const phase = <A, E, R>(name: string, work: Effect.Effect<A, E, R>) =>
+ *   StatisticsAllocator.push.pipe(
+ *     Effect.andThen(work),
+ *     Effect.andThen(StatisticsAllocator.pop),
+ *     Effect.tap(({ bytes }) => Effect.log(`${name}: ${bytes.peak} bytes at most`))
+ *   )
+ * ```
+ *
+ * @see rmm::mr::statistics_resource_adaptor::push_counters
+ * @category accessors
+ * @since 0.1.0
+ */
+export const push: Effect.Effect<Counters, never, AllocatorStatistics> = AllocatorStatistics.use((statistics) =>
+  statistics.push
+)
+
+/**
+ * Ends the counters of the last {@link push} and answers them. What they have counted is added to the ones below: their
+ * peak on top of what was allocated at the push. Fails with InvalidRequest when there is no push left to end.
+ *
+ * **Example** (What was pushed is counted below too)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* Allocator.allocate(100)
+ *   yield* StatisticsAllocator.push
+ *   yield* Effect.scoped(Allocator.allocate(50))
+ *   const inner = yield* StatisticsAllocator.pop
+ *   const outer = yield* StatisticsAllocator.counters
+ *   return [inner.bytes, outer.bytes]
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(Host.layer())
+ * )
+ * await Effect.runPromise(program)
+ * // => [{ current: 0, peak: 50, total: 50 }, { current: 100, peak: 150, total: 150 }]
+ * ```
+ *
+ * @see rmm::mr::statistics_resource_adaptor::pop_counters
+ * @category accessors
+ * @since 0.1.0
+ */
+export const pop: Effect.Effect<Counters, GpuError, AllocatorStatistics> = AllocatorStatistics.use((statistics) =>
+  statistics.pop
+)
+
+/**
+ * Runs an effect and answers, before its result, what the allocator did meanwhile, counted from zero: also for other
+ * fibers. It leaves the stack of {@link push} and {@link pop} alone, so any number of effects may be measured at once,
+ * one within the other or side by side.
+ *
+ * **Example** (What one step allocates)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const step = Effect.map(Allocator.allocate(64), (buffer) => buffer.size)
+ * const program = StatisticsAllocator.measure(Effect.scoped(step)).pipe(
+ *   Effect.provide(StatisticsAllocator.layer.pipe(Layer.provide(Allocator.layerImmediate))),
+ *   Effect.provide(Host.layer())
+ * )
+ * const [{ bytes }, size] = await Effect.runPromise(program)
+ * bytes // => { current: 0, peak: 64, total: 64 }
+ * size // => 64
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const measure = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<[counters: Counters, result: A], E, R | AllocatorStatistics> =>
+  AllocatorStatistics.use((statistics) => statistics.measure(effect))

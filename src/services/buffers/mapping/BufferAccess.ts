@@ -1,0 +1,78 @@
+/**
+ * What may be done with a buffer now: its usage, and what of it is mapped.
+ *
+ * @internal
+ */
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import type { Claim } from "../../../domain/MappedParts.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import * as BufferLike from "../BufferLike.ts"
+import * as MappedMemory from "./MappedMemory.ts"
+
+/**
+ * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the program
+ * itself does with its bytes by that command, where it does anything.
+ *
+ * @internal
+ */
+export const problem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess | undefined
+): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
+
+/**
+ * Why a buffer does not have all of `usage`, or may not be accessed so by the program, or `undefined`.
+ *
+ * @internal
+ */
+export const usageProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess | undefined
+): GpuError | undefined => {
+  if (!BufferUsage.has(buffer.usage, usage)) {
+    return invalidRequest(
+      operation,
+      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage & ~buffer.usage)}`,
+      "Name that flag in the usage when you allocate."
+    )
+  }
+  if (host === undefined || BufferUsage.allowsHost(buffer.usage, host)) return undefined
+  return invalidRequest(
+    operation,
+    `the buffer is ${BufferUsage.format(BufferUsage.hostAccess(buffer.usage))}, and this is a ${
+      hostNames[host]
+    } by the program`,
+    "Allocate the buffer without that flag, or copy on the device to or from one without it."
+  )
+}
+
+const hostNames: { readonly [A in BufferUsage.HostAccess]: string } = {
+  read: "read",
+  write: "write",
+  readwrite: "read and write"
+}
+
+const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
+  const memory = BufferLike.deviceBuffer(buffer)
+  return memory === undefined
+    ? undefined
+    : MappedMemory.problem(
+      operation,
+      memory.root.identity,
+      usage === BufferUsage.copySrc,
+      () => BufferLike.named(buffer)
+    )
+}
+
+/**
+ * Bytes of a buffer that are about to be mapped.
+ *
+ * @internal
+ */
+export const claim = ({ origin, root }: DeviceBuffer, offset: number, bytes: number, writes: boolean): Claim =>
+  MappedMemory.claim(root.identity, { origin: [origin + offset], extent: [bytes], writes })

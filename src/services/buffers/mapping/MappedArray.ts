@@ -1,0 +1,134 @@
+/**
+ * A typed array over mapped device memory, with a shape and strides.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "../../../domain/DType.ts"
+import { invalidRequest } from "../../../domain/GpuError.ts"
+import { inOneLine, showing, state } from "../../../domain/Showing.ts"
+import { shown } from "../../../domain/ShownValue.ts"
+import type { StridedShape } from "../../../domain/StridedShape.ts"
+import type { ScopedMapping } from "./ScopedMapping.ts"
+
+/**
+ * What every typed array is: numbers, or big ones.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Elements extends ArrayBufferView {
+  readonly length: number
+  [index: number]: number | bigint
+}
+
+const dtypes: Readonly<Record<string, DType>> = {
+  Float32Array: "f32",
+  Int32Array: "i32",
+  Uint32Array: "u32",
+  Float16Array: "f16",
+  Float64Array: "f64"
+}
+
+/**
+ * Mapped memory as an array. `data` has all the mapped elements; `getUnsafe` and `setUnsafe` find one by its indices.
+ *
+ * **Details**
+ *
+ * It is valid until the mapping ends. Then `data` is detached (its length is 0, and what is stored into it goes nowhere),
+ * and `getUnsafe` and `setUnsafe` throw a `GpuError` with the reason Released. They throw InvalidRequest for an index outside the
+ * shape.
+ *
+ * **Gotchas**
+ *
+ * Do not transfer the ArrayBuffer of `data`: the mapping then fails to end with InvalidRequest, and on OpenCL, where it is
+ * the driver's memory, that memory is never used or freed again. Copy with `slice()`, and transfer the copy.
+ *
+ * **Example** (Rows and columns)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(24)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4, 5, 6))
+ *   const rows = yield* Mapping.map(x, Float32Array, { access: "read", shape: [2, 3] })
+ *   return [rows.getUnsafe(1, 0), rows.shape, rows.strides]
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [4, [2, 3], [3, 1]]
+ * ```
+ *
+ * @see pyopencl.enqueue_map_buffer
+ * @category models
+ * @since 0.1.0
+ */
+export class MappedArray<A extends Elements> {
+  /** All mapped elements, in memory order; those between the array's own, where strides leave some out, included. */
+  readonly data: A
+  /** Elements along each axis. */
+  readonly shape: ReadonlyArray<number>
+  /** Elements from one to the next along each axis. */
+  readonly strides: ReadonlyArray<number>
+  /** @internal */
+  readonly mapping: ScopedMapping
+
+  /** @internal */
+  constructor(data: A, { shape, strides }: StridedShape, mapping: ScopedMapping) {
+    this.data = data
+    this.shape = shape
+    this.strides = strides
+    this.mapping = mapping
+  }
+
+  /** The element type as kernels name it; `undefined` for those that kernels do not have. */
+  get dtype(): DType | undefined {
+    return dtypes[this.data.constructor.name]
+  }
+
+  /** The element at these indices, one for each axis. */
+  getUnsafe(...indices: ReadonlyArray<number>): A[number] {
+    return this.data[this.#at("MappedArray.getUnsafe", indices)]!
+  }
+
+  /** Stores an element at these indices, one for each axis. */
+  setUnsafe(value: A[number], ...indices: ReadonlyArray<number>): void {
+    const at = this.#at("MappedArray.setUnsafe", indices)
+    this.data[at] = value
+  }
+
+  #at(operation: string, indices: ReadonlyArray<number>): number {
+    const ended = this.mapping.problem(operation)
+    if (ended !== undefined) throw ended
+    if (indices.length !== this.shape.length || !indices.every((index, axis) => isIndex(index, this.shape[axis]!))) {
+      throw invalidRequest(
+        operation,
+        `[${indices.map(shown).join(", ")}] is no element of an array of shape [${this.shape.join(", ")}]`,
+        "Pass one whole number for each axis, from 0 up to its length less one."
+      )
+    }
+    return indices.reduce((at, index, axis) => at + index * this.strides[axis]!, 0)
+  }
+}
+
+/**
+ * The line by which a mapping is shown, with what else there is to say of its place.
+ *
+ * @internal
+ */
+export const mappedInOneLine = (
+  kind: string,
+  { data, dtype, mapping, shape }: MappedArray<Elements>,
+  place: ReadonlyArray<string>
+): string =>
+  inOneLine(kind, mapping.label, [
+    `${dtype ?? data.constructor.name} [${shape.join(", ")}]`,
+    ...place,
+    mapping.ended === undefined ? "mapped" : state(mapping.ended, undefined)
+  ])
+
+// Not its elements: they are the device's memory, and gone once the mapping has ended.
+showing<MappedArray<Elements>>((mapped) => mappedInOneLine("MappedArray", mapped, []))(MappedArray.prototype)
+
+const isIndex = (index: number, length: number): boolean => Number.isInteger(index) && index >= 0 && index < length

@@ -1,0 +1,48 @@
+/**
+ * What of each buffer's memory and of each image is mapped, whichever objects of the program stand for it: regions, and
+ * what was adopted by its handle. The rules are the same for both, on every backend.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { type Claim, type MappedPart, MappedParts } from "../../../domain/MappedParts.ts"
+
+/** By what stands for the driver's object. */
+const mapped = new WeakMap<object, MappedParts>()
+
+/** Most programs never map anything, and then no command looks further. */
+let isUsed = false
+
+/**
+ * A part of the memory of a driver's object that is about to be mapped: bytes from its first one on, or elements.
+ *
+ * @internal
+ */
+export const claim = (object: object, part: MappedPart): Claim => {
+  isUsed = true
+  const known = mapped.get(object)
+  if (known !== undefined) return known.claim(part)
+  const parts = new MappedParts()
+  mapped.set(object, parts)
+  return parts.claim(part)
+}
+
+/**
+ * Why a command cannot use the memory of a driver's object as it is mapped now, or `undefined`. `reads` says that it does
+ * nothing but read or copy from it, and `name` what messages call it.
+ *
+ * @internal
+ */
+export const problem = (
+  operation: string,
+  object: object,
+  reads: boolean,
+  name: () => string
+): GpuError | undefined => {
+  const state = (isUsed ? mapped.get(object)?.state : undefined) ?? "unmapped"
+  return state === "unmapped" || (state === "reading" && reads) ? undefined : invalidRequest(
+    operation,
+    `${name()} is mapped for ${state}`,
+    "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
+  )
+}

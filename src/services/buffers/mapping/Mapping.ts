@@ -1,0 +1,286 @@
+/**
+ * Device memory as typed arrays of the host, for as long as a scope is open.
+ *
+ * **Details**
+ *
+ * On OpenCL the array is the driver's own mapping of the buffer, without a copy on devices that share the host's memory.
+ * Elsewhere it is a private copy, read when it is mapped and written back when it ends: WebGPU cannot map a buffer that
+ * kernels use.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import { optionsProblem } from "../../../domain/ArgumentProblem.ts"
+import * as BufferRange from "../../../domain/BufferRange.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import type { DeviceStatus } from "../../../domain/DeviceStatus.ts"
+import { elementClassProblem, type ElementType } from "../../../domain/ElementClass.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import * as KnownOptions from "../../../domain/KnownOptions.ts"
+import { shown, withArticle } from "../../../domain/ShownValue.ts"
+import * as StridedShape from "../../../domain/StridedShape.ts"
+import { checkedStep } from "../../calls/CheckedStep.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import { DeviceContext } from "../../device/DeviceContext.ts"
+import { PendingCopies } from "../../device/PendingCopies.ts"
+import { type DriverMapping, type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
+import { distrustUnproven } from "../../device/UnprovenMemory.ts"
+import * as BufferLike from "../BufferLike.ts"
+import { startsWithSubject } from "../SubjectFirst.ts"
+import * as BufferAccess from "./BufferAccess.ts"
+import { type Elements, MappedArray } from "./MappedArray.ts"
+import * as MapRequest from "./MapRequest.ts"
+import { PrivateMapping } from "./PrivateMapping.ts"
+import { ScopedMapping } from "./ScopedMapping.ts"
+
+export type { Order, ShapeOptions } from "../../../domain/StridedShape.ts"
+export type { MapAccess } from "../../device/QueueDriver.ts"
+export { type Elements, MappedArray } from "./MappedArray.ts"
+
+/**
+ * What of a buffer is mapped, and how its elements are seen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MapOptions extends StridedShape.ShapeOptions {
+  /**
+   * What the program does: `"readwrite"` without it. What is mapped for `"write"` alone is not read first: its contents are
+   * unspecified (zeros, or what was there), and all of it is written, unless strides leave elements out, which then keep
+   * their values.
+   */
+  readonly access?: MapAccess | undefined
+  /** Where to start, in bytes: a multiple of 4 and of an element's bytes; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
+ * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
+ * length is 0.
+ *
+ * What is stored into an array that was mapped for `"read"` may or may not reach the buffer, and must not be relied on.
+ *
+ * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from;
+ * the same part cannot be mapped twice where one of the two may write.
+ *
+ * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
+ * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
+ * DriverError, also for the failures of recorded work.
+ *
+ * **Example** (Changing one element in place)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   yield* Effect.scoped(Effect.gen(function*() {
+ *     const square = yield* Mapping.map(x, Float32Array, { shape: [2, 2] })
+ *     square.setUnsafe(10 * square.getUnsafe(1, 0), 1, 0)
+ *   }))
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [1, 2, 30, 4]
+ * ```
+ *
+ * @see pyopencl.enqueue_map_buffer
+ * @category constructors
+ * @since 0.1.0
+ */
+export const map: {
+  /**
+   * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
+   * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
+   * length is 0.
+   */
+  <A extends Elements>(
+    type: ElementType<A>,
+    options?: MapOptions
+  ): (
+    buffer: BufferLike.BufferLike
+  ) => Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
+  <A extends Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: MapOptions
+  ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
+} = dual(
+  startsWithSubject,
+  <A extends Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: MapOptions
+  ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
+    mapFor("Mapping.map", buffer, type, options)
+)
+
+/**
+ * The same for an operation that maps, which errors name.
+ *
+ * @internal
+ */
+export const mapFor = <A extends Elements>(
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions | undefined
+): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
+  Effect.flatMap(
+    DeviceContext,
+    (device) =>
+      Effect.flatMap(QueueDriver, (driver) =>
+        ScopedMapping.acquire(operation, (mapping) =>
+          optionsProblem(operation, options, known) ??
+            begin(operation, mapping, device, driver, buffer, type, options ?? {})))
+  )
+
+/**
+ * Ends a mapping before its scope closes. A second call fails with Released; a driver that refuses, with DriverError.
+ *
+ * **Example** (Mapping one after the other in one scope)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Mapping } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clearFirst = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ *   for (const lease of leases) {
+ *     const mapped = yield* Mapping.map(lease, Uint32Array)
+ *     mapped.data[0] = 0
+ *     yield* Mapping.unmap(mapped)
+ *   }
+ * })
+ * ```
+ *
+ * @see pyopencl.MemoryMap.release
+ * @category resource management
+ * @since 0.1.0
+ */
+export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect<void, GpuError> =>
+  checkedStep("Mapping.unmap", (operation) => {
+    if (!(mapped instanceof MappedArray)) return noMapping(mapped)
+    return mapped.mapping.problem(operation) ?? mapped.mapping.endUnsafe("released")
+  })
+
+/** Programs without types can pass anything. */
+const noMapping = (value: unknown): GpuError =>
+  invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
+
+/** Of typed arrays over the mapped memory, which drivers show in place: they need it wherever commands do not. */
+const { portableAlignment } = BufferRange
+
+/** What was asked for, checked. */
+interface Request {
+  readonly layout: StridedShape.StridedShape
+  readonly offset: number
+  readonly bytes: number
+  readonly access: MapAccess
+}
+
+const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: true, order: true, strides: true })
+
+const begin = <A extends Elements>(
+  operation: string,
+  mapping: ScopedMapping,
+  device: DeviceContext["Service"],
+  driver: QueueDriver["Service"],
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions
+): Effect.Effect<MappedArray<A>, GpuError> => {
+  const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+    requestOf(operation, buffer, type, options)
+  if (isGpuError(request)) return request
+  const { bytes, layout, offset } = request
+  const show = (memory: ArrayBuffer) => new MappedArray(new type(memory), layout, mapping)
+  const memory = BufferLike.deviceBuffer(buffer)
+  if (memory === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
+  const part = {
+    label: buffer.label,
+    size: bytes,
+    owner: buffer,
+    claim: BufferAccess.claim(memory, offset, bytes, request.access !== "read"),
+    name: `bytes ${offset} to ${offset + bytes}`
+  }
+  return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)
+}
+
+/**
+ * Maps bytes of a buffer, checked and claimed: in place where the driver can, else a copy.
+ *
+ * @internal
+ */
+export const mapUnsafe = (
+  driver: QueueDriver["Service"],
+  status: DeviceStatus,
+  memory: DeviceBuffer,
+  { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }
+): Exit.Exit<DriverMapping, GpuError> =>
+  driver.mapUnsafe === undefined
+    ? Exit.succeed(
+      new PrivateMapping(status, {
+        bytes,
+        readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
+        writeUnsafe: (data) => {
+          const written = driver.writeUnsafe(memory, offset, data)
+          PendingCopies.of(driver).add(data.byteLength)
+          return written
+        }
+      }, access)
+    )
+    : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
+
+const requestOf = <A extends Elements>(
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  type: ElementType<A>,
+  options: MapOptions
+): Request | GpuError => {
+  const access = options.access ?? "readwrite"
+  const offset = options.offset ?? 0
+  const problem = MapRequest.accessProblem(operation, access) ?? elementClassProblem(operation, type) ??
+    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(operation, offset, type)
+  if (problem !== undefined) return problem
+  const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
+  if (options.shape === undefined && !Number.isInteger(rest)) {
+    return invalidRequest(
+      operation,
+      `the ${buffer.size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass a shape, or map a Uint8Array."
+    )
+  }
+  const layout = StridedShape.resolve(operation, options, Math.floor(rest))
+  if (isGpuError(layout)) return layout
+  // Elements between those of the array are not the program's to write.
+  const needed = access === "write" && !layout.packed ? "readwrite" : access
+  const bytes = layout.span * type.BYTES_PER_ELEMENT
+  return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??
+    BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
+    { layout, offset, bytes, access: needed }
+}
+
+const usageOf: Readonly<Record<MapAccess, number>> = {
+  read: BufferUsage.copySrc,
+  write: BufferUsage.copyDst,
+  readwrite: BufferUsage.copySrc | BufferUsage.copyDst
+}
+
+const elementProblem = <A extends Elements>(
+  operation: string,
+  offset: number,
+  type: ElementType<A>
+): GpuError | undefined =>
+  offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${withArticle(type.name)} element`,
+    "Start at a whole number of elements."
+  )

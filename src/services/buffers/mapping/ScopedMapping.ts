@@ -1,0 +1,97 @@
+/**
+ * One mapping while it lasts: it ends with its scope, with the lease, buffer or image that is mapped, or when it is asked
+ * to, whichever comes first.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import { type GpuError, invalidRequest, make as makeError, Released } from "../../../domain/GpuError.ts"
+import type { Claim } from "../../../domain/MappedParts.ts"
+import type { DriverMapping } from "../../device/QueueDriver.ts"
+import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
+import type { Attachable } from "../../lease/Attachments.ts"
+
+/**
+ * What is mapped.
+ *
+ * @internal
+ */
+export interface Mapped {
+  /** Of the memory that is mapped, for the errors of a late use. */
+  readonly label: string | undefined
+  /** Bytes. */
+  readonly size: number
+  readonly owner: Attachable
+  /** Nothing where the memory may be used while it is mapped. */
+  readonly claim?: Claim | undefined
+  /** What messages call the part. */
+  readonly name: string
+}
+
+/** @internal */
+export class ScopedMapping {
+  readonly #attachment: ScopedAttachment
+  #part: Pick<Mapped, "label" | "size"> = { label: undefined, size: 0 }
+
+  private constructor(attachment: ScopedAttachment) {
+    this.#attachment = attachment
+  }
+
+  /** A mapping that `make` checks and begins in one step, unless the scope is closed. */
+  static readonly acquire = <A>(
+    operation: string,
+    make: (mapping: ScopedMapping) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError, Scope.Scope> =>
+    ScopedAttachment.acquire(operation, "mapping", (attachment) => make(new ScopedMapping(attachment)))
+
+  /** Claims, maps and attaches in one step; then waits for the memory, and shows it. */
+  begin<A, M extends DriverMapping>(
+    operation: string,
+    { claim, label, name, owner, size }: Mapped,
+    map: () => Exit.Exit<M, GpuError>,
+    show: (memory: ArrayBuffer, mapped: M) => A
+  ): Effect.Effect<A, GpuError> {
+    if (claim?.conflicts === true) {
+      return invalidRequest(
+        operation,
+        `${name} are mapped already, and one of the two mappings may write`,
+        "End the other mapping first: close its scope, or unmap it."
+      )
+    }
+    const mapped = map()
+    if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
+    const { memory, unmapUnsafe } = mapped.value
+    this.#part = { label, size }
+    claim?.add()
+    this.#attachment.begin(owner, () => {
+      claim?.remove()
+      return unmapUnsafe()
+    })
+    return Effect.flatMap(memory, (contents) =>
+      // What is mapped may have ended while the device was busy.
+      this.problem(operation) ?? Effect.succeed(show(contents, mapped.value)))
+  }
+
+  /** What errors call the memory that is mapped. */
+  get label(): string | undefined {
+    return this.#part.label
+  }
+
+  /** How it ended, `undefined` while it has not. */
+  get ended(): Released["why"] | undefined {
+    return this.#attachment.ended
+  }
+
+  /** Why the mapping cannot be used, or `undefined` while it can. */
+  problem(operation: string): GpuError | undefined {
+    const why = this.ended
+    return why === undefined ? undefined : makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
+  }
+
+  /** Ends it. A second call does nothing. */
+  endUnsafe(why: Released["why"]): Exit.Exit<void, GpuError> {
+    return this.#attachment.endUnsafe(why)
+  }
+}

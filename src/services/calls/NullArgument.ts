@@ -1,0 +1,26 @@
+/**
+ * Null for an argument of a kernel, which PyOpenCL passes on as a null pointer.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+
+/**
+ * Why an argument cannot be null. WebGPU has no binding of nothing, so a kernel that needs one would run on OpenCL alone.
+ *
+ * @see https://www.w3.org/TR/webgpu/#typedefdef-gpubindingresource
+ * @internal
+ */
+export const nullProblem = (operation: string, name: string, kind: "buffer" | "image" | "sampler"): GpuError =>
+  invalidRequest(
+    operation,
+    `argument "${name}" is null, and no kernel takes null for ${
+      kind === "image" ? "an" : "a"
+    } ${kind}: WebGPU cannot bind it`,
+    kind === "sampler"
+      ? "Pass any sampler, or define a kernel without the argument."
+      : `Pass ${
+        kind === "image" ? "an image" : "a buffer"
+      } of one element and a scalar that says whether to use it, or ` +
+        "define a kernel without the argument."
+  )

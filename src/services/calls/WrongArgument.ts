@@ -1,0 +1,24 @@
+/**
+ * What programs without types can pass for a buffer, an image or an array.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import { satisfies } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/ShownValue.ts"
+
+/**
+ * The error of an argument that is something else altogether. The effect that makes such a thing is often passed in its
+ * place.
+ *
+ * @internal
+ */
+export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {
+  const isEffect = satisfies(value, Effect.isEffect)
+  return invalidRequest(
+    operation,
+    `${isEffect ? "an effect" : shown(value)} was given for ${what}`,
+    isEffect ? "An effect that makes one must be yielded first: pass what yield* answers." : hint
+  )
+}

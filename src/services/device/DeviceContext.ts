@@ -1,0 +1,140 @@
+/**
+ * One open device: what it is, whether it is still there, and the raw creation and destruction of buffers.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DriverObjects } from "../../domain/DriverObjects.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
+
+/**
+ * What becomes of the program's data: a buffer has a copy of it, or uses that very memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostMode = "copy" | "use"
+
+/**
+ * The service: one open device. Each backend's layer provides it.
+ *
+ * **Example** (Asking what the device is)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const backend = DeviceContext.info.pipe(Effect.map((info) => info.backend), Effect.provide(Host.layer()))
+ * await Effect.runPromise(backend) // => "host"
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class DeviceContext extends Context.Service<DeviceContext, {
+  readonly info: DeviceInfo
+  /** Alive or lost, synchronously. */
+  readonly status: DeviceStatus
+  /** Counts at the driver boundary; readable after the device is closed. */
+  readonly driverObjects: DriverObjects
+  /**
+   * Creates a buffer of `bytes` bytes (positive, at most `maxBufferSize`: the caller checks; that they are a number of bytes,
+   * `usage` flags and `label` a text is checked before a backend sees them). Fails with OutOfMemory,
+   * DeviceLost or DriverError. Whether success proves that the memory exists depends on the backend: see
+   * `Allocator.layerImmediate`. Interruption frees what was created.
+   */
+  readonly createBuffer: (
+    bytes: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * A buffer with the bytes of the program's `data`, which are a positive number and at most `maxBufferSize`: a copy of
+   * them, or, with mode "use", the very memory, which the buffer keeps. Fails as `createBuffer`, and with Unsupported
+   * where a device cannot use the program's memory. `MemoryObjects.fromHost` checks what arrives here.
+   */
+  readonly createFromHost: (
+    data: Uint8Array<ArrayBuffer>,
+    mode: HostMode,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Effect.Effect<DeviceBuffer, GpuError>
+  /**
+   * A buffer over a part of another one, when called. The parent is no region itself, and alive or kept by a region;
+   * origin, size and usage are checked: `SubRegion.make` does. It is given back by `destroyBufferUnsafe`; the memory of
+   * a parent that was given back before goes with the last of its regions.
+   */
+  readonly createRegionUnsafe: (
+    part: Part,
+    size: number,
+    usage: BufferUsage,
+    label?: string | undefined
+  ) => Exit.Exit<DeviceBuffer, GpuError>
+  /**
+   * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an
+   * Allocator sees to that. Destroying a buffer twice does nothing.
+   */
+  readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
+}>()("effect-gpu-pool/DeviceContext") {}
+
+/**
+ * Shows a backend's device, which has the driver's handles, as one line.
+ *
+ * @internal
+ */
+export const showingDevice = showing<DeviceContext["Service"]>(
+  ({ driverObjects, info, status }) =>
+    inOneLine("DeviceContext", undefined, [deviceState(status, info), `${driverObjects.live} driver objects live`]),
+  "DeviceContext"
+)
+
+/**
+ * The open device's description.
+ *
+ * **Example** (Choosing a size that the device can hold)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceContext } from "effect-gpu-pool"
+ *
+ * const largest = Effect.flatMap(
+ *   DeviceContext.info,
+ *   ({ limits }) => BufferPool.allocate(Math.min(1 << 30, limits.maxBufferSize))
+ * )
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const info: Effect.Effect<DeviceInfo, never, DeviceContext> = DeviceContext.useSync((device) => device.info)
+
+/**
+ * Waits until the device is lost and succeeds with the DeviceLost error; never completes while the device lives.
+ *
+ * **Example** (Restarting when the device is gone)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext } from "effect-gpu-pool"
+ *
+ * const orLost = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.raceFirst(job, Effect.flatMap(DeviceContext.lost, Effect.fail))
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const lost: Effect.Effect<GpuError, never, DeviceContext> = DeviceContext.use((device) =>
+  Effect.callback<GpuError>((resume) => {
+    const stop = device.status.onLost((error) => resume(Effect.succeed(error)))
+    return Effect.sync(stop)
+  })
+)

@@ -1,0 +1,109 @@
+/**
+ * One image on a device, opaque outside the backend that made it.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
+import { isInstance } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { Released } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import type { Attachments } from "../lease/Attachments.ts"
+import type { Giver } from "../lease/Lease.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+
+/**
+ * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
+ * and hold leases (`PooledImage`) of an `ImagePool`. Two of them are equal (`Equal.equals`) when they are the same driver
+ * object, as one that was made and one that was adopted by its handle.
+ *
+ * **Example** (A map keyed by image)
+ *
+ * ```ts
+ * import { MutableHashMap } from "effect"
+ * import type { DeviceImage } from "effect-gpu-pool"
+ *
+ * const titles = MutableHashMap.empty<DeviceImage.DeviceImage, string>()
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class DeviceImage implements Equal.Equal {
+  /** The open device that made it, compared by identity. */
+  readonly owner: DeviceInfo
+  readonly shape: ImageShape.ImageShape
+  readonly format: ImageFormat.ImageFormat
+  readonly usage: ImageUsage.ImageUsage
+  /** What errors call it. */
+  label: string | undefined
+  /** Set by the backend when it gives the memory back. */
+  destroyed = false
+  /** False once a command on it failed: its memory may not exist, so no pool leases it again. */
+  recyclable = true
+
+  /** The buffer whose memory it has, for an image over a buffer; for all others `undefined`. @internal */
+  beneath: DeviceBuffer | undefined = undefined
+  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
+  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
+  /** Why it ended, where that is more than that it was released. @internal */
+  ended: Released["why"] | undefined = undefined
+  /** Mappings, which end before the image goes back. @internal */
+  attached: Attachments | undefined = undefined
+  /** What gives it back, for one of a pool. @internal */
+  pooledBy: Giver | undefined = undefined
+
+  constructor(
+    owner: DeviceInfo,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
+    label: string | undefined
+  ) {
+    this.owner = owner
+    this.shape = shape
+    this.format = format
+    this.usage = usage
+    this.label = label
+  }
+
+  /** What stands for the driver's object: the same for two images around one of them. */
+  get identity(): object {
+    return this
+  }
+
+  /** Whether a write to the one may be seen in the other: both are the same image, or stand on one buffer. */
+  sharesMemory(that: DeviceImage | DeviceBuffer): boolean {
+    if (!isInstance(that, DeviceImage)) return this.beneath !== undefined && this.beneath.sharesMemory(that)
+    return this.identity === that.identity || (that.beneath !== undefined && this.sharesMemory(that.beneath))
+  }
+
+  /** Its memory may not exist: no pool leases it again. @internal */
+  distrust(): void {
+    this.recyclable = false
+    if (this.beneath !== undefined) this.beneath.root.recyclable = false
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return that instanceof DeviceImage && this.identity === that.identity
+  }
+
+  [Hash.symbol](): number {
+    return Hash.random(this.identity)
+  }
+}
+
+showing<DeviceImage>(({ beneath, destroyed, ended, format, label, owner, pinned, shape, usage }) =>
+  inOneLine("DeviceImage", label, [
+    `${ImageShape.format(shape)} of ${ImageFormat.format(format)}`,
+    `${ImageFormat.imageBytes(format, shape)} B`,
+    ImageUsage.format(usage),
+    beneath === undefined ? undefined : "over a buffer",
+    pinned === undefined ? undefined : "in the program's memory",
+    state(destroyed ? ended ?? "released" : undefined, owner)
+  ])
+)(DeviceImage.prototype)

@@ -1,0 +1,59 @@
+/**
+ * Giving device buffers, images and samplers back to their device, in queue order.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import * as Attachments from "../lease/Attachments.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceContext } from "./DeviceContext.ts"
+import { EmptyBuffer } from "./EmptyBuffer.ts"
+import type { QueueDriver } from "./QueueDriver.ts"
+
+/**
+ * Ends what stands on the buffer, submits what was recorded with it, and destroys it; all in this step.
+ *
+ * @internal
+ */
+export const giveBackUnsafe = (
+  device: DeviceContext["Service"],
+  driver: QueueDriver["Service"],
+  buffer: DeviceBuffer,
+  why: Released["why"] = "released"
+): Exit.Exit<void, GpuError> => {
+  const ended = Attachments.endAll(buffer, why)
+  const given = buffer instanceof EmptyBuffer
+    ? buffer.giveBackUnsafe(device.info)
+    : inOrderUnsafe(device.status, driver, () => device.destroyBufferUnsafe(buffer))
+  return Exit.isFailure(ended) ? ended : given
+}
+
+/**
+ * Submits what was recorded, which may name what is destroyed then; all in this step.
+ *
+ * @internal
+ */
+export const inOrderUnsafe = (
+  status: DeviceStatus,
+  driver: QueueDriver["Service"],
+  destroy: () => Exit.Exit<void, GpuError>
+): Exit.Exit<void, GpuError> => {
+  const flushed = driver.flushUnsafe()
+  const destroyed = destroy()
+  // Nothing can be submitted to a lost device, and nothing has to be.
+  return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed
+}
+
+/**
+ * What a scope's finalizer does with the outcome: a driver error while giving back fails nobody's work, it is logged.
+ *
+ * @internal
+ */
+export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
+  Effect.catch(
+    Effect.suspend(given),
+    (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)
+  )

@@ -1,0 +1,404 @@
+/**
+ * Compiled kernels of one device, kept by source and options, freed with the device.
+ *
+ * This is what PyOpenCL's `first_arg_dependent_memoize` and PyCUDA's `context_dependent_memoize` are for, without their
+ * leak: nothing outlives the device, and the cache is bounded.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { check, fixed, type Kernel } from "../../domain/Kernel.ts"
+import { kernelLine } from "../../domain/KernelLine.ts"
+import * as KernelSupport from "../../domain/KernelSupport.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+
+/**
+ * A kernel that one device can run; each backend has a subclass of its own.
+ *
+ * **Example** (The compiled kernels of a backend of your own)
+ *
+ * ```ts
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ *
+ * class MyCompiledKernel extends KernelCache.CompiledKernel {
+ *   readonly program: bigint
+ *   constructor(kernel: Kernel.Kernel, program: bigint) {
+ *     super(kernel)
+ *     this.program = program
+ *   }
+ * }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export abstract class CompiledKernel {
+  readonly kernel: Kernel
+  /** Set when the cache gave it back to the driver. */
+  released = false
+
+  constructor(kernel: Kernel) {
+    this.kernel = kernel
+  }
+}
+
+showing<CompiledKernel>(
+  ({ kernel, released }) => kernelLine("CompiledKernel", kernel, released ? "released" : "live")
+)(CompiledKernel.prototype)
+
+/**
+ * Counters of a {@link KernelCache}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelCacheStats {
+  /** Kernels served without compiling. */
+  readonly hits: number
+  /** Kernels that had to be compiled. */
+  readonly misses: number
+  /** Kernels given back because the cache was full. */
+  readonly evictions: number
+  /** Compiled kernels kept now. */
+  readonly size: number
+  /** The most compiled kernels that are kept. */
+  readonly capacity: number
+}
+
+/**
+ * The service: compiled kernels of one device. Each backend's layer provides it.
+ *
+ * **Example** (Compiling before the first dispatch)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { Kernel } from "effect-gpu-pool"
+ *
+ * const warmUp = Effect.fnUntraced(function*(kernels: ReadonlyArray<Kernel.Kernel>) {
+ *   const cache = yield* KernelCache.KernelCache
+ *   yield* Effect.forEach(kernels, cache.get, { concurrency: 4, discard: true })
+ *   return yield* cache.stats
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class KernelCache extends Context.Service<KernelCache, {
+  /**
+   * The compiled form of a kernel; compiles it on the first call. Concurrent calls share one compilation, also when the
+   * fiber that started it is interrupted. Fails with InvalidRequest for a malformed definition, Unsupported for a
+   * missing body or element type, or images that the device has not, LimitExceeded for more vectors, images or samplers
+   * or a larger workgroup than the device takes, DriverError with the compiler's log, or DeviceLost.
+   */
+  readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
+  /** The compiled form when it is there, without a step. Counts a hit. */
+  readonly getUnsafe: (kernel: Kernel) => CompiledKernel | undefined
+  /** Gives every compiled kernel back to the driver. */
+  readonly clear: Effect.Effect<void>
+  readonly stats: Effect.Effect<KernelCacheStats>
+}>()("effect-gpu-pool/KernelCache") {}
+
+type Entry<C> = { readonly key: string; readonly compiled: C; lastUse: number }
+
+/**
+ * How a backend compiles.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelCompiler<C extends CompiledKernel> {
+  /** Everything that the result depends on: source and options. */
+  readonly key: (kernel: Kernel) => string
+  /** The definition is checked, and within what the device supports; whether it has the backend's body is not. */
+  readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
+  readonly release: (compiled: C) => void
+}
+
+/**
+ * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is
+ * full. Fails with InvalidRequest for a capacity that is no positive integer, and for an unknown option.
+ *
+ * **Example** (The cache of a backend of your own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ * import type { DeviceContext } from "effect-gpu-pool"
+ *
+ * class Interpreted extends KernelCache.CompiledKernel {}
+ *
+ * const cacheOf = ({ info, status }: DeviceContext.DeviceContext["Service"]) =>
+ *   KernelCache.make<Interpreted>({
+ *     key: ({ body, name }) => JSON.stringify([name, body.wgsl]),
+ *     compile: (kernel) => Effect.succeed(new Interpreted(kernel)),
+ *     release: () => {}
+ *   }, { info, status, capacity: 16 })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <C extends CompiledKernel>(
+  compiler: KernelCompiler<C>,
+  options: {
+    /** The device's; a lost device answers every request with its DeviceLost error. */
+    readonly status: DeviceStatus
+    /** The device's; a kernel that it cannot run is refused before anything is compiled. */
+    readonly info: DeviceInfo
+    /** How many compiled kernels are kept, 256 without it. */
+    readonly capacity?: number | undefined
+  }
+): Effect.Effect<KernelCache["Service"], GpuError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const operation = "KernelCache.make"
+    const problem = optionsProblem(operation, options, known)
+    if (problem !== undefined) return yield* problem
+    const capacity = options.capacity ?? 256
+    if (!Number.isInteger(capacity) || capacity < 1) {
+      return yield* invalidRequest(
+        operation,
+        `kernelCacheCapacity ${shown(capacity)} is no positive integer`,
+        "Leave it out for 256."
+      )
+    }
+    const scope = yield* Effect.scope
+    const cache = new Cache(compiler, capacity, options)
+    yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
+    return showing(() => cacheLine(cache.stats, options), "KernelCache")(KernelCache.of({
+      get: (kernel) => checkedStep("KernelCache.get", () => cache.get(kernel, scope)),
+      getUnsafe: (kernel) => cache.lookup(kernel),
+      clear: Effect.sync(() => cache.clear()),
+      stats: Effect.sync(() => cache.stats)
+    }))
+  })
+
+const known = KnownOptions.of<Parameters<typeof make>[1]>({ status: true, info: true, capacity: true })
+
+const cacheLine = (
+  { capacity, evictions, hits, misses, size }: KernelCacheStats,
+  { info, status }: { readonly info: DeviceInfo; readonly status: DeviceStatus }
+): string =>
+  inOneLine("KernelCache", undefined, [
+    `${size} of ${capacity} kernels`,
+    `${hits} hits`,
+    `${misses} misses`,
+    `${evictions} evictions`,
+    deviceState(status, info)
+  ])
+
+class Cache<C extends CompiledKernel> {
+  readonly #compiler: KernelCompiler<C>
+  readonly #capacity: number
+  /** Each knows when it was used last: to keep them in that order would cost every dispatch more than its search. */
+  readonly #entries = new Map<string, Entry<C>>()
+  readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
+  /** Saves building the key again for a kernel object seen before. */
+  readonly #keys = new WeakMap<Kernel, string>()
+  readonly #status: DeviceStatus
+  readonly #info: DeviceInfo
+  /** Counts uses. */
+  #clock = 0
+  #hits = 0
+  #misses = 0
+  #evictions = 0
+
+  constructor(
+    compiler: KernelCompiler<C>,
+    capacity: number,
+    device: { readonly status: DeviceStatus; readonly info: DeviceInfo }
+  ) {
+    this.#compiler = compiler
+    this.#capacity = capacity
+    this.#status = device.status
+    this.#info = device.info
+  }
+
+  get stats(): KernelCacheStats {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions,
+      size: this.#entries.size,
+      capacity: this.#capacity
+    }
+  }
+
+  lookup(kernel: Kernel): C | undefined {
+    const key = this.#keys.get(kernel)
+    return key === undefined ? undefined : this.#touch(key)
+  }
+
+  get(given: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
+    const kernel = fixed(given)
+    const problem = this.#status.error ?? check(kernel) ?? KernelSupport.problem(kernel, this.#info)
+    if (problem !== undefined) return problem
+    const key = this.#compiler.key(kernel)
+    this.#keys.set(given, key)
+    return Effect.withFiber((asker) => this.#share(key, kernel, scope, asker))
+  }
+
+  clear(): void {
+    for (const { compiled } of this.#entries.values()) this.#release(compiled)
+    this.#entries.clear()
+  }
+
+  /** A cache closes with its device; in the closed scope no compilation would ever start. */
+  close(): void {
+    this.#status.lose("its layer is closed")
+    this.clear()
+  }
+
+  #touch(key: string): C | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#hits += 1
+    entry.lastUse = ++this.#clock
+    return entry.compiled
+  }
+
+  /** Looks and starts in one step, so that a pending entry always has a fiber behind it. */
+  #share(
+    key: string,
+    kernel: Kernel,
+    scope: Scope.Scope,
+    asker: Fiber.Fiber<unknown, unknown>
+  ): Effect.Effect<C, GpuError> {
+    const compiled = this.#touch(key)
+    if (compiled !== undefined) return Effect.succeed(compiled)
+    const running = this.#pending.get(key)
+    if (running === undefined) {
+      // The scope may be closing already, and wait for other compilations before it closes this cache.
+      return scope.state._tag === "Closed"
+        ? this.#status.lose("its layer is closed")
+        : Deferred.await(this.#compile(key, kernel, scope, asker))
+    }
+    this.#hits += 1
+    return Deferred.await(running)
+  }
+
+  /**
+   * Starts in this very step: after another the scope might be closed, in which nothing starts. The compilation belongs to
+   * the device's scope, whose close waits for it, so that an interrupted requester does not fail the others; it is
+   * uninterruptible from its first step, or the close could end it before it answers them.
+   */
+  #compile(
+    key: string,
+    kernel: Kernel,
+    scope: Scope.Scope,
+    asker: Fiber.Fiber<unknown, unknown>
+  ): Deferred.Deferred<C, GpuError> {
+    this.#misses += 1
+    const done = Deferred.makeUnsafe<C, GpuError>()
+    this.#pending.set(key, done)
+    const running = Scope.forkUnsafe(scope)
+    Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
+    const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
+      Effect.sync(() => {
+        this.#pending.delete(key)
+        if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
+        Deferred.doneUnsafe(done, exit)
+        // What its finalizer would wait for is done.
+        Scope.closeUnsafe(running, Exit.void)
+      }))
+    Effect.runForkWith(asker.context)(compile, { uninterruptible: true })
+    return done
+  }
+
+  #keep(key: string, compiled: C): void {
+    this.#entries.set(key, { key, compiled, lastUse: ++this.#clock })
+    if (this.#entries.size <= this.#capacity) return
+    const oldest = this.#leastRecent()
+    if (oldest === undefined) return
+    this.#entries.delete(oldest.key)
+    this.#evictions += 1
+    this.#release(oldest.compiled)
+  }
+
+  #leastRecent(): Entry<C> | undefined {
+    let oldest: Entry<C> | undefined
+    for (const entry of this.#entries.values()) {
+      if (oldest === undefined || entry.lastUse < oldest.lastUse) oldest = entry
+    }
+    return oldest
+  }
+
+  #release(compiled: C): void {
+    compiled.released = true
+    this.#compiler.release(compiled)
+  }
+}
+
+/**
+ * The compiled form of a kernel; compiles it on the first call, so that a program can pay for it before its first
+ * dispatch.
+ *
+ * Fails with InvalidRequest for a malformed definition, Unsupported for a missing body or element type, DriverError
+ * with the compiler's log, or DeviceLost.
+ *
+ * **Example** (Compiling ahead)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument, KernelCache } from "effect-gpu-pool"
+ *
+ * const double = Kernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("f32", "x")],
+ *   body: { wgsl: "x[i] = 2.0 * x[i];", opencl: "x[i] = 2 * x[i];" }
+ * })
+ * const ahead = KernelCache.get(double)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const get = (kernel: Kernel): Effect.Effect<CompiledKernel, GpuError, KernelCache> =>
+  KernelCache.use((cache) => cache.get(kernel))
+
+/**
+ * Gives every compiled kernel back to the driver; the next dispatch of one compiles it again.
+ *
+ * **Example** (Between two phases of a program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, KernelCache } from "effect-gpu-pool"
+ *
+ * const phaseOver = Effect.andThen(CommandQueue.finish, KernelCache.clear)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const clear: Effect.Effect<void, never, KernelCache> = KernelCache.use((cache) => cache.clear)
+
+/**
+ * The cache's counters now.
+ *
+ * **Example** (How much was compiled)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { KernelCache } from "effect-gpu-pool"
+ *
+ * const report = Effect.map(KernelCache.stats, (s) => `${s.misses} compiled, ${s.hits} found`)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stats: Effect.Effect<KernelCacheStats, never, KernelCache> = KernelCache.use((cache) => cache.stats)

@@ -1,0 +1,96 @@
+/**
+ * Memory of the program that a buffer or an image uses as its own.
+ *
+ * @internal
+ */
+import { elementClassProblem, type ViewType } from "../../domain/ElementClass.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import type { HostMode } from "./DeviceContext.ts"
+
+type Pinned = Uint8Array<ArrayBuffer>
+
+/**
+ * Why data cannot become the memory of a device so, or `undefined`. `alignment` is that of its elements, in bytes. Programs
+ * without types can pass anything.
+ *
+ * @internal
+ */
+export const modeProblem = (
+  operation: string,
+  mode: HostMode,
+  data: Pinned,
+  alignment: number
+): GpuError | undefined => {
+  if (mode === "copy") return undefined
+  if (mode !== "use") {
+    return invalidRequest(operation, `there is no mode ${shown(mode)}`, `Pass "copy" or "use".`)
+  }
+  const problem = HostData.pinProblem(operation, data.buffer)
+  if (problem !== undefined) return problem
+  if (data.byteLength === 0) {
+    return invalidRequest(
+      operation,
+      "there are no bytes that a device could use as memory",
+      "Pass data of at least one byte, or let it be copied."
+    )
+  }
+  return data.byteOffset % alignment === 0 ? undefined : invalidRequest(
+    operation,
+    `the data begins at byte ${data.byteOffset} of its ArrayBuffer`,
+    `Memory of a device holds elements of ${alignment} bytes too: begin at a multiple of ${alignment}, or let it be copied.`
+  )
+}
+
+/**
+ * Why what uses that memory cannot be used any more, or `undefined`: the driver still has the address of memory that the
+ * program gave away.
+ *
+ * @internal
+ */
+export const detachedProblem = (
+  operation: string,
+  what: "buffer" | "image",
+  pinned: Pinned | undefined
+): GpuError | undefined =>
+  pinned === undefined || !HostData.isDetached(pinned.buffer) ? undefined : invalidRequest(
+    operation,
+    `the ArrayBuffer that the ${what} uses as its memory is detached`,
+    `Transfer the data only after the scope of ${maker[what]} has closed, or let it be copied.`
+  )
+
+const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const
+
+/**
+ * A view of memory in use, or of a part of it, or why there is none.
+ *
+ * @internal
+ */
+export const viewOf = <A extends ArrayBufferView>(
+  operation: string,
+  what: "buffer" | "image",
+  pinned: Pinned | undefined,
+  type: ViewType<A>,
+  offset: number = 0,
+  size?: number | undefined
+): A | GpuError => {
+  if (pinned === undefined) {
+    return invalidRequest(
+      operation,
+      `the ${what} has no memory of the program`,
+      `Make it by ${maker[what]} with mode "use", or read it.`
+    )
+  }
+  const bytes = size ?? pinned.byteLength
+  const problem = elementClassProblem(operation, type)
+  if (problem !== undefined) return problem
+  const itemSize = type.BYTES_PER_ELEMENT
+  return bytes % itemSize === 0 && offset % itemSize === 0
+    ? new type(pinned.buffer, pinned.byteOffset + offset, bytes / itemSize)
+    : invalidRequest(
+      operation,
+      `the ${bytes} bytes are no whole number of elements of ${type.name}`,
+      "Pass a typed array class that fits, such as Uint8Array."
+    )
+}

@@ -1,0 +1,209 @@
+/**
+ * The backend's side of a command queue. `Device.fromDrivers` builds the queue that programs use over it. Everything that arrives
+ * here is checked: right device, not released, right usage, in bounds, aligned. So each rule is written once.
+ *
+ * The calls ending in `Unsafe` take effect when called, in the order of the calls: that is queue order.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { Extent, Place } from "../../domain/Rectangle.ts"
+import type { HeldValue } from "../../domain/ValueType.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceSampler } from "./DeviceSampler.ts"
+import type { CompiledKernel } from "./KernelCache.ts"
+
+/**
+ * How many recorded commands a driver submits at the latest. More in one submit would keep the device idle for longer
+ * and lose more with a failing one; fewer would pay a submit's fixed cost, with its error scopes on WebGPU, more often.
+ *
+ * @internal
+ */
+export const commandsPerFlush = 64
+
+/**
+ * A vector argument of a dispatch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VectorBinding {
+  readonly buffer: DeviceBuffer
+  /** Requested bytes of the lease, not of its block. */
+  readonly size: number
+  /** First element of the view, 0 without an offset. */
+  readonly offset: number
+}
+
+/**
+ * One dispatch, its arguments in the kernel's order, each kind for itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Dispatch {
+  readonly compiled: CompiledKernel
+  readonly vectors: ReadonlyArray<VectorBinding>
+  /** Numbers, bigints, or frozen arrays of them, rounded to their types. */
+  readonly scalars: ReadonlyArray<HeldValue>
+  readonly images: ReadonlyArray<DeviceImage>
+  readonly samplers: ReadonlyArray<DeviceSampler>
+  /** Items, 1 to 2^32 - 1. */
+  readonly count: number
+}
+
+/**
+ * What a program does with mapped memory. Only what is mapped to be read has the buffer's contents at first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MapAccess = "read" | "write" | "readwrite"
+
+/**
+ * Memory of a buffer that is mapped, or about to be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DriverMapping {
+  /** The mapped bytes, in queue order. Fails also with errors of recorded work. */
+  readonly memory: Effect.Effect<ArrayBuffer, GpuError>
+  /**
+   * Ends the mapping when called, once, also while `memory` is awaited or after that failed: what was stored is there for
+   * the commands that come, and the memory is detached. On a lost device it succeeds.
+   */
+  readonly unmapUnsafe: () => Exit.Exit<void, GpuError>
+}
+
+/**
+ * Takes what a read answers, once: the bytes, in the end of an effect that may still wait for them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ReadAnswer = (bytes: Effect.Effect<ArrayBuffer, GpuError>) => void
+
+/**
+ * The service: the backend's side of the device's queue, for pools, allocators and whatever else works below the checks. Programs
+ * use `CommandQueue`.
+ *
+ * Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an access that ends at the lease's size: the
+ * bytes up to the next multiple then belong to the lease too, if its block has them.
+ *
+ * **Example** (A queue that counts what is submitted)
+ *
+ * ```ts
+ * import { QueueDriver } from "effect-gpu-pool"
+ *
+ * let flushes = 0
+ * const counting = (driver: QueueDriver.QueueDriver["Service"]): QueueDriver.QueueDriver["Service"] => ({
+ *   ...driver,
+ *   flushUnsafe: () => {
+ *     flushes += 1
+ *     return driver.flushUnsafe()
+ *   }
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class QueueDriver extends Context.Service<QueueDriver, {
+  /** Copies `data` before it returns; writes it in queue order. */
+  readonly writeUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    data: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
+  readonly copyUnsafe: (
+    source: DeviceBuffer,
+    sourceOffset: number,
+    target: DeviceBuffer,
+    targetOffset: number,
+    bytes: number
+  ) => Exit.Exit<void, GpuError>
+  /**
+   * Repeats the little-endian 4-byte `pattern`. Where `offset` or `bytes` is no multiple of 4 it repeats 1 or 2 bytes itself, of
+   * which both are multiples.
+   */
+  readonly fillUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    pattern: number
+  ) => Exit.Exit<void, GpuError>
+  /** As `fillUnsafe`, with 2, 4, 8, 16 or 32 such patterns in turn, of which `offset` and `bytes` are whole numbers. */
+  readonly fillWideUnsafe: (
+    target: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    patterns: ReadonlyArray<number>
+  ) => Exit.Exit<void, GpuError>
+  /** Copies a region of rows between two buffers that share no memory. */
+  readonly copyRectUnsafe: (
+    extent: Extent,
+    source: DeviceBuffer,
+    from: Place,
+    target: DeviceBuffer,
+    to: Place
+  ) => Exit.Exit<void, GpuError>
+  /** Writes packed rows to a place in queue order; `rows` is the driver's own, to keep. */
+  readonly writeRectUnsafe: (
+    extent: Extent,
+    target: DeviceBuffer,
+    to: Place,
+    rows: Uint8Array<ArrayBuffer>
+  ) => Exit.Exit<void, GpuError>
+  readonly dispatchUnsafe: (dispatch: Dispatch) => Exit.Exit<void, GpuError>
+  /** Submits what was recorded. Nothing recorded: no driver call. */
+  readonly flushUnsafe: () => Exit.Exit<void, GpuError>
+  /**
+   * Flushes and reads `bytes` bytes in queue order into memory of its own. The read begins when it is called: nothing that
+   * is recorded or given back afterwards changes what it answers, and the memory that it reads stays until it has ended.
+   * Answers also with errors of recorded work, in this step or later. Returns the way to give up: what the read holds goes
+   * then, and no answer is needed.
+   */
+  readonly readUnsafe: (source: DeviceBuffer, offset: number, bytes: number, answer: ReadAnswer) => () => void
+  /** As `readUnsafe`, of a region of rows, which come packed. */
+  readonly readRectUnsafe: (extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer) => () => void
+  /**
+   * Maps `bytes` bytes of a buffer. A driver that leaves it out has no memory that it could show: mappings are then private
+   * copies, read and written back.
+   */
+  readonly mapUnsafe?: (
+    buffer: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    access: MapAccess
+  ) => Exit.Exit<DriverMapping, GpuError>
+  /** A number for what was recorded until now, which only grows: for what comes later it is larger. */
+  readonly positionUnsafe: () => number
+  /** The largest position up to which everything is known to have run. */
+  readonly endedUnsafe: () => number
+  /** Flushes and waits as `finish` does, but only for what was recorded up to a position. */
+  readonly awaitPosition: (position: number) => Effect.Effect<void, GpuError>
+  /** As `awaitPosition`, and leaves the errors of recorded work to the next finish or read. */
+  readonly awaitEnded: (position: number) => Effect.Effect<void, GpuError>
+  /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
+  readonly finish: Effect.Effect<void, GpuError>
+  /**
+   * Brings the memory of buffers and images to the device or to the host, ahead of their use; `contentUndefined` lets the contents
+   * stay behind. A driver whose memory has one place only leaves it out.
+   */
+  readonly migrateUnsafe?: (
+    objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
+    to: "device" | "host",
+    contentUndefined: boolean
+  ) => Exit.Exit<void, GpuError>
+  /**
+   * Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does.
+   */
+  readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
+  /** Waits until the driver has really given back what was destroyed. */
+  readonly reclaim: Effect.Effect<void, GpuError>
+}>()("effect-gpu-pool/QueueDriver") {}

@@ -1,0 +1,107 @@
+/**
+ * A moment of a queue: everything that was recorded before it. `CommandQueue.event` makes one.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { inOneLine, showing } from "../../domain/Showing.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { QueueDriver } from "./QueueDriver.ts"
+
+/**
+ * A queue and a position in its order. It is a plain value: no driver object stands behind it, it needs no release, and
+ * keeping many costs nothing. Two are equal (`Equal.equals`) when queue and position are.
+ *
+ * **Example** (Work that has ended)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, QueueEvent } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(64)
+ *   yield* CommandQueue.fill(x, 0)
+ *   const filled = yield* CommandQueue.event
+ *   yield* QueueEvent.wait(filled)
+ *   return yield* QueueEvent.isDone(filled)
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => true
+ * ```
+ *
+ * @see pyopencl.Event
+ * @category models
+ * @since 0.1.0
+ */
+export class QueueEvent {
+  /** The backend's side of the queue. */
+  readonly driver: QueueDriver["Service"]
+  /** How far the queue had come; only to be compared within one queue. */
+  readonly position: number
+
+  constructor(driver: QueueDriver["Service"], position: number) {
+    this.driver = driver
+    this.position = position
+  }
+}
+
+showing<QueueEvent>(({ driver, position }) =>
+  inOneLine("QueueEvent", undefined, [
+    `position ${position}`,
+    driver.endedUnsafe() >= position ? "done" : "not known to be done"
+  ])
+)(QueueEvent.prototype)
+
+/**
+ * Waits until everything before the event has run, without blocking the event loop. Work that was not submitted yet is.
+ * Fails with the errors of recorded work, which are told once, as `CommandQueue.finish` does; or with DeviceLost.
+ *
+ * **Example** (Waiting for several)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { QueueEvent } from "effect-gpu-pool"
+ *
+ * const all = (events: ReadonlyArray<QueueEvent.QueueEvent>) => Effect.forEach(events, QueueEvent.wait, { discard: true })
+ * ```
+ *
+ * @see pyopencl.Event.wait
+ * @category waiting
+ * @since 0.1.0
+ */
+export const wait = (event: QueueEvent): Effect.Effect<void, GpuError> =>
+  checkedStep(
+    "QueueEvent.wait",
+    (operation) => event instanceof QueueEvent ? event.driver.awaitPosition(event.position) : noEvent(operation, event)
+  )
+
+/** Programs without types can pass anything. */
+const noEvent = (operation: string, value: unknown): GpuError =>
+  invalidRequest(operation, `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")
+
+/**
+ * Whether everything before the event is known to have run, whatever became of it. It does not wait, and does not submit
+ * what was only recorded: that happens at the end of the turn. Fails with InvalidRequest for what is no event.
+ *
+ * **Example** (Doing something else meanwhile)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { QueueEvent } from "effect-gpu-pool"
+ *
+ * const meanwhile = <A, E, R>(event: QueueEvent.QueueEvent, step: Effect.Effect<A, E, R>) =>
+ *   Effect.repeat(Effect.andThen(step, Effect.yieldNow), { until: () => QueueEvent.isDone(event) })
+ * ```
+ *
+ * @see pyopencl.Event.command_execution_status
+ * @category waiting
+ * @since 0.1.0
+ */
+export const isDone = (event: QueueEvent): Effect.Effect<boolean, GpuError> =>
+  checkedStep("QueueEvent.isDone", (operation) =>
+    event instanceof QueueEvent
+      ? Effect.succeed(event.driver.endedUnsafe() >= event.position)
+      : noEvent(operation, event))

@@ -1,0 +1,101 @@
+/**
+ * What stands on the memory of a buffer or an image while it lasts: it ends with its scope or with that, whichever comes
+ * first.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import * as Attachments from "../lease/Attachments.ts"
+import { logged } from "./GivingBack.ts"
+
+type Why = Released["why"]
+
+/** What stands there: a part of a buffer, an image over one, or what of either is mapped. */
+type Attached = "buffer" | "image" | "mapping"
+
+/** Called once. */
+type End = (why: Why) => Exit.Exit<void, GpuError>
+
+/** @internal */
+export class ScopedAttachment implements Attachments.Attachment {
+  /** One of its own within the caller's, which closes with it: nothing stays behind in a scope that lives for long. */
+  readonly #scope: Scope.Closeable
+  readonly #what: Attached
+  #owner: Attachments.Attachable | undefined
+  #end: End | undefined
+  #ended: Why | undefined
+
+  private constructor(scope: Scope.Closeable, what: Attached) {
+    this.#scope = scope
+    this.#what = what
+  }
+
+  /**
+   * Registered before anything is made, since the run loop may yield between two steps. `make` then makes it, and calls
+   * {@link begin} in the step in which it was made; it is not asked when the scope is closed already.
+   */
+  static acquire<A>(
+    operation: string,
+    what: Attached,
+    make: (attachment: ScopedAttachment) => Effect.Effect<A, GpuError>
+  ): Effect.Effect<A, GpuError, Scope.Scope> {
+    return Effect.flatMap(Effect.scope, (parent) => {
+      const attachment = new ScopedAttachment(Scope.forkUnsafe(parent), what)
+      const close = () => attachment.#close("scopeClosed")
+      const made = checkedStep(
+        operation,
+        () => attachment.#ended === undefined ? make(attachment) : tooLate(operation, what)
+      )
+      return Effect.andThen(
+        Scope.addFinalizerExit(attachment.#scope, () => logged(close, what === "image" ? "An image" : `A ${what}`)),
+        Effect.onExit(
+          made,
+          (exit) => Exit.isSuccess(exit) ? Exit.void : Effect.sync(() => attachment.endUnsafe("released"))
+        )
+      )
+    })
+  }
+
+  /** Begins, in the step in which it was made; `owner` is a lease, or nothing that could end before the scope. */
+  begin(owner: Attachments.Attachable | undefined, end: End): void {
+    this.#owner = owner
+    this.#end = end
+    if (owner !== undefined) Attachments.attach(owner, this)
+  }
+
+  /** How it ended, `undefined` while it has not. */
+  get ended(): Why | undefined {
+    return this.#ended
+  }
+
+  /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
+  readonly endUnsafe = (why: Why): Exit.Exit<void, GpuError> => {
+    // A buffer or an image tells that what it is a part of has ended, a mapping how.
+    const ended = this.#close(this.#what === "mapping" ? why : "parentReleased")
+    // Its only finalizer is this one's own, which has nothing left to do.
+    Scope.closeUnsafe(this.#scope, Exit.void)
+    return ended
+  }
+
+  #close(why: Why): Exit.Exit<void, GpuError> {
+    if (this.#ended !== undefined) return Exit.void
+    this.#ended = why
+    if (this.#owner !== undefined) Attachments.detach(this.#owner, this)
+    return this.#end === undefined ? Exit.void : this.#end(why)
+  }
+}
+
+const tooLate = (operation: string, what: Attached): GpuError =>
+  makeError(
+    new Released({
+      operation,
+      label: undefined,
+      size: 0,
+      why: "scopeClosed",
+      ...(what === "buffer" ? {} : { what })
+    })
+  )

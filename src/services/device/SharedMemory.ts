@@ -1,0 +1,27 @@
+/**
+ * Copies between buffers that are one memory, which no backend takes.
+ *
+ * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
+ * @internal
+ */
+import * as Equal from "effect/Equal"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+
+/**
+ * Why there can be no copy from `source` to `target`, or `undefined`: regions of one buffer count as that buffer.
+ *
+ * @internal
+ */
+export const sharedMemoryProblem = (
+  operation: string,
+  source: DeviceBuffer,
+  target: DeviceBuffer
+): GpuError | undefined =>
+  source.sharesMemory(target)
+    ? invalidRequest(
+      operation,
+      `source and target are ${Equal.equals(source, target) ? "the same buffer" : "parts of one buffer"}`,
+      "WebGPU forbids a copy within one buffer: go through a second one."
+    )
+    : undefined

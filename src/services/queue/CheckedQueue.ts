@@ -1,0 +1,257 @@
+/**
+ * The queue that programs use: checks every operation, the same way on each backend, and hands it to the driver.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import * as BufferRange from "../../domain/BufferRange.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BytePattern from "../../domain/BytePattern.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
+import { GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
+import { PendingCopies } from "../device/PendingCopies.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
+import { QueueEvent } from "../device/QueueEvent.ts"
+import * as Reading from "../device/Reading.ts"
+import { sharedMemoryProblem } from "../device/SharedMemory.ts"
+import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import type { CommandQueue, CopyOptions, FillOptions, OffsetOptions, ReadOptions } from "./CommandQueue.ts"
+import * as DispatchArguments from "./DispatchArguments.ts"
+import { RectangleCommands } from "./RectangleCommands.ts"
+
+type Service = CommandQueue["Service"]
+
+const knownOfWrite = KnownOptions.of<OffsetOptions>({ offset: true })
+const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
+const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
+const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
+
+/**
+ * One queue on one device. The operations are properties, so that a service can be spread with some of them replaced.
+ *
+ * @internal
+ */
+export class CheckedQueue implements Service {
+  readonly info: DeviceInfo
+  readonly #driver: QueueDriver["Service"]
+  readonly #device: DeviceContext["Service"]
+  readonly #cache: KernelCache["Service"]
+  readonly #copies: PendingCopies
+  readonly #alignment: BufferRange.Alignment
+  readonly copyRect: Service["copyRect"]
+  readonly writeRect: Service["writeRect"]
+  readonly readRect: Service["readRect"]
+  readonly readRectInto: Service["readRectInto"]
+
+  constructor(options: {
+    readonly driver: QueueDriver["Service"]
+    readonly device: DeviceContext["Service"]
+    readonly cache: KernelCache["Service"]
+  }) {
+    this.info = options.device.info
+    this.#driver = options.driver
+    this.#device = options.device
+    this.#cache = options.cache
+    this.#copies = PendingCopies.of(options.driver)
+    this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
+    const rectangles = new RectangleCommands(options.driver, this.#problem, this.#alignment)
+    this.copyRect = rectangles.copy
+    this.writeRect = rectangles.write
+    this.readRect = rectangles.read
+    this.readRectInto = rectangles.readInto
+  }
+
+  readonly write: Service["write"] = (target, data, options) =>
+    this.#copies.write("CommandQueue.write", (operation) => {
+      const unusable = this.#problem(operation, target, BufferUsage.copyDst, "write")
+      if (unusable !== undefined) return unusable
+      const bytes = HostData.bytes(operation, data)
+      if (bytes instanceof GpuError) return bytes
+      const offset = options?.offset ?? 0
+      const problem = optionsProblem(operation, options, knownOfWrite) ??
+        BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment)
+      if (problem !== undefined) return problem
+      const memory = BufferLike.deviceBuffer(target)
+      if (memory === undefined || bytes.byteLength === 0) return undefined
+      return {
+        bytes: bytes.byteLength,
+        write: () => distrustUnproven(this.#driver.writeUnsafe(memory, offset, bytes), memory)
+      }
+    })
+
+  readonly read: Service["read"] = (source, type, options) => {
+    const bytes = Reading.read("CommandQueue.read", (operation) => {
+      const offset = options?.offset ?? 0
+      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
+        elementClassProblem(operation, type) ??
+        optionsProblem(operation, options, knownOfRead) ??
+        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
+      if (problem !== undefined) return problem
+      const bytes = readBytes(operation, source.size - offset, type, options?.length)
+      return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
+    })
+    return Effect.map(bytes, (buffer) => new type(buffer))
+  }
+
+  readonly readInto: Service["readInto"] = (source, target, options) => {
+    const operation = "CommandQueue.readInto"
+    const bytes = Reading.read(operation, () => {
+      const offset = options?.offset ?? 0
+      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
+        optionsProblem(operation, options, knownOfWrite) ??
+        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
+      if (problem !== undefined) return problem
+      const view = HostData.bytes(operation, target, "target")
+      return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
+    })
+    return Effect.flatMap(bytes, (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void)
+  }
+
+  readonly copy: Service["copy"] = (source, target, options) =>
+    checkedStep("CommandQueue.copy", (operation) => {
+      const sourceOffset = options?.sourceOffset ?? 0
+      const targetOffset = options?.targetOffset ?? 0
+      const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
+        this.#problem(operation, target, BufferUsage.copyDst) ??
+        optionsProblem(operation, options, knownOfCopy) ??
+        BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source") ??
+        BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target")
+      if (unusable !== undefined) return unusable
+      const bytes = options?.size ?? source.size - sourceOffset
+      const problem = BufferRange.lengthProblem(operation, source, sourceOffset, bytes, this.#alignment, "source") ??
+        BufferRange.lengthProblem(operation, target, targetOffset, bytes, this.#alignment, "target")
+      if (problem !== undefined) return problem
+      const from = BufferLike.deviceBuffer(source)
+      const to = BufferLike.deviceBuffer(target)
+      if (from === undefined || to === undefined) return Exit.void
+      const shared = sharedMemoryProblem(operation, from, to)
+      if (shared !== undefined) return shared
+      if (bytes === 0) return Exit.void
+      return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
+    })
+
+  readonly fill: Service["fill"] = (target, pattern, options) =>
+    checkedStep("CommandQueue.fill", (operation) => {
+      const offset = options?.offset ?? 0
+      const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
+        optionsProblem(operation, options, knownOfFill) ??
+        BufferRange.offsetProblem(operation, target, offset, this.#alignment)
+      if (unusable !== undefined) return unusable
+      const bytes = options?.size ?? target.size - offset
+      const problem = BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment)
+      if (problem !== undefined) return problem
+      const repeated = BytePattern.make(operation, pattern)
+      if (isGpuError(repeated)) return repeated
+      const misplaced = BytePattern.partProblem(operation, repeated, offset, bytes)
+      if (misplaced !== undefined) return misplaced
+      const memory = BufferLike.deviceBuffer(target)
+      if (memory === undefined || bytes === 0) return Exit.void
+      const { words } = repeated
+      const filled = words.length === 1
+        ? this.#driver.fillUnsafe(memory, offset, bytes, words[0]!)
+        : this.#driver.fillWideUnsafe(memory, offset, bytes, words)
+      return distrustUnproven(filled, memory)
+    })
+
+  readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
+    checkedStep("CommandQueue.dispatch", () => {
+      const compiled = this.#cache.getUnsafe(kernel)
+      return compiled === undefined
+        ? this.#compileAndRecord(kernel, args, count)
+        : this.#record(compiled, kernel, args, count)
+    })
+
+  readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.flushUnsafe())
+
+  readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.finish)
+
+  readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.#driver, this.#driver.positionUnsafe()))
+
+  /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
+  readonly #problem = (
+    operation: string,
+    buffer: BufferLike.BufferLike,
+    usage: number,
+    host?: BufferUsage.HostAccess
+  ): GpuError | undefined => {
+    const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
+    return problem ?? BufferAccess.problem(operation, buffer, usage, host)
+  }
+
+  /** How to read a source that is usable, from a good offset on. */
+  #reading(
+    operation: string,
+    source: BufferLike.BufferLike,
+    offset: number,
+    bytes: number
+  ): Reading.Begin | GpuError | undefined {
+    const problem = BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment)
+    if (problem !== undefined) return problem
+    const memory = BufferLike.deviceBuffer(source)
+    return memory === undefined || bytes === 0
+      ? undefined
+      : (answer) => this.#driver.readUnsafe(memory, offset, bytes, answer)
+  }
+
+  #compileAndRecord(
+    kernel: Kernel,
+    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
+    count: number
+  ): Effect.Effect<void, GpuError> {
+    return Effect.flatMap(
+      this.#device.status.error ?? this.#cache.get(kernel),
+      (compiled) => checkedStep("CommandQueue.dispatch", () => this.#record(compiled, kernel, args, count))
+    )
+  }
+
+  /** A kernel can have left the cache since it was compiled for this dispatch; then it is compiled again. */
+  #record(
+    compiled: CompiledKernel,
+    kernel: Kernel,
+    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
+    count: number
+  ): Effect.Effect<void, GpuError> {
+    if (compiled.released) return this.#compileAndRecord(kernel, args, count)
+    const { info, status } = this.#device
+    const bound = DispatchArguments.bind(kernel, args, count, info, this.#problem, status.error)
+    if (bound instanceof GpuError) return bound
+    if (count === 0) return Exit.void
+    const { images, samplers, scalars, vectors } = bound
+    const exit = this.#driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
+    if (Exit.isSuccess(exit)) return exit
+    return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
+  }
+}
+
+/** How many bytes `length` elements have, or all of the `rest` without a length. */
+const readBytes = <A extends ArrayBufferView>(
+  operation: string,
+  rest: number,
+  type: ElementType<A>,
+  length: number | undefined
+): number | GpuError => {
+  const itemSize = type.BYTES_PER_ELEMENT
+  if (length === undefined) {
+    return rest % itemSize === 0 ? rest : invalidRequest(
+      operation,
+      `the ${rest} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass length, in elements, or read a Uint8Array."
+    )
+  }
+  return Number.isSafeInteger(length) && length >= 0 ? length * itemSize : invalidRequest(
+    operation,
+    `length ${length} is no whole number of ${type.name} elements, zero or more`,
+    "Pass an integer, or leave it out to read up to the buffer's end."
+  )
+}

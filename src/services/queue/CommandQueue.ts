@@ -1,0 +1,719 @@
+/**
+ * Ordered work on one device: writes, reads, copies, fills and kernels, in queue order.
+ *
+ * Every rule is checked once for all backends, before a driver sees anything: the right device, live buffers, usage,
+ * bounds, alignment, aliasing. They are the portable rules: what passes on the host passes on WebGPU and OpenCL.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import { listOf } from "../../domain/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ElementType } from "../../domain/ElementClass.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type * as HostData from "../../domain/HostData.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import type { KernelArgument } from "../../domain/KernelArgument.ts"
+import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import { bufferFirst, sourceFirst, startsWithSubject } from "../buffers/SubjectFirst.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import * as QueueEvent from "../device/QueueEvent.ts"
+import type * as DispatchArguments from "./DispatchArguments.ts"
+
+export type { ElementType } from "../../domain/ElementClass.ts"
+export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
+
+/**
+ * The part of a buffer that `write` and `readInto` touch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OffsetOptions {
+  /** Where to start, in bytes; a multiple of 4, or of the device's `limits.copyAlignment`. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * The part of a buffer that `read` returns.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReadOptions extends OffsetOptions {
+  /** How many elements (not bytes); up to the end of the buffer without it. */
+  readonly length?: number | undefined
+}
+
+/**
+ * The part of a buffer that `fill` sets, in bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FillOptions extends OffsetOptions {
+  /** Bytes, a multiple of the pattern's; up to the end of the buffer without it. */
+  readonly size?: number | undefined
+}
+
+/**
+ * The parts of two buffers between which `copy` copies, in bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyOptions {
+  /** Where to start in the source, in bytes; a multiple of 4, or of the device's `limits.copyAlignment`; 0 without it. */
+  readonly sourceOffset?: number | undefined
+  /** Where to start in the target, in bytes; a multiple of the same, 0 without it. */
+  readonly targetOffset?: number | undefined
+  /** Bytes; up to the end of the source without it. */
+  readonly size?: number | undefined
+}
+
+/**
+ * The service: one queue on one device. Each backend's layer provides it.
+ *
+ * Operations that return at once only record work; its failures (DriverError with the labels of the commands) are told
+ * by the next `finish` or `read`. Every operation fails with Released, ForeignDevice, InvalidRequest,
+ * LimitExceeded or DeviceLost before anything is sent.
+ *
+ * **Example** (Looking the service up once for many commands)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ *   const queue = yield* CommandQueue.CommandQueue
+ *   for (const lease of leases) yield* queue.fill(lease, 0)
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class CommandQueue extends Context.Service<CommandQueue, {
+  /** Puts host data into a buffer. The data is copied before the effect completes. */
+  readonly write: (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Reads a buffer into a new typed array, after everything recorded before. */
+  readonly read: <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ) => Effect.Effect<A, GpuError>
+  /** Reads as many bytes as `target` has into it. */
+  readonly readInto: (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Copies between two different buffers of the device. */
+  readonly copy: (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Repeats a pattern: an unsigned 32-bit number, or 1, 2, 4, 8, 16, 32, 64 or 128 bytes. */
+  readonly fill: (
+    target: BufferLike.BufferLike,
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Copies a region of rows between two different buffers of the device. */
+  readonly copyRect: (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Puts a region of rows of host data into a buffer. The data is copied before the effect completes. */
+  readonly writeRect: (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: HostRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** Reads a region of rows into a new typed array, packed. */
+  readonly readRect: <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ) => Effect.Effect<A, GpuError>
+  /** Reads a region of rows into a place in `target`. */
+  readonly readRectInto: (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: HostRectOptions
+  ) => Effect.Effect<void, GpuError>
+  /** What was recorded until now, as a value to wait for. */
+  readonly event: Effect.Effect<QueueEvent.QueueEvent>
+  /** Runs `count` items of a kernel; its arguments by name. Compiles the kernel on first use. */
+  readonly dispatch: <const Args extends ReadonlyArray<KernelArgument>>(
+    kernel: Kernel<Args>,
+    args: DispatchArguments.DispatchArguments<Args>,
+    count: number
+  ) => Effect.Effect<void, GpuError>
+  /** Submits what was recorded, without waiting. */
+  readonly flush: Effect.Effect<void, GpuError>
+  /** Waits until everything recorded before has run, and fails with its errors. Never blocks the event loop. */
+  readonly finish: Effect.Effect<void, GpuError>
+  /** The device that the queue works on: its limits and element types, for programs that fit their kernels to them. */
+  readonly info: DeviceInfo
+}>()("effect-gpu-pool/CommandQueue") {}
+
+type Methods = CommandQueue["Service"]
+
+/**
+ * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
+ * are still under way, the write waits in line until the device has come far enough.
+ *
+ * **Example** (Uploading four numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const upload = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ * })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy
+ * @category accessors
+ * @since 0.1.0
+ */
+export const write: {
+  /**
+   * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
+   * are still under way, the write waits in line until the device has come far enough.
+   */
+  (
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["write"]>) => CommandQueue.use((queue) => queue.write(...args))
+)
+
+/**
+ * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
+ *
+ * **Example** (Reading two of four numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   return yield* CommandQueue.read(x, Float32Array, { offset: 4, length: 2 })
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * Array.from(await Effect.runPromise(program)) // => [2, 3]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const read: {
+  /**
+   * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  startsWithSubject,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options?: ReadOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
+)
+
+/**
+ * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
+ * step, so an interrupted read leaves it as it was.
+ *
+ * **Example** (Reusing one host array)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const frame = new Float32Array(1024)
+ * const next = (x: PooledBuffer.PooledBuffer) => Effect.as(CommandQueue.readInto(x, frame), frame)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readInto: {
+  /**
+   * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
+   * step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options?: OffsetOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["readInto"]>) => CommandQueue.use((queue) => queue.readInto(...args))
+)
+
+/**
+ * Copies bytes between two different buffers of one device.
+ *
+ * **Example** (Copying the first 64 bytes)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const head = (from: PooledBuffer.PooledBuffer, to: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.copy(from, to, { size: 64 })
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const copy: {
+  /**
+   * Copies bytes between two different buffers of one device.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options?: CopyOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  sourceFirst,
+  (...args: Parameters<Methods["copy"]>) => CommandQueue.use((queue) => queue.copy(...args))
+)
+
+/**
+ * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
+ * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
+ * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+ *
+ * Fails with InvalidRequest for another pattern, and for an offset or a size that is no multiple of the pattern's.
+ *
+ * **Example** (Clearing a buffer)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clear = (x: PooledBuffer.PooledBuffer) => CommandQueue.fill(x, 0)
+ * ```
+ *
+ * **Example** (Setting each pair of numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.fill(x, Float32Array.of(0.5, -1))
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [0.5, -1, 0.5, -1]
+ * ```
+ *
+ * @see pyopencl.enqueue_fill_buffer
+ * @category accessors
+ * @since 0.1.0
+ */
+export const fill: {
+  /**
+   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
+   * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
+   * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+   */
+  (
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    pattern: number | HostData.HostData,
+    options?: FillOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  bufferFirst,
+  (...args: Parameters<Methods["fill"]>) => CommandQueue.use((queue) => queue.fill(...args))
+)
+
+/**
+ * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
+ * DriverError with the compiler's log. For 0 items the arguments are checked and nothing runs: then, and only then, a buffer
+ * may be too small for one element. No argument is null, which WebGPU cannot bind.
+ *
+ * **Example** (Doubling a vector)
+ *
+ * ```ts
+ * import { CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const scale = Kernel.make({
+ *   name: "scale",
+ *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+ *   body: { wgsl: "x[i] = a * x[i];", opencl: "x[i] = a * x[i];" }
+ * })
+ * const double = (x: PooledBuffer.PooledBuffer) => CommandQueue.dispatch(scale, { x, a: 2 }, x.size / 4)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
+  kernel: Kernel<Args>,
+  args: DispatchArguments.DispatchArguments<Args>,
+  count: number
+): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.dispatch(kernel, args, count))
+
+/**
+ * Submits what was recorded, without waiting for it. Fails with DeviceLost, or with the DriverError of a submit that
+ * the driver refuses; the work's own failures are told by `finish` and `read`.
+ *
+ * **Example** (Letting the device begin while the program goes on)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const begin = (x: PooledBuffer.PooledBuffer) => Effect.andThen(CommandQueue.fill(x, 0), CommandQueue.flush)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const flush: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.use((queue) => queue.flush)
+
+/**
+ * Waits until everything recorded before has run, without blocking the event loop, and fails with its errors.
+ * They are a DriverError with the labels of the commands, told once, or DeviceLost.
+ *
+ * **Example** (Waiting for the device, and hearing of failures)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ *
+ * const settled = CommandQueue.finish.pipe(
+ *   Effect.catchReason("GpuError", "DriverError", ({ commands, log }) => Effect.logError(log, commands))
+ * )
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.use((queue) => queue.finish)
+
+/**
+ * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
+ * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+ *
+ * **Example** (A quarter of a picture of 512 x 512 pixels)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const quarter = (picture: PooledBuffer.PooledBuffer, part: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.copyRect(picture, part, {
+ *     region: [256 * 4, 256],
+ *     source: { origin: [256 * 4, 256], rowPitch: 512 * 4 }
+ *   })
+ * ```
+ *
+ * @see pyopencl.enqueue_copy with `src_origin`
+ * @category accessors
+ * @since 0.1.0
+ */
+export const copyRect: {
+  /**
+   * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
+   * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+   */
+  (
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: CopyRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["copyRect"]>) => CommandQueue.use((queue) => queue.copyRect(...args))
+)
+
+/**
+ * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
+ * at any byte, the buffer's side as {@link copyRect} says.
+ *
+ * **Example** (The middle of a small matrix)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(4 * 4 * 4)
+ *   yield* CommandQueue.fill(x, 0)
+ *   yield* CommandQueue.writeRect(x, Uint32Array.of(1, 2, 3, 4), {
+ *     region: [2 * 4, 2],
+ *     buffer: { origin: [4, 1], rowPitch: 4 * 4 }
+ *   })
+ *   return Array.from(yield* CommandQueue.read(x, Uint32Array))
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0]
+ * ```
+ *
+ * @see pyopencl.enqueue_copy with `buffer_origin`
+ * @category accessors
+ * @since 0.1.0
+ */
+export const writeRect: {
+  /**
+   * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
+   * at any byte, the buffer's side as {@link copyRect} says.
+   */
+  (
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): (target: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["writeRect"]>) => CommandQueue.use((queue) => queue.writeRect(...args))
+)
+
+/**
+ * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
+ *
+ * **Example** (A column of a matrix)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(24)
+ *   yield* CommandQueue.write(x, Uint32Array.of(1, 2, 3, 4, 5, 6))
+ *   const column = yield* CommandQueue.readRect(x, Uint32Array, {
+ *     region: [4, 2],
+ *     buffer: { origin: [4], rowPitch: 12 }
+ *   })
+ *   return Array.from(column)
+ * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ *
+ * await Effect.runPromise(program) // => [2, 5]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readRect: {
+  /**
+   * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
+   */
+  <A extends ArrayBufferView>(
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<A, GpuError, CommandQueue>
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue>
+} = dual(
+  3,
+  <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadRectOptions
+  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
+)
+
+/**
+ * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
+ * in one step, so an interrupted read leaves it as it was.
+ *
+ * **Example** (A tile of a frame that the program keeps)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const frame = new Uint8Array(640 * 480 * 4)
+ * const showTile = (tile: PooledBuffer.PooledBuffer, x: number, y: number) =>
+ *   CommandQueue.readRectInto(tile, frame, {
+ *     region: [64 * 4, 64],
+ *     host: { origin: [x * 4, y], rowPitch: 640 * 4 }
+ *   })
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readRectInto: {
+  /**
+   * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
+   * in one step, so an interrupted read leaves it as it was.
+   */
+  (
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: HostRectOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  3,
+  (...args: Parameters<Methods["readRectInto"]>) => CommandQueue.use((queue) => queue.readRectInto(...args))
+)
+
+/**
+ * Everything that was recorded until now, as a value to wait for with {@link QueueEvent}. It costs nothing: there is no
+ * driver object behind it, and nothing to release.
+ *
+ * **Example** (Waiting for the first half only)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, QueueEvent } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const halves = Effect.fnUntraced(function*(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
+ *   yield* CommandQueue.fill(first, 1)
+ *   const filled = yield* CommandQueue.event
+ *   yield* CommandQueue.fill(second, 2)
+ *   yield* QueueEvent.wait(filled)
+ * })
+ * ```
+ *
+ * @see pyopencl.enqueue_marker
+ * @category events
+ * @since 0.1.0
+ */
+export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
+
+/**
+ * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.
+ *
+ * **Example** (Handing work on with its event)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const cleared = (x: PooledBuffer.PooledBuffer) => CommandQueue.withEvent(CommandQueue.fill(x, 0))
+ * ```
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export const withEvent = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<[event: QueueEvent.QueueEvent, result: A], E, R | CommandQueue> =>
+  Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
+
+/**
+ * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
+ * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
+ * the effect.
+ *
+ * **Example** (Work of one device after that of another)
+ *
+ * ```ts
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer, QueueEvent } from "effect-gpu-pool"
+ *
+ * const clearAfter = (events: ReadonlyArray<QueueEvent.QueueEvent>, x: PooledBuffer.PooledBuffer) =>
+ *   CommandQueue.fill(x, 0).pipe(CommandQueue.after(events))
+ * ```
+ *
+ * @see the `wait_for` of PyOpenCL's enqueue functions
+ * @category events
+ * @since 0.1.0
+ */
+export const after: {
+  /**
+   * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
+   * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
+   * the effect.
+   */
+  (
+    events: Iterable<QueueEvent.QueueEvent>
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | CommandQueue>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    events: Iterable<QueueEvent.QueueEvent>
+  ): Effect.Effect<A, E | GpuError, R | CommandQueue>
+} = dual(
+  2,
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    events: Iterable<QueueEvent.QueueEvent>
+  ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
+    Effect.flatMap(event, (own) =>
+      Effect.flatMap(
+        checkedStep("CommandQueue.after", (operation) => {
+          const listed = listOf(operation, "events", events)
+          if (isGpuError(listed)) return listed
+          return Effect.forEach(listed.filter((event) => event?.driver !== own.driver), QueueEvent.wait, {
+            discard: true
+          })
+        }),
+        () => effect
+      ))
+)

@@ -1,0 +1,432 @@
+/**
+ * The arguments of one dispatch: their types, and the checks that stand between a program and a driver.
+ *
+ * @since 0.1.0
+ */
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import * as DType from "../../domain/DType.ts"
+import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { fixed, type Kernel } from "../../domain/Kernel.ts"
+import {
+  type ImageArg,
+  isNumeric,
+  type KernelArgument,
+  type ScalarArg,
+  type VectorArg
+} from "../../domain/KernelArgument.ts"
+import { nearest } from "../../domain/KnownOptions.ts"
+import { line, shown, withArticle } from "../../domain/ShownValue.ts"
+import * as ValueType from "../../domain/ValueType.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { nullProblem } from "../calls/NullArgument.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import type { DeviceSampler } from "../device/DeviceSampler.ts"
+import { EmptyBuffer } from "../device/EmptyBuffer.ts"
+import type { VectorBinding } from "../device/QueueDriver.ts"
+import * as ImageArguments from "../images/ImageArguments.ts"
+import type { ImageLike } from "../images/ImageLike.ts"
+import { LeaseHolder } from "../lease/LeaseHolder.ts"
+
+/**
+ * A vector whose view starts at an element of the buffer, for arguments declared `withOffset`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OffsetBuffer {
+  readonly buffer: BufferLike.BufferLike
+  /** The first element (not byte) of the view. */
+  readonly offset: number
+}
+
+/**
+ * Any value that an argument can have.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArgumentValue =
+  | BufferLike.BufferLike
+  | OffsetBuffer
+  | number
+  | bigint
+  | ArrayLike<number>
+  | ArrayLike<bigint>
+  | ImageLike
+  | DeviceSampler
+
+/**
+ * The values for a kernel's arguments, by name.
+ *
+ * **Example** (Naming the arguments of a kernel)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import type { DispatchArguments, PooledBuffer } from "effect-gpu-pool"
+ *
+ * const scale = Kernel.make({
+ *   name: "scale",
+ *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+ *   body: { wgsl: "x[i] = a * x[i];" }
+ * })
+ * type ScaleArguments = DispatchArguments.DispatchArguments<typeof scale.args>
+ *
+ * const doubled = (x: PooledBuffer.PooledBuffer): ScaleArguments => ({ x, a: 2 })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
+  readonly [A in Args[number] as A["name"]]: A extends ScalarArg<string, infer V> ? ValueType.ValueOf<V>
+    : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
+    : A extends VectorArg ? BufferLike.BufferLike
+    : A extends ImageArg ? ImageLike
+    : DeviceSampler
+}
+
+/**
+ * Checked arguments in the kernel's order, as a queue driver takes them.
+ *
+ * @internal
+ */
+export interface BoundArguments extends ImageArguments.BoundImages {
+  readonly vectors: ReadonlyArray<VectorBinding>
+  readonly scalars: ReadonlyArray<ValueType.HeldValue>
+}
+
+const operation = "CommandQueue.dispatch"
+
+/** Why a buffer cannot be used at all, given by the queue. */
+type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
+
+/** What a dispatch needs to know of a kernel beyond its list of arguments, worked out once. */
+interface Shape {
+  /** As it was when it was first used. */
+  readonly kernel: Kernel
+  readonly names: ReadonlySet<string>
+  readonly vectors: ReadonlyArray<VectorArg>
+  /** Indices of the itemwise vectors among {@link vectors}. */
+  readonly itemwise: ReadonlyArray<number>
+  /** Whether there are images or samplers. */
+  readonly hasImages: boolean
+}
+
+const shapes = new WeakMap<Kernel, Shape>()
+
+const shapeOf = (given: Kernel): Shape => {
+  const known = shapes.get(given)
+  if (known !== undefined) return known
+  const kernel = fixed(given)
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  const shape = {
+    kernel,
+    names: new Set(kernel.args.map(({ name }) => name)),
+    vectors,
+    itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
+    hasImages: !kernel.args.every(isNumeric)
+  }
+  shapes.set(given, shape)
+  return shape
+}
+
+/**
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why the
+ * device is gone, where it is. This stands on the path of every dispatch: what it does each time is one loop over the
+ * arguments, and another one where some are images.
+ *
+ * @internal
+ */
+export const bind = (
+  given: Kernel,
+  args: Readonly<Record<string, ArgumentValue>>,
+  count: number,
+  info: DeviceInfo,
+  usable: Usable,
+  lost?: GpuError | undefined
+): BoundArguments | GpuError => {
+  const shape = shapeOf(given)
+  const { kernel } = shape
+  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
+  if (problem !== undefined) return problem
+  const vectors: Array<VectorBinding> = []
+  const scalars: Array<ValueType.HeldValue> = []
+  for (const argument of kernel.args) {
+    const value = args[argument.name]
+    if (argument._tag === "ScalarArg") {
+      const held = holdScalar(argument, value)
+      if (isGpuError(held)) return held
+      scalars.push(held)
+    } else if (argument._tag === "VectorArg") {
+      const bound = bindVector(argument, value, count, info, usable)
+      if (isGpuError(bound)) return bound
+      vectors.push(bound)
+    }
+  }
+  const bound = shape.hasImages ? ImageArguments.bind(kernel, args, info, lost) : ImageArguments.none
+  if (isGpuError(bound)) return bound
+  const { images, samplers } = bound
+  return aliasProblem(shape, vectors) ??
+    (shape.hasImages ? ImageArguments.overlapProblem(kernel, images, vectors) : undefined) ??
+    itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
+}
+
+const countProblem = (count: number): GpuError | undefined =>
+  Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
+    operation,
+    `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
+    countHint(count, "Pass how many items the kernel runs over, after its arguments.")
+  )
+
+/**
+ * What to do about a number of items or elements that is none.
+ *
+ * @internal
+ */
+export const countHint = (count: unknown, otherwise: string): string =>
+  typeof count === "number" && count > 0xffffffff ? "Do it in several parts." : otherwise
+
+/** Programs without types can pass anything. */
+const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =>
+  typeof args === "object" && args !== null ? undefined : invalidRequest(
+    operation,
+    `the arguments of kernel "${kernel.name}" are ${shown(args)}`,
+    "Pass an object with the arguments by name."
+  )
+
+const namesProblem = (
+  kernel: Kernel,
+  { names }: Shape,
+  args: Readonly<Record<string, ArgumentValue>>
+): GpuError | undefined => {
+  for (const name of Object.keys(args)) {
+    if (names.has(name)) continue
+    return invalidRequest(
+      operation,
+      `kernel "${kernel.name}" has no argument "${line(name)}"`,
+      namesHint(name, [...names])
+    )
+  }
+  return undefined
+}
+
+/**
+ * What to do about an argument that a kernel does not have.
+ *
+ * @internal
+ */
+export const namesHint = (unknown: string, names: ReadonlyArray<string>): string => {
+  const near = nearest(unknown, names)
+  return `${near === undefined ? "" : `Did you mean ${near}? `}Its arguments are ${names.join(", ") || "none"}.`
+}
+
+const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
+  invalidRequest(operation, `argument "${name}" is missing`, `Pass ${what} by that name.`)
+
+const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | GpuError => {
+  const { element, length } = ValueType.partsOf(argument.dtype)
+  if (value === undefined) {
+    const type = withArticle(argument.dtype)
+    const wanted = ValueType.wanted(element)
+    return missingProblem(argument, length === 1 ? `${wanted}, ${type},` : `${type}, an array of ${length},`)
+  }
+  if (length !== 1) return holdVector(argument, element, length, value)
+  return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(
+    operation,
+    `argument "${argument.name}" is ${shown(value)}, no ${argument.dtype}`,
+    `Pass ${ValueType.wanted(element)}.`
+  )
+}
+
+/** A copy, since the program may change its array before the dispatch runs. */
+const holdVector = (
+  { dtype, name }: ScalarArg,
+  element: ValueType.NumberType,
+  length: number,
+  value: unknown
+): ValueType.HeldValue | GpuError => {
+  const lanes = lanesOf(value)
+  if (lanes?.length !== length) {
+    return invalidRequest(
+      operation,
+      lanes === undefined
+        ? `argument "${name}" is ${shown(value)}, no ${dtype}`
+        : `argument "${name}" has ${shown(lanes.length)} elements, and a ${dtype} has ${length}`,
+      `Pass an array or a typed array of ${length}, each ${ValueType.wanted(element)}.`
+    )
+  }
+  const held: Array<number | bigint> = []
+  for (let lane = 0; lane < length; lane++) {
+    const one = lanes[lane]
+    if (!ValueType.holds(element, one)) {
+      return invalidRequest(
+        operation,
+        `element ${lane} of argument "${name}", a ${dtype}, is ${shown(one)}`,
+        `Pass ${ValueType.wanted(element)}.`
+      )
+    }
+    held.push(ValueType.rounded(element, one))
+  }
+  return Object.freeze(held)
+}
+
+const lanesOf = (value: unknown): ArrayLike<unknown> | undefined =>
+  typeof value === "object" && value !== null && "length" in value ? value as ArrayLike<unknown> : undefined
+
+const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in value && "offset" in value
+
+const bindVector = (
+  argument: VectorArg,
+  value: ArgumentValue | undefined,
+  count: number,
+  info: DeviceInfo,
+  usable: Usable
+): VectorBinding | GpuError => {
+  if (value === undefined) return missingProblem(argument, "a lease")
+  if (value === null) return nullProblem(operation, argument.name, "buffer")
+  if (typeof value !== "object") {
+    return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
+  }
+  // Whatever else it may be is refused as unusable.
+  const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
+  if (buffer === null) return nullProblem(operation, argument.name, "buffer")
+  const offset = isOffsetBuffer(value) ? value.offset : 0
+  const unusable = usable(operation, buffer, BufferUsage.storage)
+  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusableProblem(argument, buffer, usable)
+  const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
+  if (problem !== undefined) return problem
+  // No driver gets one that is empty: what has no element is bound for no items alone.
+  const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
+  return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
+}
+
+/** The same, said of the argument: no dispatch in order pays for its name. */
+const unusableProblem = ({ name }: VectorArg, buffer: BufferLike.BufferLike, usable: Usable): GpuError => {
+  const named = `${operation}, argument "${name}"`
+  return ArrayBuffer.isView(buffer)
+    ? invalidRequest(
+      named,
+      `${shown(buffer)} was given for a buffer`,
+      "Bring the data to the device first: allocate a lease, and CommandQueue.write to it."
+    )
+    : usable(named, buffer, BufferUsage.storage)!
+}
+
+/** Elements lie at multiples of their own bytes; where devices align regions to less, only the host finds out. */
+const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
+  origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(
+    operation,
+    `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
+    `Begin the region at a multiple of ${DType.byteSize(dtype)} bytes.`
+  )
+
+/** An array on the device is no buffer, but has one. */
+const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
+  typeof value === "object" && value !== null && LeaseHolder in value && !BufferLike.isBufferLike(value)
+    ? invalidRequest(
+      operation,
+      `argument "${name}" is a value that holds leases, no buffer`,
+      "Pass a lease that it holds: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
+        "argument declared withOffset."
+    )
+    : undefined
+
+const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
+  const forbidden = argument.access !== "read" && BufferUsage.has(buffer.usage, BufferUsage.kernelReadOnly)
+    ? "kernelReadOnly"
+    : argument.access !== "write" && BufferUsage.has(buffer.usage, BufferUsage.kernelWriteOnly)
+    ? "kernelWriteOnly"
+    : undefined
+  return forbidden === undefined ? undefined : invalidRequest(
+    operation,
+    `argument "${argument.name}" has access "${argument.access}", but the buffer is ${forbidden}`,
+    "Allocate the buffer without that flag, or declare the argument's access."
+  )
+}
+
+const sizeProblem = (
+  argument: VectorArg,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  count: number,
+  info: DeviceInfo
+): GpuError | undefined => {
+  const itemSize = DType.byteSize(argument.dtype)
+  // Nothing runs for no items, so nothing is bound: any buffer will do.
+  if (count > 0 && buffer.size < itemSize) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is a buffer of ${buffer.size} bytes, which holds no ${argument.dtype}`,
+      "Allocate at least one element, or dispatch 0 items: what is empty cannot be bound."
+    )
+  }
+  // Bodies get lengths as unsigned 32-bit numbers, which small elements can outgrow before the device's limit.
+  const limit = Math.min(info.limits.maxBindingSize, 0xffffffff * itemSize)
+  if (buffer.size > limit) {
+    return makeError(
+      new LimitExceeded({
+        operation: `${operation}, argument "${argument.name}"`,
+        requested: buffer.size,
+        limitName: "maxBindingSize",
+        limit,
+        owner: { kind: "device", name: info.name }
+      })
+    )
+  }
+  if (!argument.withOffset && offset !== 0) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is not declared withOffset`,
+      "Declare it so, or pass the buffer itself."
+    )
+  }
+  const elements = Math.floor(buffer.size / itemSize)
+  const last = count === 0 ? elements : elements - 1
+  return Number.isInteger(offset) && offset >= 0 && offset <= last ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} of argument "${argument.name}" is outside its ${elements} elements`,
+    "Pass the index of the first element."
+  )
+}
+
+/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever parts of it are bound. */
+const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
+  for (let i = 1; i < vectors.length; i++) {
+    const { buffer } = vectors[i]!
+    for (let j = 0; j < i; j++) {
+      const other = vectors[j]!.buffer
+      if (!other.sharesMemory(buffer)) continue
+      const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
+      if (first.access === "read" && second.access === "read") continue
+      return invalidRequest(
+        operation,
+        `the arguments "${first.name}" and "${second.name}" are ${
+          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "parts of one buffer"
+        } and one of them is written`,
+        "Give the kernel two different buffers."
+      )
+    }
+  }
+  return undefined
+}
+
+/** Item `i` of an itemwise vector touches its element `i`, counted from the offset, and there must be one. */
+const itemsProblem = (
+  shape: Shape,
+  vectors: ReadonlyArray<VectorBinding>,
+  count: number
+): GpuError | undefined => {
+  for (const index of shape.itemwise) {
+    const { offset, size } = vectors[index]!
+    const { dtype, name } = shape.vectors[index]!
+    const elements = Math.floor(size / DType.byteSize(dtype))
+    if (offset + count <= elements) continue
+    return invalidRequest(
+      operation,
+      `${count} items from offset ${offset} of argument "${name}" exceed its ${elements} elements`,
+      `Dispatch at most ${elements - offset} items, or pass a larger buffer.`
+    )
+  }
+  return undefined
+}

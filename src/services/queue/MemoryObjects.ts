@@ -1,0 +1,336 @@
+/**
+ * Buffers made from the program's own data, and where the memory of buffers is.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { ViewType } from "../../domain/ElementClass.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import * as Mapping from "../buffers/mapping/Mapping.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { DeviceContext, type HostMode } from "../device/DeviceContext.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
+import { EmptyBuffer } from "../device/EmptyBuffer.ts"
+import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
+import * as PinnedMemory from "../device/PinnedMemory.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
+import * as ImageAccess from "../images/ImageAccess.ts"
+import * as ImageLike from "../images/ImageLike.ts"
+
+export type { ViewType } from "../../domain/ElementClass.ts"
+
+/**
+ * How a buffer is made of data.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromHostOptions {
+  /**
+   * `"copy"` without it: the data is copied once. `"use"` makes the data itself the buffer's memory, without a copy where
+   * the device can reach it.
+   */
+  readonly mode?: HostMode | undefined
+  /** How many bytes of the data, from its first on; all of them without it. */
+  readonly size?: number | undefined
+  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it; none is needed for what the buffer begins with. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A buffer without a pool that begins with the bytes of `data`, or with the first `size` of them, until the scope closes.
+ *
+ * **Details**
+ *
+ * With mode "use" (OpenCL and the host) the buffer keeps the data's ArrayBuffer for as long as it and its sub-regions
+ * live and until the commands on it have ended. What a kernel writes is there after {@link hostArray}, and what the
+ * program writes reaches the device through `Mapping.map`; at other times a device with memory of its own has another
+ * copy. The data must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer.
+ *
+ * **Gotchas**
+ *
+ * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
+ * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
+ *
+ * A copy of no bytes is an empty buffer, as `Allocator.allocate` gives it; memory of no bytes cannot be used.
+ *
+ * Fails with InvalidRequest for a size above the data's, for data that is shared, detached or, in use, resizable or without
+ * bytes; with LimitExceeded above `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its
+ * own; and with OutOfMemory, DeviceLost or DriverError.
+ *
+ * **Example** (A table that kernels read)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const table = yield* MemoryObjects.fromHost(Float32Array.of(0.25, 0.5, 0.25), { label: "weights" })
+ *   return [...(yield* CommandQueue.read(table, Float32Array))]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [0.25, 0.5, 0.25]
+ * ```
+ *
+ * **Example** (The first half of an array)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const half = yield* MemoryObjects.fromHost(Float32Array.of(1, 2, 3, 4), { size: 8 })
+ *   return [...(yield* CommandQueue.read(half, Float32Array))]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [1, 2]
+ * ```
+ *
+ * @see pyopencl.Buffer, with COPY_HOST_PTR or USE_HOST_PTR
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromHost = (
+  data: HostData.HostData,
+  options?: FromHostOptions
+): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
+  Effect.flatMap(DeviceContext, (device) =>
+    Effect.flatMap(QueueDriver, (driver) =>
+      Effect.acquireRelease(
+        checkedStep(
+          "MemoryObjects.fromHost",
+          (operation) => optionsProblem(operation, options, known) ?? create(operation, device, data, options ?? {})
+        ),
+        (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
+      )))
+
+/**
+ * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
+ * has written visible. A view of the data, not a copy.
+ *
+ * Fails with InvalidRequest for a buffer that is not made so, is mapped to be written or lacks the usage `copySrc`, or
+ * whose bytes are no whole number of elements; and as `Mapping.map`.
+ *
+ * **Example** (Letting kernels work on memory of the program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const data = new Float32Array(4)
+ * const program = Effect.gen(function*() {
+ *   const x = yield* MemoryObjects.fromHost(data, { mode: "use" })
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   const seen = yield* MemoryObjects.hostArray(x, Float32Array)
+ *   return [seen.buffer === data.buffer, ...data]
+ * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => [true, 1, 2, 3, 4]
+ * ```
+ *
+ * @see pyopencl.MemoryObject.get_host_array
+ * @category accessors
+ * @since 0.1.0
+ */
+export const hostArray: {
+  /**
+   * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
+   * has written visible. A view of the data, not a copy.
+   */
+  <A extends Mapping.Elements>(
+    type: ViewType<A>
+  ): (buffer: BufferLike.BufferLike) => Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
+} = dual(
+  2,
+  <A extends Mapping.Elements>(
+    buffer: BufferLike.BufferLike,
+    type: ViewType<A>
+  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
+    Effect.flatMap(DeviceContext, (device) =>
+      checkedStep("MemoryObjects.hostArray", (operation) => {
+        const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
+        if (problem !== undefined) return problem
+        const view = viewOf(operation, buffer, type)
+        // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+        return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
+      }))
+)
+
+/**
+ * Where buffers and images are to be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MigrateOptions {
+  /** `"device"` without it. */
+  readonly to?: "device" | "host" | undefined
+  /** The contents are not needed any more, and need not move: they are unspecified afterwards. */
+  readonly contentUndefined?: boolean | undefined
+}
+
+/**
+ * Brings the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
+ * nothing but when the data travels. On the host backend, where both are one, it does nothing.
+ *
+ * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest for
+ * what is mapped, or lacks `copyDst` while its contents may go; and with Released, ForeignDevice, DeviceLost,
+ * OutOfMemory or DriverError.
+ *
+ * **Example** (Having the inputs there when the kernel starts)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { MemoryObjects } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const warm = (inputs: ReadonlyArray<PooledBuffer.PooledBuffer>) =>
+ *   MemoryObjects.migrate(inputs).pipe(
+ *     Effect.catchReason("GpuError", "Unsupported", () => Effect.void)
+ *   )
+ * ```
+ *
+ * @see pyopencl.enqueue_migrate_mem_objects
+ * @category accessors
+ * @since 0.1.0
+ */
+export const migrate = (
+  objects: ReadonlyArray<BufferLike.BufferLike | ImageLike.ImageLike>,
+  options?: MigrateOptions
+): Effect.Effect<void, GpuError, DeviceContext | QueueDriver> =>
+  Effect.flatMap(
+    DeviceContext,
+    ({ info, status }) =>
+      Effect.flatMap(QueueDriver, (driver) =>
+        checkedStep("MemoryObjects.migrate", (operation) => {
+          const { contentUndefined = false, to = "device" } = options ?? {}
+          if (status.error !== undefined) return status.error
+          const problem = optionsProblem(operation, options, knownOfMigrate) ?? placeProblem(operation, to)
+          if (problem !== undefined) return problem
+          const memory: Array<DeviceBuffer | DeviceImage> = []
+          const listed = listOf(operation, "buffers and images", objects)
+          if (isGpuError(listed)) return listed
+          for (const one of listed) {
+            const own = ImageLike.isImageLike(one)
+              ? movableImage(operation, one, info, contentUndefined)
+              : movableBuffer(operation, one, info, contentUndefined)
+            if (isGpuError(own)) return own
+            if (own !== undefined) memory.push(own)
+          }
+          if (driver.migrateUnsafe === undefined) return noMigration(operation, info)
+          return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
+        }))
+  )
+
+const known = KnownOptions.of<FromHostOptions>({ mode: true, size: true, usage: true, label: true })
+
+const knownOfMigrate = KnownOptions.of<MigrateOptions>({ to: true, contentUndefined: true })
+
+/** The memory of a buffer, none for an empty lease, or why it cannot move. */
+const movableBuffer = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  info: DeviceInfo,
+  contentUndefined: boolean
+): DeviceBuffer | undefined | GpuError =>
+  BufferLike.problem(operation, buffer, info) ??
+    BufferAccess.problem(operation, buffer, contentUndefined ? BufferUsage.copyDst : 0) ??
+    BufferLike.deviceBuffer(buffer)
+
+const movableImage = (
+  operation: string,
+  image: ImageLike.ImageLike,
+  info: DeviceInfo,
+  contentUndefined: boolean
+): DeviceImage | DeviceBuffer | GpuError => {
+  const problem = ImageLike.problem(operation, image, info)
+  if (problem !== undefined) return problem
+  if (contentUndefined && !ImageUsage.has(image.usage, ImageUsage.copyDst)) {
+    return invalidRequest(
+      operation,
+      `the image's usage ${ImageUsage.format(image.usage)} lacks copyDst`,
+      "Name that flag in the usage when you make the image, or keep the contents."
+    )
+  }
+  const own = ImageLike.deviceImage(image)
+  // The memory of one over a buffer is the buffer's.
+  return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own
+}
+
+const create = (
+  operation: string,
+  device: DeviceContext["Service"],
+  data: HostData.HostData,
+  options: FromHostOptions
+): Effect.Effect<DeviceBuffer, GpuError> => {
+  const { label, mode = "copy", usage = BufferUsage.defaultUsage } = options
+  if (device.status.error !== undefined) return device.status.error
+  const whole = HostData.bytes(operation, data)
+  if (isGpuError(whole)) return whole
+  const byteLength = options.size ?? whole.byteLength
+  const problem = BufferRequest.problem(operation, byteLength, usage, label) ??
+    sizeProblem(operation, byteLength, whole.byteLength) ??
+    BufferRequest.deviceLimitProblem(operation, byteLength, device.info.limits, "maxBufferSize")
+  if (problem !== undefined) return problem
+  const bytes = whole.subarray(0, byteLength)
+  const unusable = PinnedMemory.modeProblem(operation, mode, bytes, 8)
+  if (unusable !== undefined) return unusable
+  if (byteLength === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
+  return Effect.mapError(
+    device.createFromHost(bytes, mode, usage, label),
+    (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
+  )
+}
+
+/** The driver would read past the data's end. */
+const sizeProblem = (operation: string, size: number, available: number): GpuError | undefined =>
+  size <= available ? undefined : invalidRequest(
+    operation,
+    `the size ${size} is more than the data's ${available} bytes`,
+    "Pass at most as many, or allocate a buffer of that size and write the data into it."
+  )
+
+const viewOf = <A extends ArrayBufferView>(
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  type: ViewType<A>
+): A | GpuError => {
+  const memory = BufferLike.deviceBuffer(buffer)
+  return PinnedMemory.viewOf(operation, "buffer", memory?.root.pinned, type, memory?.origin, memory?.size)
+}
+
+/** Programs without types can pass anything. */
+const placeProblem = (operation: string, to: string): GpuError | undefined =>
+  to === "device" || to === "host"
+    ? undefined
+    : invalidRequest(operation, `${shown(to)} is no place`, `Pass "device" or "host".`)
+
+const noMigration = (operation: string, { backend }: DeviceInfo): GpuError =>
+  makeError(
+    new Unsupported({
+      operation,
+      backend,
+      feature: "moving memory ahead of its use",
+      hint: "The driver moves it when it is used: leave the call out."
+    })
+  )

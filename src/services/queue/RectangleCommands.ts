@@ -1,0 +1,201 @@
+/**
+ * Reads, writes and copies of rectangles, checked for every backend alike.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import type * as BufferRange from "../../domain/BufferRange.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as HostData from "../../domain/HostData.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as Rectangle from "../../domain/Rectangle.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { PendingCopies } from "../device/PendingCopies.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
+import * as Reading from "../device/Reading.ts"
+import { sharedMemoryProblem } from "../device/SharedMemory.ts"
+import { distrustUnproven } from "../device/UnprovenMemory.ts"
+
+const knownOfCopy = KnownOptions.of<Rectangle.CopyRectOptions>({ region: true, source: true, target: true })
+const knownOfRead = KnownOptions.of<Rectangle.ReadRectOptions>({ region: true, buffer: true })
+const knownOfHost = KnownOptions.of<Rectangle.HostRectOptions>({ region: true, buffer: true, host: true })
+
+/** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
+type Problem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsage.HostAccess
+) => GpuError | undefined
+
+/** What a command needs of a buffer. */
+interface Need {
+  readonly usage: BufferUsage.BufferUsage
+  readonly host?: BufferUsage.HostAccess
+}
+
+const copiedFrom: Need = { usage: BufferUsage.copySrc }
+const copiedTo: Need = { usage: BufferUsage.copyDst }
+const written: Need = { usage: BufferUsage.copyDst, host: "write" }
+const readFrom: Need = { usage: BufferUsage.copySrc, host: "read" }
+
+/** A region and where it lies in a buffer, checked; no memory where there are no bytes to move. */
+interface Placed {
+  readonly extent: Rectangle.Extent
+  readonly place: Rectangle.Place
+  readonly memory: DeviceBuffer | undefined
+}
+
+/** @internal */
+export class RectangleCommands {
+  readonly #driver: QueueDriver["Service"]
+  readonly #problem: Problem
+  readonly #copies: PendingCopies
+  readonly #alignment: BufferRange.Alignment
+
+  constructor(driver: QueueDriver["Service"], problem: Problem, alignment: BufferRange.Alignment) {
+    this.#alignment = alignment
+    this.#driver = driver
+    this.#copies = PendingCopies.of(driver)
+    this.#problem = problem
+  }
+
+  readonly copy = (
+    source: BufferLike.BufferLike,
+    target: BufferLike.BufferLike,
+    options: Rectangle.CopyRectOptions
+  ): Effect.Effect<void, GpuError> =>
+    checkedStep("CommandQueue.copyRect", (operation) => {
+      const unknown = optionsProblem(operation, options, knownOfCopy)
+      if (unknown !== undefined) return unknown
+      const region = options?.region
+      const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
+      if (isGpuError(from)) return from
+      const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
+      if (isGpuError(to)) return to
+      if (from.memory === undefined || to.memory === undefined) return Exit.void
+      const shared = sharedMemoryProblem(operation, from.memory, to.memory)
+      if (shared !== undefined) return shared
+      const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
+      return distrustUnproven(exit, from.memory, to.memory)
+    })
+
+  readonly write = (
+    target: BufferLike.BufferLike,
+    data: HostData.HostData,
+    options: Rectangle.HostRectOptions
+  ): Effect.Effect<void, GpuError> =>
+    this.#copies.write("CommandQueue.writeRect", (operation) => {
+      const unknown = optionsProblem(operation, options, knownOfHost)
+      if (unknown !== undefined) return unknown
+      const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
+      if (isGpuError(to)) return to
+      const bytes = HostData.bytes(operation, data)
+      if (isGpuError(bytes)) return bytes
+      const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
+      if (isGpuError(from)) return from
+      const { extent, memory, place } = to
+      if (memory === undefined) return undefined
+      const write = () => {
+        const rows = Rectangle.gathered(extent, bytes, from)
+        if (isGpuError(rows)) return rows
+        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
+      }
+      return { bytes: Rectangle.byteLength(extent), write }
+    })
+
+  readonly read = <A extends ArrayBufferView>(
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: Rectangle.ReadRectOptions
+  ): Effect.Effect<A, GpuError> => {
+    const rows = Reading.read("CommandQueue.readRect", (operation) => {
+      const from = optionsProblem(operation, options, knownOfRead) ??
+        this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+      if (isGpuError(from)) return from
+      return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
+    })
+    return Effect.map(rows, (rows) => new type(rows))
+  }
+
+  readonly readInto = (
+    source: BufferLike.BufferLike,
+    target: HostData.HostData,
+    options: Rectangle.HostRectOptions
+  ): Effect.Effect<void, GpuError> =>
+    checkedStep("CommandQueue.readRectInto", (operation) => {
+      let extent: Rectangle.Extent
+      const rows = Reading.read(operation, () => {
+        const from = optionsProblem(operation, options, knownOfHost) ??
+          this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+        if (isGpuError(from)) return from
+        extent = from.extent
+        const to = hostPlace(operation, target, options?.host, extent)
+        return isGpuError(to) ? to : this.#reading(from)
+      })
+      return Effect.flatMap(rows, (rows) => {
+        // The target is the program's, who may have resized or transferred it meanwhile.
+        const to = hostPlace(operation, target, options?.host, extent)
+        if (isGpuError(to)) return to
+        Rectangle.copyBytes(extent, new Uint8Array(rows), Rectangle.packed(extent), to.bytes, to.place)
+        return Exit.void
+      })
+    })
+
+  #reading({ extent, memory, place }: Placed): Reading.Begin | undefined {
+    return memory === undefined
+      ? undefined
+      : (answer) => this.#driver.readRectUnsafe(extent, memory, place, answer)
+  }
+
+  #place(
+    operation: string,
+    name: string,
+    buffer: BufferLike.BufferLike,
+    { host, usage }: Need,
+    region: Rectangle.Region,
+    placement: Rectangle.Placement | undefined
+  ): Placed | GpuError {
+    const unusable = this.#problem(operation, buffer, usage, host)
+    if (unusable !== undefined) return unusable
+    const extent = Rectangle.extentOf(operation, region, this.#alignment)
+    if (isGpuError(extent)) return extent
+    const place = Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment)
+    if (isGpuError(place)) return place
+    const memory = Rectangle.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
+    return { extent, place, memory }
+  }
+}
+
+const hostPlace = (
+  operation: string,
+  target: HostData.HostData,
+  placement: Rectangle.Placement | undefined,
+  extent: Rectangle.Extent
+): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } | GpuError => {
+  const bytes = HostData.bytes(operation, target, "target")
+  if (isGpuError(bytes)) return bytes
+  const place = Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)
+  return isGpuError(place) ? place : { bytes, place }
+}
+
+const elementsProblem = <A extends ArrayBufferView>(
+  operation: string,
+  extent: Rectangle.Extent,
+  type: ElementType<A>
+): GpuError | undefined => {
+  const problem = elementClassProblem(operation, type)
+  if (problem !== undefined) return problem
+  const bytes = Rectangle.byteLength(extent)
+  return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+    operation,
+    `the region's ${bytes} bytes are no whole number of ${type.name} elements`,
+    "Read a Uint8Array, or a region of whole elements."
+  )
+}

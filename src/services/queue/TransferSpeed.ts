@@ -1,0 +1,172 @@
+/**
+ * How long transfers take on the open device: measured, since no driver tells.
+ *
+ * @see pyopencl.characterize.performance
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import * as Delay from "../../domain/Delay.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as MemoryLimit from "../../domain/MemoryLimit.ts"
+import { shown } from "../../domain/ShownValue.ts"
+import * as BufferPool from "../buffers/BufferPool.ts"
+import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import { CommandQueue } from "./CommandQueue.ts"
+
+/**
+ * From where to where.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Direction = "hostToDevice" | "deviceToHost" | "deviceToDevice"
+
+/**
+ * What one transfer takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TransferSpeed {
+  readonly direction: Direction
+  /** Bytes of one transfer. */
+  readonly bytes: number
+  /** Transfers that were measured. */
+  readonly runs: number
+  /** One transfer until the device has done it: record, submit, wait. */
+  readonly time: Duration.Duration
+  readonly bytesPerSecond: number
+}
+
+/**
+ * How long to measure.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MeasureOptions {
+  /** At least so long, 100 milliseconds without it; rounds get twice as long until one takes this. */
+  readonly atLeast?: Duration.Input | undefined
+  /** Transfers of one round at most, 65,536 without it. */
+  readonly maxRuns?: number | undefined
+}
+
+const known = KnownOptions.of<MeasureOptions>({ atLeast: true, maxRuns: true })
+
+const directions: ReadonlyArray<Direction> = ["hostToDevice", "deviceToHost", "deviceToDevice"]
+
+const warmUps = 3
+
+const isCount = (count: number): boolean => Number.isSafeInteger(count) && count > 0
+
+/** One transfer until the device has done it; `other` is the target within the device. */
+const transferOf = (
+  queue: CommandQueue["Service"],
+  direction: Direction,
+  one: PooledBuffer,
+  other: PooledBuffer
+): Effect.Effect<unknown, GpuError> => {
+  switch (direction) {
+    case "hostToDevice":
+      return Effect.andThen(queue.write(one, new Uint8Array(one.size)), queue.finish)
+    case "deviceToHost":
+      return queue.read(one, Uint8Array)
+    case "deviceToDevice":
+      return Effect.andThen(queue.copy(one, other), queue.finish)
+  }
+}
+
+/**
+ * Measures one kind of transfer of so many bytes, written as pools take their limits, with two leases of the program's pool: some transfers first that
+ * are not counted, then rounds of more and more until one takes long enough. InvalidRequest for less than one byte; else as
+ * leases and transfers fail.
+ *
+ * **Example** (What a read of a mebibyte takes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { TransferSpeed } from "effect-gpu-pool"
+ *
+ * const time = Effect.map(TransferSpeed.measure("deviceToHost", "1 MiB"), ({ time }) => time)
+ * ```
+ *
+ * @see pyopencl.characterize.performance.transfer_bandwidth
+ * @category measuring
+ * @since 0.1.0
+ */
+export const measure = (
+  direction: Direction,
+  amount: MemoryLimit.Input,
+  options?: MeasureOptions
+): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
+  Effect.scoped(Effect.gen(function*() {
+    const { atLeast, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
+      const unknown = optionsProblem(operation, options, known)
+      if (unknown !== undefined) return unknown
+      const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
+      return Effect.succeed({ atLeast, maxRuns })
+    })
+    if (!directions.includes(direction)) {
+      return yield* invalidRequest(
+        "TransferSpeed.measure",
+        `${shown(direction)} was given for a direction`,
+        `Pass one of ${directions.map((one) => JSON.stringify(one)).join(", ")}.`
+      )
+    }
+    const queue = yield* CommandQueue
+    const bytes = MemoryLimit.resolve("TransferSpeed.measure", "the amount", { bytes: amount }, queue.info) ?? 0
+    if (isGpuError(bytes)) return yield* bytes
+    const least = Delay.parse(atLeast)
+    if (least === undefined || !isCount(bytes) || !isCount(maxRuns)) {
+      return yield* invalidRequest(
+        "TransferSpeed.measure",
+        `${shown(bytes)} bytes in at most ${shown(maxRuns)} runs, for ${
+          shown(atLeast)
+        } at least, are nothing to measure`,
+        "Pass positive integers and a duration."
+      )
+    }
+    const [one, other] = yield* Effect.replicateEffect(BufferPool.allocate(bytes, { label: "transfer speed" }), 2)
+    yield* queue.fill(one!, Uint8Array.of(0))
+    const transfer = transferOf(queue, direction, one!, other!)
+    yield* Effect.replicateEffect(transfer, warmUps, { discard: true })
+    for (let runs = 1;; runs = Math.min(2 * runs, maxRuns)) {
+      const from = yield* Clock.currentTimeNanos
+      yield* Effect.replicateEffect(transfer, runs, { discard: true })
+      const nanos = (yield* Clock.currentTimeNanos) - from
+      if (Number(nanos) >= Duration.toMillis(least) * 1e6 || runs === maxRuns) {
+        return speed(direction, bytes, runs, nanos)
+      }
+    }
+  }))
+
+const speed = (direction: Direction, bytes: number, runs: number, nanos: bigint): TransferSpeed => ({
+  direction,
+  bytes,
+  runs,
+  time: Duration.nanos(nanos / BigInt(runs)),
+  bytesPerSecond: bytes * runs / (Number(nanos) / 1e9)
+})
+
+/**
+ * What a transfer takes at the least: that of 4 bytes, the smallest that every backend does by itself.
+ *
+ * **Example** (Whether it pays to read more at once)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { TransferSpeed } from "effect-gpu-pool"
+ *
+ * const overhead = Effect.map(TransferSpeed.latency("deviceToHost"), ({ time }) => time)
+ * ```
+ *
+ * @see pyopencl.characterize.performance.transfer_latency
+ * @category measuring
+ * @since 0.1.0
+ */
+export const latency = (direction: Direction, options?: MeasureOptions) => measure(direction, 4, options)
