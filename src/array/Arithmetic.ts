@@ -241,9 +241,9 @@ export const floorDivide: {
 )
 
 /**
- * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
- * that of floats is NaN there. The error of floats is that of rounding the dividend, so that beyond a quotient of 2^24
- * (f32) nothing is left that means anything.
+ * The remainder of {@link floorDivide}, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+ * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24 (f32)
+ * on the result means nothing.
  *
  * **Example** (Angles from 0 to 360)
  *
@@ -268,9 +268,9 @@ export const floorDivide: {
  */
 export const remainder: {
   /**
-   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
-   * that of floats is NaN there. The error of floats is that of rounding the dividend, so that beyond a quotient of 2^24
-   * (f32) nothing is left that means anything.
+   * The remainder of {@link floorDivide}, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+   * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24
+   * (f32) on the result means nothing.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
@@ -366,7 +366,7 @@ const negativeExponent = (exponent: number): GpuError =>
 export const negative: SameType = unary(plain("negative"), Signature.same)
 
 /**
- * The magnitude. The least i32 has none that i32 holds, and stays as it is.
+ * The magnitude. That of the least i32 is too large for i32, so it stays as it is.
  *
  * **Example** (Distances)
  *
@@ -411,7 +411,7 @@ export const abs: SameType = unary(plain("abs"), Signature.same)
 export const sign: SameType = unary(plain("sign"), Signature.same)
 
 /**
- * The number by itself. Integers wrap around.
+ * The number times itself. Integers wrap around.
  *
  * **Example** (Sums of squares)
  *

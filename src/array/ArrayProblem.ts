@@ -18,7 +18,7 @@ export const arrayProblem = (operation: string, value: unknown): GpuError | unde
     ? undefined
     : wrongArgument(operation, value, "a device array", "Make one with DeviceArray.fromHost.")
 
-/** What to do about a value that an element type does not hold. @internal */
+/** The advice for a value that an element type cannot represent. @internal */
 export const elementHint = (value: unknown, otherwise: string): string => {
   if (typeof value !== "number") return otherwise
   if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`

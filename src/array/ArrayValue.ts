@@ -67,12 +67,12 @@ export class DeviceArray<out D extends DType = DType> extends Pipeable.Class imp
     return this.#lease
   }
 
-  /** How the elements will be computed, while nobody has. @internal */
+  /** How the elements will be computed, while they are not. @internal */
   get pending(): Pending | undefined {
     return this.#pending
   }
 
-  /** Gives a recorded array its memory. Who comes second, on another fiber, has computed the same: the first stays. @internal */
+  /** Gives a recorded array its memory. Where two fibers have computed it, the first memory stays. @internal */
   settle(lease: PooledBuffer): void {
     if (this.#pending === undefined) return
     this.#pending = undefined

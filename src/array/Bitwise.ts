@@ -169,7 +169,7 @@ export const bitwiseXor: {
 } & Bitwise = binary(plain("bitwiseXor"), Signature.commonInteger)
 
 /**
- * Every bit turned around. For masks of 0 and 1 use `logicalNot`.
+ * Every bit inverted. For masks of 0 and 1 use `logicalNot`.
  *
  * **Example** (All bits but some)
  *

@@ -70,8 +70,8 @@ export const astype: {
 const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f64"
 
 /**
- * The same elements in memory of their own, one after the other: of a view, only those that it shows, so that the
- * memory behind it can go back to the pool.
+ * The same elements in memory of their own, one after the other. Of a view it copies only the view's elements, so the
+ * memory under the view can go back to the pool.
  *
  * **Example** (Keeping a small part of a large array)
  *

@@ -21,7 +21,7 @@ import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Ev
 import * as Shape from "./layout/Shape.ts"
 
 /**
- * What a new array's elements are.
+ * The options of a new array.
  *
  * **Example** (A counter for each of ten bins)
  *
@@ -57,8 +57,8 @@ const problemOf = (
 
 /**
  * An array whose elements are whatever the memory holds, for programs that write all of them themselves, through the
- * array's `lease`. That may be what an earlier owner of the memory left there, unless the pool was made with
- * `clear: "acquire"`: {@link zeros} is the function for everyone else.
+ * array's `lease`. These may be an earlier owner's, unless the pool was made with `clear: "acquire"`. Other programs
+ * use {@link zeros}.
  *
  * **Example** (The target of a kernel of one's own)
  *
@@ -398,7 +398,7 @@ export const arange: {
   const problem = problemOf(operation, options) ?? Shape.problem(operation, [count]) ??
     (count === 0 ? undefined : elementsProblem(operation, dtype, { start, step, count }))
   if (problem !== undefined) return problem
-  // A single element is no step away from the start, which times infinity would be no number.
+  // A single element is the start: 0 times an infinite step would be NaN.
   const scalars = { start, step: count > 1 ? stepIn(dtype, step) : 0 }
   return FreshArray.make(
     operation,
@@ -422,7 +422,7 @@ const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequenc
   if (!isFinite(start) || !isFinite(stop) || !isFinite(step)) {
     return finiteProblem(operation, `start ${shown(start)}, stop ${shown(stop)} and step ${shown(step)}`)
   }
-  // Adding 0 makes no negative zero of 0.
+  // Adding 0 turns a negative zero into 0.
   return step === 0
     ? invalidRequest(operation, "the step is 0", "Pass a step that leads from start to stop.")
     : { start, step, count: Math.max(0, Math.ceil((stop - start) / step)) + 0 }
@@ -431,7 +431,7 @@ const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequenc
 const isFinite = (value: unknown): value is number => Number.isFinite(value)
 
 const finiteProblem = (operation: string, found: string): GpuError =>
-  invalidRequest(operation, `${found} are not all finite numbers`, "Pass numbers other than NaN and infinities.")
+  invalidRequest(operation, `${found} are not all finite numbers`, "Pass finite numbers.")
 
 /** Whether a float type holds a number without making an infinity of it. */
 const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
@@ -441,7 +441,7 @@ const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
 const stepIn = (dtype: DType.DType, step: number): number =>
   dtype === "u32" ? step >>> 0 : dtype === "i32" ? step | 0 : step
 
-const furtherType = `Use a type that goes further, as { dtype: "f64" } where the device has it.`
+const furtherType = `Use a type with a larger range, as { dtype: "f64" } where the device has it.`
 
 /** Why elements cannot be counted in their type, or `undefined`. There is at least one. */
 const elementsProblem = (
@@ -470,7 +470,7 @@ const elementsProblem = (
 }
 
 /**
- * How numbers are spread between two ends.
+ * The options of {@link linspace}.
  *
  * **Example** (Angles once around)
  *

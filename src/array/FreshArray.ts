@@ -33,9 +33,9 @@ export type Fill = (
 ) => Effect.Effect<void, GpuError>
 
 /**
- * An array of its own memory, filled by one command; an empty array needs none. Unsupported before anything is allocated
- * where the device lacks the type. A command that fails or is interrupted gives the memory back at once: the scope may
- * live for long.
+ * An array of its own memory, filled by one command; an empty array needs none. Unsupported before anything is
+ * allocated where the device lacks the type. When the command fails or is interrupted, the memory goes back at once,
+ * because the scope may live for long.
  *
  * @internal
  */

@@ -5,8 +5,8 @@
  */
 
 /**
- * Remembers values by key; beyond the capacity the oldest goes. A kernel that went is made again, and the device's cache
- * knows its source.
+ * Remembers values by key; beyond the capacity it drops the oldest. A dropped kernel is made again, and the device's
+ * cache has its source.
  *
  * @internal
  */

@@ -48,12 +48,12 @@ export interface Product {
  *
  * **Details**
  *
- * Operands that are transposed, sliced or broadcast are read where they are, without a copy. Recorded ones, inside
+ * Transposed, sliced or broadcast operands are read in place, without a copy. Recorded operands, inside
  * `DeviceArray.lazy`, are computed first. Where the inner axis is empty the result is zeros.
  *
- * The host computes a block of the result, of four by four elements or more, in one go, for which the event loop waits:
- * a few milliseconds up to an inner axis of 131,072, and longer in proportion beyond. Add up the products of parts there,
- * or use {@link dot}, which does so.
+ * The host computes a block of the result, of four by four elements or more, in one go, which blocks the event loop: a
+ * few milliseconds up to an inner axis of 131,072, and longer in proportion beyond. For longer axes add up products of
+ * slices, or use {@link dot}, which does so.
  *
  * Each sum is over the inner axis in order, so the same shapes give the same numbers on the same device, whatever the
  * strides; that of two vectors is {@link dot}'s. Integers wrap; sums of f16 are kept in f32 and rounded at the end. The
@@ -95,7 +95,7 @@ export const matmul: {
   2
 )
 
-/** A byte, which fills buffers of any size: elements of 2 bytes may be odd in number. */
+/** One byte fits buffers of every size: the number of 2-byte elements may be odd. */
 const zero = Uint8Array.of(0)
 
 const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
@@ -115,7 +115,7 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Comp
 
 const multiplication = plain("multiply")
 
-/** Of two vectors, whose products nobody needs but the kernel that adds them up; those of halves in f32. */
+/** Of two vectors. Only the kernel that adds the products needs them; products of f16 are f32. */
 const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Computed => {
   const type = dtype === "f16" ? "f32" : dtype
   const total = Effect.suspend(() => {

@@ -1,5 +1,5 @@
 /**
- * Reductions of arrays: of all elements to an array of no axes, or along an axis, which goes away.
+ * Reductions of arrays: of all elements to an array without axes, or along an axis, which the result does not have.
  *
  * The order of combination depends on the shape and the axis only, so that a program gives the same result every time. Sums
  * of `n` floats are made of partial sums, so that their rounding errors grow with the root of `n` at most, not with `n`.
@@ -24,7 +24,7 @@ import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
 import * as Rules from "./reduction/Rules.ts"
 
 /**
- * What a reduction goes over.
+ * The options of a reduction.
  *
  * **Example** (Along the last axis, which stays with length 1)
  *
@@ -162,7 +162,7 @@ const noElements = (operation: string, { shape }: DeviceArray): GpuError =>
 
 type Reduced = Computed
 
-/** From the reduced values to the result, `undefined` where they are it. */
+/** From the reduced values to the result; `undefined` where they are the result. */
 type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined) => Reduced | undefined
 
 /** `F` is the type that users see. */
@@ -186,7 +186,7 @@ const reduction = <F extends AnyFunction>(
     })
   })
 
-/** Only a recorded result still needs the values that it is made of. */
+/** Only a recorded result still needs the reduced values. */
 const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
   Effect.onExitPrimitive(
     finished,
@@ -196,7 +196,7 @@ const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
 
 const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
 
-/** Back to the elements' type, where another carried the values. */
+/** Casts the result to the elements' type, where the reduction used another. */
 const narrow: Finish = (values, self) =>
   values.dtype === self.dtype
     ? undefined

@@ -1,5 +1,5 @@
 /**
- * Scopes of array expressions: intermediates that go back at once, and chains that become one kernel.
+ * Array scopes: effects whose intermediate arrays go back at once, or whose operations become one kernel.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
 
-/** What an effect is in a scope of its own that its result outlives. */
+/** The type of an effect in a scope of its own, with a result that lives longer. */
 type Scoped<A, E, R> = Effect.Effect<
   A,
   E | GpuError,
@@ -26,7 +26,7 @@ type Scoped<A, E, R> = Effect.Effect<
 >
 
 /**
- * What a region may say about the memory that it needs.
+ * The options of an array scope: the memory that it needs.
  *
  * **Example** (Regions that run side by side in a small pool)
  *
@@ -56,9 +56,9 @@ type Scoped<A, E, R> = Effect.Effect<
  */
 export interface RegionOptions {
   /**
-   * The most bytes that its arrays have at a time, results included: it begins when they are certain, and then it waits
-   * for no other program (`BufferPool.reserve`). Without it the region takes a turn in a pool that waits
-   * (`BufferPool.inTurn`): regions that do not say what they need run one after the other.
+   * The most bytes that its arrays have at one time, results included. It begins when these bytes are set aside, and
+   * then waits for no other program (`BufferPool.reserve`). Without it, array scopes in a pool whose requests wait run
+   * one after the other (`BufferPool.inTurn`).
    */
   readonly reserve?: MemoryLimit.Input | undefined
 }
@@ -71,7 +71,7 @@ interface Region {
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R>
 }
 
-/** Runs a region when its memory is certain, or in its turn. */
+/** Runs an array scope when its memory is set aside, or in its turn. */
 const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
   options: RegionOptions | undefined
@@ -94,9 +94,10 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
  * and records of them.
  *
- * In a pool whose requests wait, programs that keep all their arrays in regions cannot wait for each other for ever: a
- * region begins when the bytes that it reserves are certain, or else in its turn. See {@link RegionOptions}. Arrays that a
- * program keeps between two regions are memory that it holds while it waits: put one region around both.
+ * In a pool whose requests wait, programs that keep all their arrays in array scopes cannot wait for each other for
+ * ever: an array scope begins when the bytes that it reserves are set aside, or else in its turn. See
+ * {@link RegionOptions}. A program that keeps arrays between two array scopes has memory while it waits: put one array
+ * scope around both.
  *
  * **Example** (Ten intermediates, one of which lives on)
  *
@@ -138,21 +139,21 @@ export const scoped: {
 )
 
 /**
- * Runs an expression as {@link scoped} does, but elementwise operations in it only record what is to be computed: a
- * chain of them becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers
- * are those of the eager form.
+ * Runs an expression as {@link scoped} does, but elementwise operations in it are only recorded: a chain of them
+ * becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers are those of
+ * the eager form.
  *
  * **Details**
  *
- * Mistakes in shapes and types are told where they are made, as in the eager form; what a device refuses shows when the
- * chain is computed. That is when the effect has ended, or earlier where something needs the elements: `toHost`,
- * `matmul` and views compute what they are given, reductions take it into their own kernel. A recorded array that two
- * of these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too many
+ * A mistake in shapes or types fails the operation that has it, as in the eager form. An error of the device comes when
+ * the chain is computed. That is when the effect ends, or earlier where something needs the elements: `toHost`,
+ * `matmul` and views compute their operands; reductions compute them in their own kernel. A recorded array that two of
+ * these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too many
  * arrays for one kernel of the device becomes several.
  *
- * Memory that is needed on the way lives until the whole ends; {@link scoped} inside gives it back earlier, and computes
- * its result. A `lazy` inside another goes on recording: its results become part of the outer kernels, and its `reserve`
- * has no effect. Results that are computed together are allocated together (`BufferPool.allocateAll`). What is said of
+ * Intermediate memory lives until the effect ends. A {@link scoped} inside gives it back earlier, and computes its
+ * result. A `lazy` inside another only records more: its results become part of the outer kernels, and its `reserve`
+ * has no effect. Results that are computed together are allocated together (`BufferPool.allocateAll`). The paragraph on
  * memory at {@link scoped} holds here too.
  *
  * **Example** (One kernel for three operations)
@@ -190,7 +191,7 @@ export const lazy: {
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     Effect.withFiber((fiber): Scoped<A, E, R> =>
       fiber.getRef(Recording)
-        // The scope is the one that is there already: providing it only tells the type so.
+        // The scope is the current one: providing it only changes the type.
         ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
         : scoped(Effect.provideService(effect, Recording, true), options)
     )

@@ -1,5 +1,5 @@
 /**
- * Elements at positions that are data themselves.
+ * Elements at positions that an array has.
  *
  * @since 0.1.0
  */
@@ -42,8 +42,8 @@ export interface TakeOptions {
   /** The axis that the indices count along; the whole array in row-major order without it. */
   readonly axis?: number | undefined
   /**
-   * What an index outside means: the nearest end (`"clip"`), or the position that is left when the length is taken off as
-   * often as it takes (`"wrap"`). Without it indices from the program are checked, and those on a device are clipped.
+   * What an index outside the axis means: its nearest end (`"clip"`), or the index modulo the length (`"wrap"`).
+   * Without it indices from the program are checked, and those on a device are clipped.
    */
   readonly mode?: "clip" | "wrap" | undefined
 }
@@ -70,18 +70,17 @@ export type Indices = DeviceArray<"i32" | "u32"> | NestedNumbers | Int32Array | 
 const operation = "DeviceArray.take"
 
 /**
- * The elements at the positions that `indices` hold. The result has the shape of the indices in the place of the axis:
- * of a `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
- * end.
+ * The elements at the positions in `indices`. The result has the shape of the indices in place of the axis: of a
+ * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the end.
  *
  * **Details**
  *
- * A device cannot answer with an error that depends on data. So an index outside the axis is clipped to its nearest end,
- * or wrapped; a negative one counts from the end before it is clipped, where NumPy's clip makes it 0. Indices that the
- * program has as numbers are checked instead, and are InvalidRequest outside, unless a mode is named. So is an axis
- * without elements, unless there are no indices either. They are checked in one go when `take` is called, for which the
- * event loop waits: tens of milliseconds for a million in plain arrays, a third of that in an `Int32Array` or
- * `Uint32Array`. Those of an array on the device are not checked.
+ * A kernel cannot fail because of its data. So an index outside the axis is clipped to its nearest end, or wrapped; a
+ * negative one counts from the end before it is clipped, where NumPy's clip makes it 0. Indices that the program has as
+ * numbers are checked instead, and are InvalidRequest outside, unless a mode is named. So is an axis without elements,
+ * unless there are no indices either. They are checked in one go when `take` is called, which blocks the event loop:
+ * tens of milliseconds for a million in plain arrays, a third of that in an `Int32Array` or `Uint32Array`. Those of an
+ * array on the device are not checked.
  *
  * **Example** (Looking colours up in a palette)
  *
@@ -106,9 +105,8 @@ const operation = "DeviceArray.take"
  */
 export const take: {
   /**
-   * The elements at the positions that `indices` hold. The result has the shape of the indices in the place of the axis:
-   * of a `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
-   * end.
+   * The elements at the positions in `indices`. The result has the shape of the indices in place of the axis: of a
+   * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the end.
    */
   (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>
@@ -156,7 +154,7 @@ const extentProblem = (self: DeviceArray, axis: number | undefined, indices: Sha
 const shapeOf = (self: DeviceArray, axis: number | undefined, indices: Shape.Shape): Shape.Shape =>
   axis === undefined ? indices : TakeKernel.resultShape(self.shape, axis, indices)
 
-/** By indices from the program: they are on the device only until the kernel is recorded. */
+/** By indices of the program: their memory on the device goes back when the kernel is recorded. */
 const takeListed = <D extends DType>(
   self: DeviceArray<D>,
   indices: Exclude<Indices, DeviceArray>,

@@ -29,7 +29,7 @@ import * as TypedArrays from "./transfer/TypedArrays.ts"
 export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
 
 /**
- * How elements in one row become an array of more axes.
+ * The shape of an array made of elements in one row.
  *
  * **Example** (A picture of three channels)
  *
@@ -99,12 +99,12 @@ const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: tr
  * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
  * is copied before the effect completes.
  *
- * Plain arrays are read number by number in one go, for which the event loop waits: tens of milliseconds for a million. A typed
- * array is checked and copied as a whole; use one for anything large.
+ * Plain arrays are read number by number in one go, which blocks the event loop: tens of milliseconds for a million
+ * numbers. A typed array is checked and copied as a whole; use one for anything large.
  *
  * Ragged arrays, numbers that an integer type does not hold, a shape of another number of elements, typed arrays of
- * other classes and data over shared or detached memory are InvalidRequest; a type that the device lacks is Unsupported.
- * Both are told before anything is allocated.
+ * other classes and data over shared or detached memory are InvalidRequest; a type that the device lacks is
+ * Unsupported. Both fail before anything is allocated.
  *
  * **Example** (Two rows of three)
  *
@@ -209,8 +209,8 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
 
 /**
  * An array over a lease that the program has already, without a copy: the elements follow each other from `offset` on,
- * to the end of the lease where there is no `shape`. The array holds the lease and does not own it, so it ends with it.
- * An array's `lease` goes the other way.
+ * to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after the
+ * lease has ended. An array's `lease` is the opposite direction.
  *
  * **Example** (Array operations on a buffer that a kernel of one's own has filled)
  *
@@ -257,7 +257,7 @@ export const fromLease: {
   const wrong = FreshArray.dtypeProblem(operation, dtype)
   if (wrong !== undefined) return wrong
   const offset = options?.offset ?? 0
-  // What is no number stays out of arithmetic, which can throw.
+  // Arithmetic on a value that is no number can throw.
   const rest = Number.isInteger(offset) ? Math.floor(lease.size / DType.byteSize(dtype)) - offset : -1
   if (rest < 0 || offset < 0) {
     return invalidRequest(
@@ -298,9 +298,9 @@ const leasedShape = (
 }
 
 /**
- * The elements of an array in the program's memory, as a typed array of its type, row by row whatever the strides.
- * A view whose elements do not follow each other is copied on the device first; that memory goes back at once. So does
- * that of an array that was only recorded, which stays recorded.
+ * The elements of an array in the program's memory, as a typed array of its type, row by row whatever the strides. A
+ * view whose elements do not follow each other is copied on the device first, and that memory goes back at once. A
+ * recorded array is computed for this, stays recorded, and that memory goes back too.
  *
  * **Example** (Reading a transposed view)
  *
@@ -404,7 +404,7 @@ export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuErr
   arrayProblem("DeviceArray.toNested", self) ?? emptyRowsProblem(self) ??
     Effect.map(toHost(self), (elements) => nest(elements, self.shape))
 
-/** More empty rows than this are an exhausted heap, not an answer. */
+/** More empty rows than this would exhaust the heap. */
 const mostEmptyRows = 2 ** 24
 
 /** An array without elements takes no memory here, however many rows of none it has. */

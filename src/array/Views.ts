@@ -1,5 +1,5 @@
 /**
- * Other views of the elements that an array has: they share its memory and start no kernel.
+ * Views of an array's elements: they share its memory and start no kernel.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import * as Slice from "./layout/Slice.ts"
 
 export type { Range } from "./layout/Slice.ts"
 
-/** The same memory, laid out otherwise. A recorded array gets its memory first. */
+/** The same memory with other strides. A recorded array gets its memory first. */
 const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Computed<D> => {
   const make = (): DeviceArray<D> => new DeviceArray(array.dtype, layout, array.lease!)
   return Effect.suspend(() => array.pending === undefined ? Effect.sync(make) : Effect.map(evaluateAll([array]), make))
@@ -120,7 +120,7 @@ export const transpose: {
 })
 
 /**
- * A part of the array: for each axis from the first on, a position, by which the axis goes, or a range. Axes without one
+ * A slice of the array: for each axis from the first on, a position, which removes the axis, or a range. The other axes
  * are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step goes
  * backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
  *
@@ -148,9 +148,9 @@ export const transpose: {
  */
 export const slice: {
   /**
-   * A part of the array: for each axis from the first on, a position, by which the axis goes, or a range. Axes without one
-   * are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step goes
-   * backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
+   * A slice of the array: for each axis from the first on, a position, which removes the axis, or a range. The other
+   * axes are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step
+   * goes backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
    */
   (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
@@ -201,11 +201,11 @@ const sliced = (
     if (isGpuError(range)) return range
     const { length, start, step } = Slice.progression(range, layout.shape[axis]!)
     shape.push(length)
-    // Of one element there is no next: its stride says nothing, and a vast step must not make it inexact.
+    // The stride of a single element does not matter, and a vast step must not make it inexact.
     strides.push(length > 1 ? stride * step + 0 : stride)
     offset += length > 0 ? start * stride : 0
   }
-  // Without elements there is no first: an offset at or beyond the end of the memory would mean nothing.
+  // An array without elements has no first one: an offset at or beyond the end of the memory would mean nothing.
   return { shape, strides, offset: Shape.size(shape) === 0 ? layout.offset : offset }
 }
 
@@ -341,7 +341,7 @@ export const broadcastTo: {
     return invalidRequest(
       operation,
       `the array of shape ${Shape.format(self.shape)} does not broadcast to the shape ${Shape.format(shape)}`,
-      "Only axes of length 1 are repeated, and new ones come in front."
+      "Only axes of length 1 are repeated, and new axes are added in front."
     )
   }
   const target = Shape.copy(shape)

@@ -1,5 +1,5 @@
 /**
- * What an allocator was asked for, counted: now, at most, and in all.
+ * Counts of what an allocator was asked for: now, the peak, and the total.
  *
  * @see rmm::mr::statistics_resource_adaptor
  * @since 0.1.0
@@ -16,12 +16,12 @@ export interface Counter {
   readonly current: number
   /** The most that `current` has been, at least 0. */
   readonly peak: number
-  /** Allocated in all, whatever was freed. */
+  /** Allocated in total, freed or not. */
   readonly total: number
 }
 
 /**
- * Requested bytes, and how many allocations they came in.
+ * Requested bytes, and the number of allocations.
  *
  * @category models
  * @since 0.1.0
@@ -46,7 +46,7 @@ class RunningCounter {
     this.#current -= amount
   }
 
-  /** What another one has counted while this one stood still. */
+  /** Adds the counts of another one that counted while this one did not. */
   addAll({ current, peak, total }: Counter): void {
     this.#peak = Math.max(this.#peak, this.#current + peak)
     this.#current += current
@@ -59,7 +59,7 @@ class RunningCounter {
 }
 
 /**
- * Counters that count on.
+ * Counters that change with each call.
  *
  * @internal
  */
@@ -77,7 +77,7 @@ export class AllocationCounters {
     this.#allocations.remove(1)
   }
 
-  /** Takes over what others have counted since these stood still. */
+  /** Adds the counts of others that counted while these did not. */
   addAll(others: Counters): void {
     this.#bytes.addAll(others.bytes)
     this.#allocations.addAll(others.allocations)

@@ -1,6 +1,6 @@
 /**
- * What can be wrong with an argument whatever the operation: programs without types pass anything, also values that
- * throw when they are looked at.
+ * What can be wrong with an argument of any operation: programs without types pass anything, also values that throw
+ * when they are read.
  *
  * @internal
  */
@@ -9,7 +9,7 @@ import * as KnownOptions from "./KnownOptions.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
 /**
- * The error of an operation one of whose arguments threw when it was read.
+ * The error of an operation when one of its arguments throws as it is read.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ export const unreadable = (operation: string, thrown: unknown): GpuError =>
   )
 
 /**
- * What `look` finds in values of the program, or the error of a value that throws.
+ * What `look` returns for values of the program, or the error of a value that throws.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ export const readValues = <A>(operation: string, look: () => A): A | GpuError =>
 }
 
 /**
- * Whether a value is of a class; `false` for one that throws when it is asked, as a revoked proxy.
+ * Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy.
  *
  * @internal
  */
@@ -74,7 +74,7 @@ export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value 
 }
 
 /**
- * Why no function can be called, or `undefined`.
+ * Why a value is no function, or `undefined`.
  *
  * @internal
  */
@@ -96,7 +96,7 @@ export const booleanProblem = (operation: string, name: string, value: unknown):
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
 /**
- * Why nothing is told by these options, or `undefined`: they are left out, or an object with known names only.
+ * What is wrong with options, or `undefined`: they must be left out, or an object with known names only.
  *
  * @internal
  */
@@ -123,8 +123,8 @@ const givenProblem = (operation: string, value: unknown, known: KnownOptions.Kno
     )
 
 /**
- * Options with their members as they are now, read once; or why they tell nothing. Requests that hit come by here, so it
- * makes nothing but the copy.
+ * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
+ * the copy.
  *
  * @internal
  */
@@ -141,7 +141,7 @@ export const membersOf = <O extends object>(
 }
 
 /**
- * The values of a list, looked at once: an array or anything that can be gone through, but not a text.
+ * The values of a list, read once: an array or any other iterable, but not a string.
  *
  * @internal
  */

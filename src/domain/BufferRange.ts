@@ -1,6 +1,6 @@
 /**
- * The rules for a part of a buffer, the same on every backend. They are WebGPU's, the strictest, unless a device was opened
- * with others: `DeviceLimits.copyAlignment` is what offsets and lengths of commands are multiples of.
+ * The rules for a range of a buffer, the same on every backend. They are WebGPU's, the strictest, unless a device was
+ * opened with others: offsets and lengths of commands are multiples of `DeviceLimits.copyAlignment`.
  *
  * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
  * @internal
@@ -9,7 +9,7 @@ import type { DeviceLimits } from "./DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { line, shown } from "./ShownValue.ts"
 
-/** What is accessed: a buffer, or what stands for one in a test. */
+/** What is accessed: a buffer, or its stand-in in a test. */
 interface Accessed {
   /** Requested bytes. */
   readonly size: number
@@ -21,25 +21,25 @@ const named = (role: string, { label, size }: Accessed): string =>
   `the ${role}${label === undefined ? "" : ` "${line(label)}"`} of ${size} bytes`
 
 /**
- * What offsets and lengths are multiples of.
+ * The alignment of offsets and lengths.
  *
  * @internal
  */
 export interface Alignment {
   readonly bytes: number
-  /** Whether OpenCL and the host do without it on a device that is opened with `byteGranular`. */
+  /** Whether `byteGranular` lifts the rule, on OpenCL and the host. */
   readonly liftable: boolean
 }
 
 /**
- * What every device can do, and what stays so on a device that is opened with `byteGranular`.
+ * The alignment that every device supports, and that `byteGranular` does not lift.
  *
  * @internal
  */
 export const portableAlignment: Alignment = { bytes: 4, liftable: false }
 
 /**
- * What commands keep to on a device of such limits.
+ * The alignment of commands on a device of such limits.
  *
  * @internal
  */
@@ -49,7 +49,7 @@ export const alignmentOfCommands = ({ copyAlignment }: Pick<DeviceLimits, "copyA
 })
 
 /**
- * What to do instead, and where it would be right.
+ * The advice: what to do instead, and which places are valid.
  *
  * @internal
  */
@@ -86,7 +86,7 @@ export const offsetProblem = (
     return invalidRequest(
       operation,
       `${name} ${offset} is outside ${named(role, buffer)}`,
-      "Stay within the size that was asked for at allocate, or allocate more."
+      "Stay within the requested size, or allocate more."
     )
   }
   return offset % alignment.bytes === 0 ? undefined : invalidRequest(
@@ -122,7 +122,7 @@ export const lengthProblem = (
     return invalidRequest(
       operation,
       `bytes ${offset} to ${offset + bytes} are outside ${named(role, buffer)}`,
-      "Stay within the size that was asked for at allocate, or allocate more."
+      "Stay within the requested size, or allocate more."
     )
   }
   return bytes % alignment.bytes === 0 || offset + bytes === size ? undefined : invalidRequest(

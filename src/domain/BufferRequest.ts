@@ -1,5 +1,5 @@
 /**
- * The rules for a request for memory, checked before anything is tried.
+ * The rules for a request for memory, checked before the ladder begins.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import * as Label from "./Label.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
- * Why `size` is no byte count that could be asked for, or `undefined`. Zero is one.
+ * Why `size` is no valid byte count, or `undefined`. Zero is valid.
  *
  * @internal
  */
@@ -45,8 +45,8 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 }
 
 /**
- * Why memory cannot be asked for with this size, usage and label, or `undefined`: what is in order is plain
- * data of the types that drivers want.
+ * What is wrong with a size, a usage and a label, or `undefined`. Valid ones are plain data of the types that drivers
+ * take.
  *
  * @internal
  */

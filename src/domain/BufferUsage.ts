@@ -1,8 +1,8 @@
 /**
  * What a buffer may be used for, as bit flags that every backend understands.
  *
- * WebGPU takes them as they are meant there; OpenCL and the host ignore what they have no use for, but an operation
- * checks the usage that it needs on every backend alike, so that a program that works on one works on all.
+ * WebGPU uses all of them; OpenCL and the host ignore flags that they do not need. But every operation checks the usage
+ * that it needs on every backend, so that a program that works on one works on all.
  *
  * @since 0.1.0
  */
@@ -96,8 +96,8 @@ export const kernelReadOnly = 128
  */
 export const kernelWriteOnly = 256
 /**
- * Host-accessible memory where the backend knows the difference: CL_MEM_ALLOC_HOST_PTR. All memory of OpenCL's CPU devices is
- * so without being asked, see `OpenCl.DeviceOptions`.
+ * Memory that the host can access, where a backend has more than one kind: CL_MEM_ALLOC_HOST_PTR. OpenCL's CPU devices
+ * use it for all memory: see `OpenCl.DeviceOptions`.
  *
  * @category flags
  * @since 0.1.0
@@ -181,14 +181,14 @@ const forbidding: { readonly [A in HostAccess]: number } = {
 }
 
 /**
- * Whether the program may access a buffer of this usage so.
+ * Whether the program may access a buffer of this usage in that way.
  *
  * @internal
  */
 export const allowsHost = (usage: BufferUsage, access: HostAccess): boolean => (usage & forbidding[access]) === 0
 
 /**
- * Those of the flags that say what the program itself may do; 0 where it may do all.
+ * The flags that limit what the program itself may do; 0 where it may do all.
  *
  * @internal
  */
@@ -197,7 +197,7 @@ export const hostAccess = (usage: BufferUsage): BufferUsage => usage & forbiddin
 const kernelRestrictions = kernelReadOnly | kernelWriteOnly
 
 /**
- * Whether a buffer of usage `whole` can be used as one of `usage`: it may do less, never more.
+ * Whether a sub-region of a buffer of usage `whole` can have `usage`: the same or less.
  *
  * @internal
  */
@@ -219,7 +219,7 @@ export const format = (usage: BufferUsage): string => {
  * @internal
  */
 export const problem = (usage: BufferUsage): string | undefined => {
-  // The flags fill the bits up to `all`; beyond 2^32 a mask would see nothing of a number.
+  // The flags fill the bits up to `all`; a mask does not see the bits of a number from 2^32 on.
   if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${shown(usage)} has unknown flags`
   if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
     return `the usage ${format(usage)} allows no operation`

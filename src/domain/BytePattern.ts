@@ -11,12 +11,12 @@ import { shown } from "./ShownValue.ts"
 const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32, 64, 128])
 
 /**
- * A pattern, copied from what the program gave.
+ * A pattern, copied from the program's data.
  *
  * @internal
  */
 export interface BytePattern {
-  /** How many bytes were given: a fill begins at a multiple of them, and has a multiple of them. */
+  /** How many bytes the program gave: the offset and the size of a fill are multiples of it. */
   readonly size: number
   /** Up to 32 of 32 bits, the lowest byte first; shorter patterns are repeated into one. */
   readonly words: ReadonlyArray<number>
@@ -61,13 +61,13 @@ export const partProblem = (
     return invalidRequest(
       operation,
       `offset ${offset} is no multiple of the pattern's ${size} bytes`,
-      "Start at a whole number of patterns."
+      "Start at a multiple of the pattern's bytes."
     )
   }
   return bytes % size === 0 ? undefined : invalidRequest(
     operation,
     `the ${bytes} bytes to fill are no multiple of the pattern's ${size}`,
-    "Fill a whole number of patterns: one of a single byte, as Uint8Array.of(0), fits every size."
+    "Fill a multiple of the pattern's bytes: one byte, as Uint8Array.of(0), fits every size."
   )
 }
 

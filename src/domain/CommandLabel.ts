@@ -1,8 +1,8 @@
 /**
  * What recorded commands are called in errors, the same on every backend.
  *
- * Backends keep the labels of the buffers as they are when a command is recorded: by the time it fails, its block may
- * be another lease's.
+ * Backends keep the labels that the buffers have when a command is recorded: when the command fails later, another
+ * lease may have the block.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * Durations by which something is put off.
+ * Durations of planned delays.
  *
  * @internal
  */
@@ -8,8 +8,8 @@ import * as Option from "effect/Option"
 import { shown } from "./ShownValue.ts"
 
 /**
- * The duration, or `undefined` for what is none: NaN, something negative, or another text. Duration itself takes NaN
- * for 0.
+ * The duration, or `undefined` for a value that is none: NaN, a negative one, or another text. Effect's Duration takes
+ * NaN for 0.
  *
  * @internal
  */

@@ -1,5 +1,6 @@
 /**
- * What pure functions demand of their arguments: a TypeError that names the function, the argument and the value.
+ * Checks of the arguments of pure functions: they throw a TypeError that names the function, the argument and the
+ * value.
  *
  * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do. Where its
  * types allow a question that has no answer, it gives a Result.
@@ -27,7 +28,7 @@ export const demand = (operation: string, name: string, value: unknown, kind: Ki
 }
 
 /**
- * Throws a TypeError for what is no object, or has a member of another kind.
+ * Throws a TypeError for a value that is no object, or has a member of another kind.
  *
  * @internal
  */

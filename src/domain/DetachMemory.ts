@@ -1,12 +1,12 @@
 /**
- * Cutting views off from host memory that is not theirs any more.
+ * Detaching views of host memory that they must not see any more.
  *
  * @internal
  */
 
 /**
- * From the prototype, since a backend keeps programs from transferring its memory; and looked up once, since a program may
- * replace them. `transfer` came with ES2024; where it is missing, a clone that transfers does the same.
+ * From the prototype, since a backend may hide them on its memory; and looked up once, since a program may replace
+ * them. `transfer` came with ES2024; where it is missing, a clone that transfers does the same.
  */
 const { transfer } = ArrayBuffer.prototype as {
   readonly transfer?: (this: ArrayBuffer, newLength?: number) => ArrayBuffer
@@ -28,15 +28,15 @@ const move = (memory: ArrayBuffer, newLength?: number): ArrayBuffer | undefined 
 }
 
 /**
- * Takes the bytes away from every view of `memory`, whose length becomes 0. False where that cannot be done: the program has
- * transferred the memory, so that views of it go on elsewhere, or keeps it from being transferred.
+ * Detaches every view of `memory`: their length becomes 0. False where that is not possible: the program has
+ * transferred the memory, so that other views of it exist, or forbids the transfer.
  *
  * @internal
  */
 export const detachMemory = (memory: ArrayBuffer): boolean => move(memory, 0) !== undefined
 
 /**
- * The bytes of `memory` in another ArrayBuffer, without a copy, and no view of the old one; nothing where
+ * The bytes of `memory` in another ArrayBuffer, without a copy; views of the old one are detached. `undefined` where
  * {@link detachMemory} would be false.
  *
  * @internal

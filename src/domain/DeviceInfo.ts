@@ -1,5 +1,5 @@
 /**
- * What is known of an open device, the same for every backend.
+ * The description of an open device, the same for every backend.
  *
  * @since 0.1.0
  */
@@ -29,19 +29,19 @@ export interface ImageLimits {
 export interface DeviceLimits {
   /** The largest single buffer. */
   readonly maxBufferSize: number
-  /** The largest part of a buffer that a kernel argument can see. */
+  /** The largest range of a buffer that a kernel argument can see. */
   readonly maxBindingSize: number
   /** Block sizes are rounded up to a multiple of this (WebGPU 4, host and OpenCL 1). */
   readonly granularity: number
   /** A sub-region begins at a multiple of this, itself a multiple of 4 (WebGPU mostly 256, host 4). */
   readonly regionAlignment: number
   /**
-   * Offsets, lengths and pitches of reads, writes, copies and fills of buffers are multiples of this, except that they may
-   * end at a buffer's size: 4, which every device can, so that programs run on all of them; 1 where the device was opened
-   * with `byteGranular`.
+   * Offsets, lengths and pitches of reads, writes, copies and fills of buffers are multiples of this, except that an
+   * access may end at a buffer's size. It is 4, which every device supports, or 1 where the device was opened with
+   * `byteGranular`.
    */
   readonly copyAlignment: number
-  /** What `copyAlignment` can be at the least: 1 on OpenCL and the host, where `byteGranular` makes it so; 4 on WebGPU. */
+  /** The least `copyAlignment` that the device can be opened with: 1 on OpenCL and the host, 4 on WebGPU. */
   readonly leastCopyAlignment: number
   /** Memory of the device, where the backend tells it. */
   readonly memoryBytes: number | undefined
@@ -51,7 +51,7 @@ export interface DeviceLimits {
   readonly maxWorkgroupSize: number
   /** How many buffers one kernel can take. */
   readonly maxVectorArguments: number
-  /** How many images and samplers one kernel can take; nothing where kernels can take none. */
+  /** How many images and samplers one kernel can take; `undefined` where kernels can take none. */
   readonly images?: ImageLimits | undefined
 }
 

@@ -1,5 +1,6 @@
 /**
- * Whether a device is still there. A lost device reports nothing by itself, so whoever holds memory on it listens here.
+ * Whether a device is alive or lost. A lost device reports nothing by itself, so every owner of memory on it listens
+ * here.
  *
  * @since 0.1.0
  */
@@ -7,7 +8,7 @@ import { DeviceLost, type GpuError, make } from "./GpuError.ts"
 import { inOneLine, showing } from "./Showing.ts"
 
 /**
- * The state of one device: alive, or lost with the error that says why. Synchronous, so that hot paths can ask.
+ * The state of one device: alive, or lost with the error that says why. Synchronous, so that hot paths can read it.
  *
  * **Example** (Listening for the loss of a device)
  *

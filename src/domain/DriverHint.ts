@@ -9,7 +9,7 @@ export const compile = "Correct the kernel's body or preamble at the line that t
 
 /** @internal */
 export const recorded =
-  "What these commands and those after them wrote cannot be relied on: check their kernels, arguments " +
+  "The results of these commands and of later ones are unspecified: check their kernels, arguments " +
   "and buffers, then record the work again."
 
 /** @internal */

@@ -1,6 +1,6 @@
 /**
- * Counts what a driver has given and got back, at the very place where it is called. Tests prove with it that a program
- * leaves nothing behind, whatever its end.
+ * Counts the objects that a driver creates and releases, next to each call. Tests prove with it that no end of a
+ * program leaves an object behind.
  *
  * @since 0.1.0
  */
@@ -33,12 +33,12 @@ export class DriverObjects {
   #created = 0
   #released = 0
 
-  /** Objects that the driver has given. */
+  /** Objects that the driver has created. */
   get created(): number {
     return this.#created
   }
 
-  /** Objects that it got back. */
+  /** Objects that it has released. */
   get released(): number {
     return this.#released
   }

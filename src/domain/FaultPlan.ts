@@ -1,7 +1,7 @@
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 /**
- * Which of the calls to come fail, by plan of a test.
+ * Which of the next calls fail, as a test plans it.
  *
  * @since 0.1.0
  */
@@ -20,13 +20,13 @@ export interface FaultWindow {
 }
 
 /**
- * Calls of one kind: how many there were, and which of the next ones meet a fault. Everything is counted, not timed, so
- * a run with the same calls fails at the same place.
+ * Calls of one kind: how many there were, and which of the next ones fail. Faults go by counts of calls, not by time,
+ * so a run with the same calls fails at the same place.
  *
  * @internal
  */
 export class FaultPlan<Fault> {
-  /** Throws a TypeError for a window with a name that is neither a window's nor one of `own`. */
+  /** Throws a TypeError for a window with an unknown option: neither one of a window nor one of `own`. */
   static demandNames(operation: string, window: FaultWindow | undefined, ...own: ReadonlyArray<string>): void {
     KnownOptions.demand(operation, window, new Set([...own, "nth", "times"]))
   }
@@ -39,7 +39,7 @@ export class FaultPlan<Fault> {
     return this.#count
   }
 
-  /** Throws a RangeError for a window that can't be: a plan that never happens makes a test pass for a wrong reason. */
+  /** Throws a RangeError for a window that cannot happen: such a plan would make a test pass for a wrong reason. */
   add(window: FaultWindow | undefined, fault: Fault): void {
     const nth = positive("nth", window?.nth ?? 1)
     const times = window?.times === Infinity ? Infinity : positive("times", window?.times ?? 1)
@@ -52,7 +52,7 @@ export class FaultPlan<Fault> {
     this.#windows = []
   }
 
-  /** Counts a call and answers the fault that it meets, the one planned first if there are several. */
+  /** Counts a call and returns its fault; of several faults the one that was planned first. */
   next(): Fault | undefined {
     const call = ++this.#count
     if (this.#windows.length === 0) return undefined

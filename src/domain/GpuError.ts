@@ -39,7 +39,7 @@ const holderText = ({ age, callSite, label, size }: Holder): string =>
   }`
 
 /**
- * A job of a standstill: it holds memory, and waits for memory that others hold who wait as well. All sizes are bytes.
+ * A job of a standstill: it has memory, and waits for memory of other jobs that wait too. All sizes are bytes.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export interface WaitingJob {
   readonly label: string | undefined
   /** What it waits for. */
   readonly requested: number
-  /** Capacity of what it holds, set aside included. */
+  /** Capacity of its leases, and the bytes that are set aside for it. */
   readonly holdsBytes: number
   /** Its largest leases, at most three. */
   readonly holds: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>
@@ -73,8 +73,8 @@ export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" |
 /**
  * The memory does not exist now, but could after a release. Retryable while other bytes are active, reserved or set aside.
  *
- * All sizes are bytes. Only a pool knows the whole evidence, from `limit` to `holders`, and a limiting allocator its
- * limit and what counts against it: else the byte counts are zero, and the message leaves them out.
+ * All sizes are bytes. Only a pool fills all fields from `limit` to `holders`; a limiting allocator fills its limit and
+ * the bytes that count against it. Otherwise the byte counts are zero, and the message leaves them out.
  *
  * **Example** (Saying who holds the memory)
  *
@@ -99,7 +99,7 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly requested: number
   /** The block that the size policy made of it. */
   readonly blockSize: number
-  /** Whether a pool raised it; else a driver or the process did, asked by itself. */
+  /** Whether a pool raised it; else a driver or the process did. */
   readonly pooled: boolean
   /** Whose limit and counters these are: the pool's own, or those of a budget within it. */
   readonly limitName: "maxBytes" | "budget"
@@ -115,17 +115,17 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly managedBytes: number
   /** Bytes of driver allocations under way. */
   readonly reservedBytes: number
-  /** Bytes that are certain to effects under `BufferPool.reserve`, and that these do not use now. */
+  /** Bytes that are set aside for effects under `BufferPool.reserve`, and that these do not use now. */
   readonly setAsideBytes: number
-  /** Capacity of the largest block that the pool still holds. */
+  /** Capacity of the largest block that is still held. */
   readonly largestHeldBytes: number
   /** What was tried, in order. */
   readonly rungs: ReadonlyArray<Rung>
   /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
   readonly waitedMillis: number | undefined
   /**
-   * The jobs that waited for each other when the pool ended this one of them, the youngest; empty otherwise. A retry that
-   * gives back first what this job holds can succeed.
+   * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
+   * succeed when it first gives back this job's memory.
    */
   readonly standstill: ReadonlyArray<WaitingJob>
   /** The largest active leases, largest first. */
@@ -139,7 +139,7 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     const limit = this.limit === Infinity
       ? ""
       : ` under maxBytes ${this.limit} B: ${this.activeBytes} B are allocated and ${this.reservedBytes} B reserved`
-    return `Out of memory: ${this.requested} bytes could not be had${limit}. ` +
+    return `Out of memory: ${this.requested} bytes could not be allocated${limit}. ` +
       "Ask for less, or give other buffers back first."
   }
   private get raise(): string {
@@ -155,9 +155,9 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   }
   private get standstillMessage(): string {
     const jobs = this.standstill.map(jobText).join("; ")
-    return `Out of memory: ${this.requested} bytes asked for, ${this.limitText}, and every lease belongs to a ` +
-      `job that waits itself, so no memory can come back: ${jobs}. This is the youngest of them. Close its scope and retry ` +
-      "the whole job (isRetryable is true), or let each job reserve what it needs before it holds anything: " +
+    return `Out of memory: ${this.requested} bytes requested, ${this.limitText}, and every lease belongs to a ` +
+      `job that waits too, so no memory can come back: ${jobs}. This is the youngest of them. Close its scope and retry ` +
+      "the whole job (isRetryable is true), or let each job reserve what it needs before its first lease: " +
       "BufferPool.reserve or BufferPool.allocateAll."
   }
   private get pooledMessage(): string {
@@ -165,7 +165,7 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
     const holders = this.holders.map(holderText).join("; ")
     if (this.standstill.length > 0) return this.standstillMessage
-    return `Out of memory: ${this.requested} bytes asked for (block of ${this.blockSize} B), ${this.limitText}, ` +
+    return `Out of memory: ${this.requested} bytes requested (block of ${this.blockSize} B), ${this.limitText}, ` +
       `active ${this.activeBytes} B, held ${this.heldBytes} B, managed ${this.managedBytes} B, ` +
       `reserved ${this.reservedBytes} B, ` +
       (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes} B, `) +
@@ -173,13 +173,13 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
       (holders === "" ? ". " : `; largest holders: ${holders}. `) +
       (this.isRetryable
         ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`
-        : `Nothing is leased that could be released: ask for less, raise ${this.raise} or choose a device with more ` +
+        : `There is no lease to release: ask for less, raise ${this.raise} or choose a device with more ` +
           "memory.")
   }
 }
 
 /**
- * Whose limit a request is over. The device's cannot be raised, the others are the program's to set.
+ * The owner of the limit that a request is over. The program can raise every limit but the device's.
  *
  * @category models
  * @since 0.1.0
@@ -233,13 +233,13 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
     const name = line(this.limitName)
     if (this.owner === undefined) return name
     const owner = `the ${this.owner.kind}${this.owner.name === undefined ? "" : ` "${line(this.owner.name)}"`}`
-    // The limit of a budget is all that it is.
+    // A budget has only a limit.
     return this.owner.kind === "budget" ? owner : `${name} of ${owner}`
   }
   private get advice(): string {
     switch (this.owner?.kind) {
       case undefined:
-        return `raise ${line(this.limitName)} where that is yours to set`
+        return `raise ${line(this.limitName)} if your program sets it`
       case "device":
         return "choose a device that takes more"
       case "budget":
@@ -341,7 +341,7 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
 }
 
 /**
- * The device is gone, and everything on it. Open it again by building the layer anew.
+ * The device is lost, and everything on it. Build its layer again to open it again.
  *
  * **Example** (Doing the job again on a fresh device)
  *
@@ -369,7 +369,7 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
     return false
   }
   get message(): string {
-    return `The ${line(this.backend)} device was lost (${line(this.detail, 1000)}). Its buffers are gone: ` +
+    return `The ${line(this.backend)} device was lost (${line(this.detail, 1000)}). Its buffers are lost: ` +
       `build the device layer again and upload your data anew.`
   }
 }
@@ -413,7 +413,7 @@ export class Released extends Data.TaggedClass("Released")<{
     const label = this.label === undefined ? "" : ` "${line(this.label)}"`
     const size = this.what === "sampler" ? "" : ` of ${this.size} bytes`
     const what = `${line(this.operation)}: the ${this.what ?? "buffer"}${label}${size}`
-    if (this.what === "mapping") return `${what} has ended. Use it in its scope, and while what is mapped is live.`
+    if (this.what === "mapping") return `${what} has ended. Use it in its scope, and while the mapped memory is live.`
     switch (this.why) {
       case "released":
         return `${what} was released before. Use it inside the scope that acquired it, or transfer the lease.`
@@ -422,7 +422,7 @@ export class Released extends Data.TaggedClass("Released")<{
       case "poolClosed":
         return `${what} belongs to a pool that is closed. Keep the pool's layer alive for as long as its leases.`
       case "parentReleased":
-        return `${what} is part of a lease that has ended. Keep the lease for as long as its parts are used.`
+        return `${what} is over a lease that has ended. Keep the lease for as long as its sub-regions are used.`
     }
   }
 }

@@ -72,7 +72,7 @@ export const bytes = (
 }
 
 /**
- * What is wrong with memory that a driver is to keep the address of, or `undefined`: it must stay where it is.
+ * Why a driver cannot keep the address of memory, or `undefined`: the memory must not move.
  *
  * @internal
  */
@@ -81,13 +81,13 @@ export const pinProblem = (operation: string, memory: ArrayBuffer): GpuError | u
     ? invalidRequest(
       operation,
       "the data's ArrayBuffer is resizable",
-      "Pass data of a fixed length, which no resize takes away from the device."
+      "Pass data of a fixed length: a resize would take it away from the device."
     )
     : undefined
 
 /**
- * Why data is not what it was while a device took it over, or `undefined`: what a driver says of data that was transferred or
- * resized under it misleads.
+ * Whether the program transferred or resized data while a device took it: the error, or `undefined`. A driver's own
+ * error for that misleads.
  *
  * @internal
  */
@@ -99,7 +99,7 @@ export const changedProblem = (
   data.byteLength === before ? undefined : invalidRequest(
     operation,
     `the data had ${before} bytes and has ${data.byteLength} now`,
-    "Let it stay as it is until the effect has completed."
+    "Do not resize or transfer it before the effect has completed."
   )
 
 /**

@@ -1,18 +1,18 @@
 /**
- * Which held blocks have been idle for too long, by the count of an owner's clock ticks.
+ * Which held blocks have been idle for too long. The owner counts the ticks of a clock.
  *
  * A time to live is a number of ticks, the steps. The blocks that became idle in one tick make a cohort. When a cohort
- * has been idle for k whole ticks, the share 1 − k / steps of its bytes may stay; what is above that goes, the longest
- * idle block first, and only whole: so a cohort never falls below its curve and is less than one block above it, and a
- * block that became idle alone goes when its time to live is over. The lines are those of jemalloc's decay, which
- * counts pages where this counts blocks.
+ * has been idle for k whole ticks, the share 1 − k / steps of its bytes may stay. The blocks above that are freed, the
+ * longest idle first, and only whole blocks. So a cohort has at least that share, and less than one block more. A block
+ * that became idle alone is freed when its time to live is over. This is jemalloc's decay, with blocks in place of
+ * pages.
  *
  * @internal
  */
 import type { HeldLinks } from "./HeldOrder.ts"
 
 /**
- * How held blocks go when nobody asks for them.
+ * How idle blocks are freed.
  *
  * @category models
  * @since 0.1.0
@@ -36,9 +36,9 @@ export interface IdleBlock<B> extends HeldLinks<B> {
 
 /** What became idle in one tick. */
 class Cohort<B> {
-  /** The bytes that were idle when the tick ended. */
+  /** The bytes that became idle in it. */
   idled = 0
-  /** The bytes that still are. */
+  /** The bytes that are idle still. */
   held = 0
   /** The longest idle block; the others follow it in the order of the held blocks. */
   first: B | undefined = undefined
@@ -85,12 +85,12 @@ export class IdleDecay<B extends IdleBlock<B>> {
   }
 
   /**
-   * Ends several ticks of which the owner is told late. What became idle meanwhile may have done so just now: it counts
-   * as idle from the last of them on.
+   * Ends several ticks at once, for an owner whose timer is late. A block that became idle meanwhile may have done so
+   * just now, so it counts as idle from the last tick on.
    */
   tickLate(ticks: number): void {
     const { first } = this.cohort(this.now)
-    // In more of them everything expires that became idle before.
+    // After so many ticks every block that became idle before expires.
     const skipped = Math.min(ticks, this.cohorts.length) - 1
     for (let i = 0; i < skipped; i++) {
       this.begin(this.now)

@@ -87,25 +87,24 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
   /** Element types that the bodies use besides those of the arguments; the device must have them too. */
   readonly dtypes: ReadonlyArray<DType>
   /**
-   * Names of vectors of which item `i` touches element `i`, counted from the offset: a dispatch of more items than they
-   * have elements is InvalidRequest.
+   * Names of vectors of which item `i` touches element `i`, counted from the offset: a dispatch with more items than
+   * their elements is InvalidRequest.
    */
   readonly itemwise: ReadonlyArray<string>
   /**
-   * Name of the scalar argument that says how many elements an item works through at the most; an item without one is
-   * taken for one element. The host backend divides its range of items by it, so that a turn of the event loop stays
-   * short. It changes no result.
+   * Name of the scalar argument with the most elements that an item works through; without a name that is 1. The host
+   * backend divides its range of items by it, so that a task of the event loop stays short. It changes no result.
    */
   readonly workPerItem: string | undefined
-  /** What is wrong with the definition, for kernels that a program generates; told when it is first dispatched. */
+  /** What is wrong with the definition of a generated kernel: its first dispatch fails with it. */
   readonly problem: GpuError | undefined
 }
 
 /**
  * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
- * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors of
- * which item `i` touches element `i`. `workPerItem` names the scalar that says how many elements an item works through, for
- * kernels whose items loop. `problem` is what a program that generates kernels has to say of this one.
+ * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors
+ * of which item `i` touches element `i`. `workPerItem` names the scalar that says how many elements an item works
+ * through, for kernels whose items loop. `problem` is what is wrong with a generated kernel.
  *
  * **Example** (Scaling a vector on every backend)
  *
@@ -286,14 +285,14 @@ const knownOfBody = KnownOptions.of<KernelBodies<ReadonlyArray<KernelArgument>>>
 })
 const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl: true })
 
-/** A body in a language that nobody knows would be a kernel without one. */
+/** Under an unknown language name the kernel would have no body. */
 const namesProblem = (options: Parameters<typeof make>[0]): GpuError | undefined => {
   const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
   return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
     optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
 }
 
-/** A list and its elements as they are now; what is no list is left for those who check it. @internal */
+/** A copy of a list; any other value is returned unchanged, for the checks that follow. @internal */
 export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
   (Array.isArray(list) ? Object.freeze(list.map(fixedElement)) : list) as A
 
@@ -303,8 +302,8 @@ const fixedElement = (element: unknown): unknown =>
 const fixedForms = new WeakMap<object, Kernel>()
 
 /**
- * A kernel as it was when it was first used: what a program changes in it later cannot disagree with what was compiled.
- * Those of {@link make} never change; a copy of one, with some fields replaced, is an object of the program's.
+ * A copy of a kernel at its first use, so that later changes by the program cannot disagree with the compiled code.
+ * Kernels of {@link make} never change, but a program can copy one with some fields replaced.
  *
  * @internal
  */
@@ -359,7 +358,7 @@ const problemOf = (kernel: Kernel): GpuError | undefined => {
     return invalidRequest(
       operation,
       `${shown(kernel)} was given for a kernel`,
-      "Pass what Kernel.make or ElementwiseKernel.make returned. Reductions and scans are run with ReductionKernel.run " +
+      "Pass the result of Kernel.make or ElementwiseKernel.make. Reductions and scans are run with ReductionKernel.run " +
         "and ScanKernel.run."
     )
   }
@@ -368,7 +367,7 @@ const problemOf = (kernel: Kernel): GpuError | undefined => {
     itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
 }
 
-/** Compilers get these, and some end the process over one that is no text. */
+/** Compilers get these, and some end the process when one is no string. */
 const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
   const texts: ReadonlyArray<readonly [what: string, value: unknown, isOptional: boolean]> = [
     ["name", name, false],
@@ -529,7 +528,7 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
       return invalidRequest(
         operation,
         `"${name}" in kernel "${kernel.name}" is a word that ${keeper}`,
-        `Call the argument something else, as ${name}_value: kernels are portable, so what one language reserves is ` +
+        `Choose another name, as ${name}_value: kernels are portable, so what one language reserves is ` +
           "refused on every backend."
       )
     }

@@ -42,7 +42,7 @@ export interface VectorArg<
   readonly name: Name
   readonly access: A
   readonly withOffset: Offset
-  /** What is wrong with its options, if anything; told when a kernel with it is first dispatched. */
+  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
   readonly problem?: GpuError | undefined
 }
 
@@ -81,7 +81,7 @@ export interface ImageArg<Name extends string = string, A extends ImageAccess = 
   readonly channel: ImageChannel.ImageChannel
   /** The format that images must have; any with such channels without it. An image that is written has one. */
   readonly format: Format.ImageFormat | undefined
-  /** What is wrong with its options, if anything; told when a kernel with it is first dispatched. */
+  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
   readonly problem?: GpuError | undefined
 }
 
@@ -113,7 +113,7 @@ export type NumericArgument = VectorArg | ScalarArg<string, DType | SmallInteger
 export type KernelArgument = VectorArg | ScalarArg | ImageArg | SamplerArg
 
 /**
- * What a buffer argument can say beyond its type and name.
+ * The options of a buffer argument.
  *
  * @category models
  * @since 0.1.0
@@ -156,7 +156,7 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
 
 const knownOfVector = KnownOptions.of<VectorOptions>({ access: true, withOffset: true })
 
-/** A definition never throws, and one in order has no such member. */
+/** A definition never throws. A valid one has no such member. */
 const problemOf = (
   what: string,
   name: unknown,
@@ -175,9 +175,8 @@ type AccessOf<Options> = Options extends { readonly access: infer A extends Acce
  * Declares an argument that is passed by value: a number, or a short vector of 2, 3, 4, 8 or 16 numbers. Their types are
  * those of elements, `i8` to `u16`, and `i64` and `u64`, which are bigints.
  *
- * A kernel of which WGSL has no such type is Unsupported on WebGPU: one with 64-bit integers, or with a vector of 8 or 16.
- * Of 8-bit and 16-bit integers WGSL has none either, but the 32-bit ones have all of their values, so a WGSL body sees
- * those.
+ * A kernel of which WGSL has no such type is Unsupported on WebGPU: one with 64-bit integers, or with a vector of 8 or
+ * 16. WGSL has no integers of 8 and 16 bits either: a WGSL body sees them as integers of 32 bits.
  *
  * **Example** (A factor, a direction and a seed)
  *
@@ -200,7 +199,7 @@ export const ScalarArg = <D extends ValueType, Name extends string>(dtype: D, na
 })
 
 /**
- * What an image argument can say beyond its name.
+ * The options of an image argument.
  *
  * @category models
  * @since 0.1.0

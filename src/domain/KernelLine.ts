@@ -1,5 +1,5 @@
 /**
- * The line by which kernels of all makers are shown, and what was compiled of them.
+ * The line that shows a kernel of any kind, and a compiled one.
  *
  * @internal
  */
@@ -38,7 +38,7 @@ export const kernelLine = (kind: string, { args, name, problem }: Named, state?:
   ])
 
 /**
- * Shows kernels that are plain data. A kernel that a program copied by spreading is shown as the data that it is.
+ * Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data.
  *
  * @internal
  */

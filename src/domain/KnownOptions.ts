@@ -1,6 +1,6 @@
 /**
- * The names that options can have. One that nobody reads would go unnoticed, and with it what the program meant: a
- * `maxByte` is a pool without a limit.
+ * The known names of options. Without this check nobody would notice a misspelled name: `maxByte` would be a pool
+ * without a limit.
  *
  * @internal
  */
@@ -23,8 +23,8 @@ export const of = <O extends object>(members: { readonly [Name in keyof O]-?: tr
   new Set(Object.keys(members))
 
 /**
- * Why an object has a name that nobody reads, or `undefined`. What is undefined is as good as left out. Looks at the
- * names and makes nothing, so that operations can afford it on each call.
+ * Why an object has an unknown option, or `undefined`. A member that is `undefined` counts as left out. It allocates
+ * nothing, so that operations can run it on each call.
  *
  * @internal
  */
@@ -71,7 +71,7 @@ const hintFor = (unknown: string, known: KnownOptions): string => {
   return near === undefined ? options : `Did you mean ${near}? ${options}`
 }
 
-/** Longer names are no slips of the pen. */
+/** Longer names are no typing mistakes. */
 const longest = 40
 
 /**
@@ -91,13 +91,15 @@ export const nearest = (written: string, names: ReadonlyArray<string>): string |
   return near.sort((a, b) => a.edits - b.edits)[0]?.name
 }
 
-/** Of names of one or two letters each is an edit or two away from all others. */
+/** Any two names of one or two letters differ by one or two edits. */
 const allowed = ({ length }: string): number => length < 3 ? 0 : Math.max(1, Math.floor(length / 3))
 
 const isPartOf = (word: string, other: string): boolean =>
   word.length >= 3 && (other.startsWith(word) || other.endsWith(word) || (other.length >= 3 && word.startsWith(other)))
 
-/** How many letters must be put in, taken out, changed or swapped with the next one: Damerau and Levenshtein's distance. */
+/**
+ * How many letters must be inserted, removed, changed or swapped with the next one: the Damerau-Levenshtein distance.
+ */
 const distance = (a: string, b: string): number => {
   let before: ReadonlyArray<number> = []
   let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, at) => at)

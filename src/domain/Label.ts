@@ -1,5 +1,5 @@
 /**
- * Labels of buffers, images and devices: drivers get them, and some end the process over one that is no text.
+ * Labels of buffers, images and devices: drivers get them, and some end the process when one is no string.
  *
  * @internal
  */
@@ -7,7 +7,7 @@ import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
- * Whether a label can be handed on.
+ * Whether a label can go to a driver.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * The largest of many, looked at one after the other: in time that grows with their number, however many are wanted.
+ * The largest of many elements, in one pass. The time grows with the number of elements, not with how many are wanted.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ export class Largest<A> {
   readonly #sizeOf: (element: A) => number
   /** Sorted when there are twice as many as are wanted; at every element that would cost a sort each. */
   #kept: Array<A> = []
-  /** Only what is larger can be among the largest. */
+  /** Only an element above this can be among the largest. */
   #least: number
 
   constructor(count: number, sizeOf: (element: A) => number) {

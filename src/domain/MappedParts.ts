@@ -16,12 +16,12 @@ export interface MappedPart {
 }
 
 /**
- * A part that is about to be mapped.
+ * A range or region that is about to be mapped.
  *
  * @internal
  */
 export interface Claim {
-  /** Whether it cannot be: it shares memory with one that is mapped, and one of the two writes. */
+  /** Whether it cannot be mapped: it shares memory with a mapping, and one of the two writes. */
   readonly conflicts: boolean
   readonly add: () => void
   readonly remove: () => void
@@ -32,12 +32,12 @@ export class MappedParts {
   readonly #parts = new Set<MappedPart>()
   #writing = 0
 
-  /** What of it is mapped: for reading alone, or for writing too. */
+  /** Whether it is mapped only for reading, or for writing too. */
   get state(): "unmapped" | "reading" | "writing" {
     return this.#writing > 0 ? "writing" : this.#parts.size > 0 ? "reading" : "unmapped"
   }
 
-  /** A part to add, with what stands against it now. */
+  /** A range or region to add, and the mapping that forbids it, if any. */
   claim(part: MappedPart): Claim {
     return {
       conflicts: [...this.#parts].some((mapped) => (part.writes || mapped.writes) && meet(part, mapped)),

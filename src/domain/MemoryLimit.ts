@@ -64,9 +64,9 @@ export const toBytes = (
 }
 
 /**
- * The limit in bytes, from 0 to 2^53 - 1 or `Infinity`; `undefined` when none is given. Otherwise why it is none, as an
- * error of `operation` that calls the limit `name`: InvalidRequest for what is no limit, or for bytes and a fraction at
- * once; Unsupported for a share of memory that the device does not tell, as on WebGPU.
+ * The limit in bytes, from 0 to 2^53 - 1 or `Infinity`; `undefined` when none is given. Otherwise an error of
+ * `operation`, which calls the limit `name`: InvalidRequest for a value that is no limit, or for bytes and a fraction
+ * at once; Unsupported for a share of memory that the device does not tell, as on WebGPU.
  *
  * @internal
  */
@@ -87,7 +87,7 @@ export const resolve = (
   )
 }
 
-/** What was asked of `resolve`, for its errors. */
+/** The arguments of `resolve`, for its errors. */
 interface Given {
   readonly operation: string
   readonly name: string

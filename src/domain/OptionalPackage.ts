@@ -1,5 +1,5 @@
 /**
- * Packages that a program need not have: they are loaded by the backend that needs them.
+ * Optional packages: the backend that needs one loads it.
  *
  * @internal
  */

@@ -1,13 +1,13 @@
 /**
  * The free lists of a pool: bins by family and size, and an index over the sizes of all families. It knows which bins
- * hold blocks; what a block is, and every count of bytes, belong to its owner.
+ * have held blocks. Its owner knows what a block is, and counts all bytes.
  *
  * @internal
  */
 import type { HeldLinks } from "./HeldOrder.ts"
 import { SizeIndex, SizeLeaf } from "./SizeIndex.ts"
 
-/** The bins of one size, of whatever family; those that hold blocks are chained, the one that was filled last first. */
+/** The bins of one size, of all families. Those with held blocks are chained, the most recently filled first. */
 class Row<B, F> extends SizeLeaf {
   bins = 0
   first: Bin<B, F> | undefined = undefined
@@ -22,12 +22,12 @@ export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   readonly family: F
   readonly index: SizeIndex<Bin<B, F>>
   readonly row: Row<B, F>
-  /** How many blocks return to it, active or held. */
+  /** How many blocks belong to it, active or held. */
   blocks = 0
   top: B | undefined = undefined
   /**
-   * Whether it is marked in the indices and chained to its row. A bin that a hit empties stays marked, since it is
-   * mostly filled again by the next release; a search that comes by unmarks it.
+   * Whether it is marked in the indices and chained to its row. A bin that a hit empties stays marked, since the next
+   * release mostly fills it again; the next search that meets it unmarks it.
    */
   marked = false
   previous: Bin<B, F> | undefined = undefined
@@ -102,7 +102,7 @@ export class PoolBins<B, F> {
     return row?.first
   }
 
-  /** Says that an empty bin is about to hold a block. It comes first among those of its size. */
+  /** The owner is about to put a held block into an empty bin. The bin comes first among those of its size. */
   fill(bin: Bin<B, F>): void {
     const row = bin.row
     if (row.first === bin) return
@@ -118,7 +118,7 @@ export class PoolBins<B, F> {
     row.first = bin
   }
 
-  /** Says that a block of the bin is gone for good. A bin without blocks goes too. */
+  /** The owner has freed a block of the bin. A bin without blocks is removed. */
   leave(bin: Bin<B, F>): void {
     bin.blocks--
     if (bin.blocks > 0) return
@@ -151,7 +151,7 @@ export class PoolBins<B, F> {
     return row.first !== undefined
   }
 
-  /** A program mostly stays with one family for a while. */
+  /** Consecutive requests mostly have the same family. */
   private indexOf(family: F): SizeIndex<Bin<B, F>> | undefined {
     if (this.lastIndex !== undefined && family === this.lastFamily) return this.lastIndex
     this.lastFamily = family

@@ -1,9 +1,9 @@
 /**
  * The free lists and the byte ledger of a pool, as one synchronous state machine.
  *
- * It stands behind every kind of pool: it knows sizes and blocks, and nothing of devices, effects or leases. A bin is
- * the set of interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size.
- * The owner asks the driver, frees what the core hands back, and tells the core about both.
+ * Every kind of pool uses it: it knows sizes and blocks, and nothing of devices, effects or leases. A bin is the set of
+ * interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size. Its owner
+ * asks the driver, frees the blocks that the core detaches, and tells the core about both.
  *
  * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest
  * evicted first), with borrowing, a limit, reservations and other orders of eviction added.
@@ -21,8 +21,8 @@ import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 
 /**
- * Where a block is: leased (`active`), kept for reuse (`held`), handed to the owner to be freed (`detached`), or given
- * back to the driver (`freed`).
+ * The state of a block: leased (`active`), kept for reuse (`held`), handed to the owner, who must free it (`detached`),
+ * or freed (`freed`).
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +36,7 @@ export type BlockState = "active" | "held" | "detached" | "freed"
  * @since 0.1.0
  */
 export interface PoolBin<F = number> {
-  /** What the blocks have in common besides their size. */
+  /** The family: what the blocks have in common besides their size. */
   readonly family: F
   /** The capacity of every block in the bin, in bytes. */
   readonly size: number
@@ -61,7 +61,7 @@ export interface PoolBlock<A, F = number> {
 }
 
 /**
- * How a {@link PoolCore} starts.
+ * The options of a {@link PoolCore}.
  *
  * @category models
  * @since 0.1.0
@@ -76,7 +76,7 @@ export interface PoolCoreOptions {
    * makes hits and releases a little dearer. Default: false.
    */
   readonly recency?: boolean | undefined
-  /** How held blocks go when nobody asks for them. Default: they stay. It turns `recency` on. */
+  /** How idle blocks are freed. Default: they stay. It turns `recency` on. */
   readonly idle?: IdleDecayOptions | undefined
   /**
    * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
@@ -135,9 +135,9 @@ class Block<A, F> implements PoolBlock<A, F> {
  * **Gotchas**
  *
  * The counters are plain fields: read them, and leave writing to the core (`releaseFailures`, `waiters` and
- * `setAsideBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is not detached, throws an
- * `Error`: telling stale leases apart is the owner's job. Byte counts are integers from 1 to 2^53−1; they are not
- * checked again here.
+ * `setAsideBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is
+ * not detached, throws an `Error`: the owner must tell stale leases apart. Byte counts are integers from 1 to 2^53−1;
+ * they are not checked again here.
  *
  * **Example** (Missing once, then hitting)
  *
@@ -225,7 +225,7 @@ export class PoolCore<A, F = number> {
   private isHolding = true
   /** The capacity up to which a released block is kept; −1 when none is. */
   private keepsUpTo = Infinity
-  /** Whether every block that has a bin is simply pushed on it: the only question that most releases ask. */
+  /** Whether every block with a bin is simply pushed on it: most releases check only this. */
   private keepsAll = true
   private readonly eviction: EvictionPolicy.EvictionPolicy
   private order: HeldOrder<Block<A, F>> | undefined = undefined
@@ -280,7 +280,7 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * From now on released blocks are handed back to be freed. What is held stays held: see {@link PoolCore.evictAll}.
+   * From now on released blocks are handed back to be freed. Held blocks stay held: see {@link PoolCore.evictAll}.
    */
   stopHolding(): void {
     this.isHolding = false
@@ -304,8 +304,8 @@ export class PoolCore<A, F = number> {
 
   /**
    * Changes the limit on held bytes; `Infinity` for none. Released blocks larger than it are handed back to be freed;
-   * what is held above it is the owner's to evict: see {@link PoolCore.evictOldest}. In a pool that had no recency so
-   * far, what is held counts as released in the order of size, the smallest first.
+   * the owner evicts the held blocks above it: see {@link PoolCore.evictOldest}. In a pool without recency so far, the
+   * held blocks count as released in the order of their sizes, the smallest first.
    */
   setMaxHeldBytes(bytes: number): void {
     this.heldLimit = bytes
@@ -374,9 +374,8 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Turns the reservation of a miss that nobody waits for any more into a held block; no miss is counted. When the pool
-   * would not keep it at release, the block is detached instead (`block.state` says so) and the caller must free it
-   * now.
+   * Turns the reservation of a miss whose fiber was interrupted into a held block; no miss is counted. Where the pool
+   * would not keep the block at release, it is detached instead (see `block.state`) and the caller must free it now.
    */
   addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
     this.takeReserved(blockSize)
@@ -387,7 +386,7 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Turns the reservation of a miss that nobody waits for any more into a block of no bin; no miss is counted. It is
+   * Turns the reservation of a miss whose fiber was interrupted into a block without a bin; no miss is counted. It is
    * detached: the caller must free it now.
    */
   addDetached(capacity: number, value: A): PoolBlock<A, F> {
@@ -439,13 +438,13 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Says that one step of the time to live of idle blocks has passed. Time is counted in whole steps: the step in which
-   * a block was released does not count for it, unless the owner calls this right after the release too, as it does
-   * when the release starts its timer. Nothing is freed by it: see {@link PoolCore.evictIdle}. Without the option
-   * `idle` it does nothing.
+   * One step of the time to live of idle blocks has passed. Time is counted in whole steps: the step in which a block
+   * was released does not count for it, unless the owner calls this right after the release too, as it does when the
+   * release starts its timer. This frees nothing: see {@link PoolCore.evictIdle}. Without the option `idle` it does
+   * nothing.
    *
-   * An owner that comes late says how many steps have passed since the last one. The blocks that were released meanwhile
-   * count from the last of them on: the owner cannot tell when that was.
+   * An owner whose timer is late passes how many steps have passed. Blocks that were released meanwhile count from the
+   * last of these steps on, since the owner does not know in which step that was.
    */
   tick(steps = 1): void {
     if (steps === 1) this.decay?.tick()
@@ -453,9 +452,9 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Detaches the next block that has been idle for too long, if there is one; the caller must free it now. Of what
-   * became idle in one tick the share 1 − k / steps stays after k whole ticks, rounded up to whole blocks, and
-   * `keepBytes` are kept in any case; the longest idle go first.
+   * Detaches the next block that has been idle for too long, if there is one; the caller must free it now. After k
+   * whole ticks the share 1 − k / steps of the bytes that became idle in one tick stays, rounded up to whole blocks.
+   * `keepBytes` always stay. The longest idle are freed first.
    */
   evictIdle(): PoolBlock<A, F> | undefined {
     return this.evictBlock(this.decay?.next(this.order?.oldest, this.heldBytes))
@@ -500,7 +499,7 @@ export class PoolCore<A, F = number> {
     if (own.bin !== undefined) this.bins.leave(own.bin)
   }
 
-  /** What an out-of-memory error tells of the ledger. Bytes. @internal */
+  /** The counters for an out-of-memory error, in bytes. @internal */
   get evidence() {
     const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this
     return {
@@ -544,11 +543,11 @@ export class PoolCore<A, F = number> {
     return Math.min(this.limit, largestByteCount) - this.managedBytes - this.reservedBytes
   }
 
-  /** Kept off the path of a hit and its release: only what can end or begin an excess calls it. */
+  /** Not called by a hit and its release: only by a change that can end or begin an excess. */
   private updateKeeping(): void {
     this.keepsUpTo = this.isHolding && this.availableBytes() >= 0 ? this.heldLimit : -1
     const keepsAll = this.keepsUpTo === Infinity && this.order === undefined
-    // Not written without need, so that the engine may take it for a constant.
+    // Written only when it changes, so that the engine may treat it as a constant.
     if (keepsAll !== this.keepsAll) this.keepsAll = keepsAll
   }
 
@@ -597,7 +596,7 @@ export class PoolCore<A, F = number> {
     return own
   }
 
-  /** Holds a block if it has a bin and may be kept now. */
+  /** Makes a block held, if it has a bin and may be kept now. */
   private keep(block: Block<A, F>, bin: Bin<Block<A, F>, F> | undefined): boolean {
     if (bin === undefined || block.capacity > this.keepsUpTo) return false
     this.push(block, bin)
@@ -698,7 +697,7 @@ export class PoolCore<A, F = number> {
   }
 }
 
-// Apart from the rest of a release: as few bytecodes as that has, the engine inlines.
+// Separate from the rest of a release, which then is short enough for the engine to inline.
 const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
   new Error(`PoolCore: only an active block can be released, this one is ${state}`)
 

@@ -1,6 +1,6 @@
 import { demandMembers } from "./Demand.ts"
 /**
- * What a pool has in hand and what it has done so far.
+ * The memory of a pool now, and its counters so far.
  *
  * @since 0.1.0
  */
@@ -55,7 +55,7 @@ export interface PoolStats {
   readonly releaseFailures: number
   /** Requests that wait for a release. */
   readonly waiters: number
-  /** Bytes that `BufferPool.reserve` has made certain for running effects, and that they do not use at this moment. */
+  /** Bytes that `BufferPool.reserve` has set aside for running effects, and that they do not use now. */
   readonly setAsideBytes: number
 }
 
@@ -88,8 +88,8 @@ export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" |
 }
 
 /**
- * The counters of this moment in a few words, for a log line: what is active, held and managed, and how many leases were
- * hits. A pool that is logged itself shows the same.
+ * The counters in one line, for logs: active, held and managed blocks, and the share of hits. A pool prints the same
+ * line.
  *
  * **Example** (One line about a pool)
  *

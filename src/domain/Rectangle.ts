@@ -1,5 +1,5 @@
 /**
- * Rectangles and boxes of bytes within linear memory: rows of a region, a row pitch apart, in slices, a slice pitch apart.
+ * Regions of linear memory: rows of bytes at a row pitch, in slices at a slice pitch.
  *
  * **Details**
  *
@@ -18,7 +18,7 @@ import * as KnownOptions from "./KnownOptions.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
- * How large a part is: bytes of a row, rows of a slice, slices. Rows and slices are 1 when left out.
+ * The extent of a region: bytes of a row, rows of a slice, slices. Rows and slices are 1 when left out.
  *
  * **Example** (A square of 16 x 16 numbers of 4 bytes)
  *
@@ -34,7 +34,7 @@ import { shown } from "./ShownValue.ts"
 export type Region = readonly [bytes: number, rows?: number, slices?: number]
 
 /**
- * Where a part begins: byte of the row, row of the slice, slice; 0 where left out.
+ * The origin of a region: byte of the row, row of the slice, slice; 0 where left out.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +42,7 @@ export type Region = readonly [bytes: number, rows?: number, slices?: number]
 export type Origin = readonly [byte?: number, row?: number, slice?: number]
 
 /**
- * How a region lies in memory.
+ * Where a region is in memory.
  *
  * **Example** (A part of a picture, 1,024 pixels of 4 bytes wide)
  *
@@ -102,7 +102,7 @@ export interface HostRectOptions extends ReadRectOptions {
 }
 
 /**
- * A region, all of it said and checked: bytes of a row, rows, slices.
+ * A region with all defaults filled in, checked: bytes of a row, rows, slices.
  *
  * @category models
  * @since 0.1.0
@@ -110,7 +110,7 @@ export interface HostRectOptions extends ReadRectOptions {
 export type Extent = readonly [bytes: number, rows: number, slices: number]
 
 /**
- * A placement, all of it said and checked.
+ * A placement with all defaults filled in, checked.
  *
  * @category models
  * @since 0.1.0
@@ -123,7 +123,7 @@ export interface Place {
   readonly slicePitch: number
   /** Where the first byte of the region is, counted from the start of the memory. */
   readonly offset: number
-  /** Where the last byte of the region is followed by another, counted likewise. */
+  /** The end of the region: the byte after its last one, counted likewise. */
   readonly end: number
 }
 
@@ -147,7 +147,7 @@ export const extentOf = (operation: string, region: Region, alignment: Alignment
     (Number.isSafeInteger(byteLength(given)) ? given : invalidRequest(
       operation,
       `region [${given.join(", ")}] has more bytes than can be counted`,
-      "Copy it in parts below 2^53 bytes."
+      "Copy it in steps below 2^53 bytes."
     ))
 }
 
@@ -289,7 +289,7 @@ const countProblem = (operation: string, name: string, value: number): GpuError 
   )
 
 /**
- * The bytes of a region that follow each other both here and there, as few and as long runs as possible.
+ * The runs of bytes that follow each other in both memories: as few and as long as possible.
  *
  * @internal
  */

@@ -33,8 +33,8 @@ const openClC =
   "image2d_array_depth_t image2d_msaa_t image2d_array_msaa_t image2d_msaa_depth_t image2d_array_msaa_depth_t"
 
 /**
- * What the generated WGSL says around a body. Programs may take these names for their own, but a buffer, an image or a
- * sampler so called would take them from the declarations as well.
+ * What the generated WGSL says around a body. A body may declare these names itself. But a buffer, an image or a
+ * sampler with such a name would hide it from the generated declarations too.
  */
 const generated = "array storage uniform read write read_write f32 i32 u32 f16 vec3 sampler " +
   "texture_1d texture_2d texture_2d_array texture_3d " +

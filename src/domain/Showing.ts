@@ -1,7 +1,7 @@
 /**
- * How what a program holds is shown, wherever it is: by `console.log` and `util.inspect` at any depth, by Effect's
- * loggers, by `JSON.stringify` and `String`, and in a browser's console. It is one line that says what the thing is and
- * how it stands, never a driver's handle or an element of its memory.
+ * How the library's objects print: by `console.log` and `util.inspect` at any depth, by Effect's loggers, by
+ * `JSON.stringify` and `String`, and in a browser's console. It is one line that says what the object is and its state,
+ * and never a driver's handle or the contents of memory.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import type { GpuError, Released } from "./GpuError.ts"
 import { line, thrownText } from "./ShownValue.ts"
 
 /**
- * The line of a thing: its kind, its label if it has one, and what there is to say of it.
+ * The line of an object: its kind, its label if it has one, and its facts.
  *
  * @internal
  */
@@ -24,11 +24,11 @@ const endings: Readonly<Record<Released["why"], string>> = {
   released: "released",
   scopeClosed: "released: its scope closed",
   poolClosed: "released: its pool closed",
-  parentReleased: "released: what it is a part of ended"
+  parentReleased: "released: the memory under it ended"
 }
 
 /**
- * Whether a thing can still be used, and where it is, as far as that is known.
+ * Whether an object can still be used, and its device if known.
  *
  * @internal
  */
@@ -36,7 +36,7 @@ export const state = (ended: Released["why"] | undefined, device: DeviceInfo | u
   ended !== undefined ? endings[ended] : device === undefined ? "live" : `live on ${format(device)}`
 
 /**
- * Whether a device is still there, by its name.
+ * Whether a device is alive, with its name.
  *
  * @internal
  */
@@ -44,10 +44,10 @@ export const deviceState = (status: { readonly error: GpuError | undefined }, de
   `${status.error === undefined ? "alive on" : "lost on"} ${format(device)}`
 
 /**
- * Gives objects a line by which they are shown: the instances of a class, through its prototype, or one object. What is
- * defined is no enumerable member, so that a copy by spreading, and a comparison of members, are what they were.
+ * Gives objects a line that shows them: the instances of a class, through its prototype, or one object. The members
+ * that it defines are not enumerable, so a copy by spreading and a comparison of members do not change.
  *
- * A service, which has no class of its own, is called by `kind` in a browser's console, which shows no line by itself.
+ * A service has no class of its own: a browser's console, which shows no line, calls it by `kind`.
  *
  * @internal
  */

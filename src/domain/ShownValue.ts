@@ -1,7 +1,7 @@
 /**
- * Values and texts of any kind as messages show them: the one place that decides what of the outside gets into an error,
- * a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers' answers can
- * hold anything: no text may forge a line of a log, steer a terminal, or be longer than a reader can use.
+ * Values and texts of any kind as messages show them: the one place that decides which text from outside gets into an
+ * error, a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers'
+ * answers can contain anything. No text may forge a line of a log, control a terminal, or be too long to read.
  *
  * @internal
  */
@@ -54,7 +54,7 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
 }
 
-/** `Uint8Array`, `unit` and `u32` begin with a consonant when they are spoken; `f32` and 8 begin with none. */
+/** `Uint8Array`, `unit` and `u32` begin with a consonant when spoken; `f32` and 8 do not. */
 const spokenVowel = /^(?:(?!u(?:\d|int|ni|s[aeiu]|t[aeiou])|one|eu)[aeiou8]|f\d)/i
 
 /**
@@ -80,11 +80,11 @@ export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
 const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
   ?.get
 
-/** The name of a typed array's class, by what the language itself keeps in it; `undefined` for what is none. */
+/** The name of a typed array's class, from its internal slot; `undefined` for any other value. */
 const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
 /**
- * A value in a few words, without calling anything of the value's own.
+ * A value in a few words, without calling any method of the value.
  *
  * @internal
  */
@@ -111,7 +111,7 @@ export const shown = (value: unknown): string => {
 }
 
 /**
- * The message of an error that was caught, or what else was thrown, without trusting it to be readable.
+ * The message of a caught error, or the other value that was thrown; reading it may throw.
  *
  * @internal
  */
@@ -124,7 +124,7 @@ export const messageOf = (thrown: unknown): string => {
 }
 
 /**
- * What something threw or failed with, on one line, without trusting it to be an error or to be readable.
+ * A thrown value or a failure, on one line; it may be no error, and reading it may throw.
  *
  * @internal
  */
@@ -140,7 +140,7 @@ export const thrownText = (thrown: unknown): string => {
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
 
 /**
- * What something threw, with all its lines, and where that was as far as the engine tells.
+ * A thrown value with all its lines, and the place where the engine tells it.
  *
  * @internal
  */

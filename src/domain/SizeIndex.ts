@@ -12,7 +12,8 @@
 import { floorLog2, powerOfTwo } from "./PowersOfTwo.ts"
 
 /**
- * Something with a size, an integer from 1 to 2^53−1, and a place in at most one index. The fields are the index's own.
+ * Something with a size, an integer from 1 to 2^53−1, and a place in at most one index. Only the index changes these
+ * fields.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * Size policies: from the bytes that a caller asks for to the bytes of the block that serves them.
+ * Size policies: the function from requested bytes to the bytes of the block.
  *
  * A policy is a plain value, and its arithmetic is exact for every request from 1 to 2^53−1 bytes. Requests that share
  * a block size share a bin of the pool, so coarse policies reuse more and waste more.
@@ -36,7 +36,7 @@ import { shown, thrownText } from "./ShownValue.ts"
  * @since 0.1.0
  */
 export interface SizePolicy {
-  /** Says which policy this is, in logs and in error messages. */
+  /** The policy's name in logs and error messages. */
   readonly name: string
   /** After a miss in its own bin, a request may take a held block of up to `(1 + borrow) ×` its own block size. */
   readonly borrow: number
@@ -91,7 +91,7 @@ const firstAtLeast = (sorted: ReadonlyArray<number>, request: number): number =>
   return low
 }
 
-/** A list of the program's own may answer with anything. */
+/** A policy of the program may return anything. */
 const distinctOf = (sizes: Iterable<number>): Array<number> => {
   try {
     return [...new Set(sizes)]
@@ -136,7 +136,7 @@ const checkedBorrow = (operation: string, options: BorrowOptions | undefined): n
 const borrowSuffix = (borrow: number): string => borrow === 0 ? "" : `, borrow ${borrow}`
 
 /**
- * Every distinct size has a bin of its own: no waste, and reuse only by requests of the very same size. Borrows
+ * Every distinct size has a bin of its own: no padding, and reuse only by requests of exactly that size. Borrows
  * nothing.
  *
  * **Example** (Keeping sizes as they are)
@@ -271,8 +271,8 @@ export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
 
 /**
  * A policy's block sizes on a device: rounded up to its granularity, and where that is above `maxBlockBytes`, the
- * request itself rounded up to the granularity. So is a request for which the policy breaks its contract and answers
- * less, or NaN.
+ * request itself rounded up to the granularity. The same holds for a request for which the policy breaks its contract
+ * and returns less, or NaN.
  *
  * **Gotchas**
  *

@@ -1,21 +1,21 @@
 /**
- * The lines of generated source that a compiler speaks of. Programs see a kernel's body only, and what a compiler got is
- * more: a line number says nothing without its line.
+ * The lines of generated source that a compiler speaks of. A program knows only a kernel's body, but the compiler got
+ * the whole generated source: so an error shows the line for each line number.
  *
  * @internal
  */
 import { line } from "./ShownValue.ts"
 
-/** Lines shown before and after one that is spoken of. */
+/** Lines shown before and after a line that the log names. */
 const around = 2
 
 /** A log of a hundred errors mostly repeats the first ones. */
 const mostPlaces = 4
 
-/** Lists of parameters are long, and the whole of them is looked at. */
+/** Lists of parameters are long. */
 const longestLine = 400
 
-/** Of source no line of which is spoken of. */
+/** Lines shown where the log names no line. */
 const mostLines = 24
 
 /** As compilers write places: `kernel.cl:10:14: error`, `1:10:14: error`, `17:14 error`, and `line 10` long ago. */
@@ -32,8 +32,8 @@ const spokenOf = (log: string, count: number): ReadonlyArray<number> => {
 }
 
 /**
- * The lines of `source` that a log speaks of, and those next to them, each with its number: `>` stands before those
- * spoken of. The beginning of the source where it speaks of none.
+ * The lines of `source` that a log names, and those next to them, each with its number: `>` marks the named lines. The
+ * beginning of the source where the log names none.
  *
  * @internal
  */

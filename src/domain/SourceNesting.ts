@@ -1,6 +1,6 @@
 /**
- * How deep a kernel's source nests. Compilers walk through it by recursion, and some end the process when their stack is
- * used up, so what is too deep must not reach them.
+ * How deep a kernel's source nests. Compilers parse it by recursion, and some end the process when their stack is used
+ * up. So a source that is too deep must not reach them.
  *
  * @internal
  */
@@ -11,7 +11,7 @@
  * @internal
  */
 export interface NestingCosts {
-  /** A pair of brackets, an operator before its operand, or a cast: for each a parser begins anew inside. */
+  /** A pair of brackets, an operator before its operand, or a cast: a parser calls itself for each. */
   readonly bracket: number
   /** An operator between or behind operands, a label, or a subscript. */
   readonly operator: number
@@ -20,8 +20,8 @@ export interface NestingCosts {
 }
 
 /**
- * The most that levels inside one another add up to, in source of C's form. An estimate from above: everything in one
- * statement counts as if it were nested. Macros are not expanded.
+ * The deepest nesting of a source in C's syntax. It is an upper bound: everything in one statement counts as nested.
+ * Macros are not expanded.
  *
  * @internal
  */
@@ -42,16 +42,16 @@ const token =
 
 const control: ReadonlySet<string> = new Set(["if", "for", "while", "do", "switch", "loop", "case", "default"])
 
-/** What an operand follows, and no operator between two. */
+/** The tokens after which an operand follows, not an operator. */
 const introduces: ReadonlySet<string> = new Set([...control, "else", "return", "sizeof", "goto"])
 
-/** A pair of brackets that is open, or the whole. */
+/** An open pair of brackets, or the whole source. */
 interface Frame {
   /** Whether commas part it into elements, as an initialiser. */
   readonly isList: boolean
   /** Whether a statement stands behind it, as behind the condition of an `if`. */
   readonly isHeader: boolean
-  /** What the statement or element adds so far, beside what is nested in it. */
+  /** The depth that the statement or element itself adds so far. */
   own: number
   /** The most that is nested in it. */
   nested: number
@@ -113,7 +113,10 @@ const commentEnds: { readonly [start: string]: string } = { "//": "\n", "/*": "*
 const opening: ReadonlySet<string> = new Set(["(", "[", "{"])
 const closing: ReadonlySet<string> = new Set([")", "]", "}"])
 
-/** `else` goes on with what a semicolon or a brace seemed to end, and an operator with what a brace did. */
+/**
+ * `else` continues a statement that a semicolon or a brace seemed to end; an operator continues an expression after a
+ * brace.
+ */
 const endsPart = (here: Frame, before: string, text: string): boolean => {
   if (before === ";") return text !== "else"
   if (before === "}") return text !== "else" && (isWord(text) || text === "{")

@@ -15,7 +15,7 @@ import { shown } from "./ShownValue.ts"
 export type Order = "C" | "F"
 
 /**
- * What a program says of the axes.
+ * The program's options for the axes.
  *
  * @category models
  * @since 0.1.0
@@ -33,7 +33,7 @@ export interface ShapeOptions {
 export interface StridedShape {
   readonly shape: ReadonlyArray<number>
   readonly strides: ReadonlyArray<number>
-  /** Elements from the first to the last, both included, and those between them that belong to no index. */
+  /** Elements from the first to the last, both included, with those between them that have no index. */
   readonly span: number
   /** Whether every element of the span belongs to the array. */
   readonly packed: boolean
@@ -77,7 +77,7 @@ const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArra
   return strides
 }
 
-/** Axes of length 1 have no say. */
+/** The strides of axes of length 1 do not matter. */
 const isPacked = (shape: ReadonlyArray<number>, strides: ReadonlyArray<number>): boolean => {
   const axes = shape.map((length, axis) => ({ length, stride: strides[axis]! })).filter(({ length }) => length !== 1)
   let expected = 1

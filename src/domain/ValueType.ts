@@ -16,7 +16,7 @@ import { type DType, f16round } from "./DType.ts"
 export type SmallInteger = "i8" | "u8" | "i16" | "u16"
 
 /**
- * Integers of 64 bits: bigints in JavaScript, and nothing in WGSL.
+ * Integers of 64 bits: bigints in JavaScript; WGSL has none.
  *
  * @category models
  * @since 0.1.0
@@ -114,7 +114,7 @@ interface Lanes<A> {
 export type Widened<N extends NumberType> = N extends "i8" | "i16" ? "i32" : N extends "u8" | "u16" ? "u32" : N
 
 /**
- * A checked value as drivers take it: rounded to its type, and out of the program's reach.
+ * A checked value as drivers take it: rounded to its type, and a copy that the program cannot change.
  *
  * @category models
  * @since 0.1.0
@@ -145,7 +145,7 @@ const numbers: { readonly [N in NumberType]: NumberFacts } = {
 const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
 
 /**
- * What a value is made of: a number has the length 1.
+ * The numbers of a value: their type and count; a single number has the length 1.
  *
  * @internal
  */
@@ -165,7 +165,7 @@ const parts: ReadonlyMap<unknown, Parts> = new Map(
 export const isValueType = (u: unknown): u is ValueType => parts.has(u)
 
 /**
- * What values of a type are made of.
+ * The type and count of the numbers of a value type.
  *
  * @internal
  */
@@ -198,8 +198,8 @@ export const holds = (type: NumberType, value: unknown): value is number | bigin
 }
 
 /**
- * A number as its type has it. Rounded here, so that all backends get the same one however their languages convert; and
- * integers have no negative zero.
+ * A number as its type has it. Rounded here, so that all backends get the same number whatever their languages do.
+ * Integers have no negative zero.
  *
  * @internal
  */
@@ -232,8 +232,8 @@ export const wanted = (type: NumberType): string => {
 }
 
 /**
- * As which types numbers travel to kernels. A half travels as an f32: OpenCL's kernels cannot take halves by value
- * everywhere, and WGSL lays them out otherwise.
+ * The types as which numbers are passed to kernels. An `f16` is passed as an `f32`: not every OpenCL kernel can take
+ * one by value, and WGSL has another layout for it.
  *
  * @internal
  */

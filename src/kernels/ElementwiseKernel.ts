@@ -186,7 +186,7 @@ const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
     : invalidRequest(
       operation,
       `its function outputs answered ${shown(answered)}`,
-      "Answer an object with an expression for each output, by its name."
+      "Return an object with an expression for each output, by its name."
     )
 }
 

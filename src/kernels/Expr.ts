@@ -2,8 +2,8 @@
  * Expressions over the elements of vectors, for kernels that the library writes in every language.
  *
  * An expression is typed: operands of different element types do not mix without {@link cast}, and a number beside an
- * expression takes its type. A mistake that the types could not catch (a number that the type cannot hold, anything in a
- * program without types) does not throw: it is kept, and the first use of a kernel made of it answers InvalidRequest.
+ * expression takes its type. A mistake that the types cannot catch (a number that the type cannot represent, or any
+ * value in a program without types) does not throw: the first use of a kernel made of it fails with InvalidRequest.
  *
  * Results are alike on every backend up to the accuracy of its functions; `docs/expressions.md` tells where they differ.
  *
@@ -1448,7 +1448,7 @@ export const trunc = unary<FloatType>("trunc")
 export const round = unary<FloatType>("round")
 
 /**
- * What is above the greatest whole number that is not above: `x - floor(x)`.
+ * The fraction above the greatest whole number that is not above `x`: `x - floor(x)`.
  *
  * **Example** (The place in a period)
  *
@@ -1483,7 +1483,7 @@ export const mix: {
 } & Ternary<FloatType> = operator("mix")
 
 /**
- * A product and a sum: `a * b + c`, rounded once or twice as the device likes.
+ * A product and a sum: `a * b + c`, rounded once or twice, depending on the device.
  *
  * **Example** (A line)
  *
@@ -1497,6 +1497,6 @@ export const mix: {
  * @since 0.1.0
  */
 export const fma: {
-  /** A product and a sum: `a * b + c`, rounded once or twice as the device likes. */
+  /** A product and a sum: `a * b + c`, rounded once or twice, depending on the device. */
   (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
 } & Ternary<FloatType> = operator("fma")

@@ -39,7 +39,7 @@ import { type Component, gathered, type StateExprs } from "./reduction/State.ts"
 export type { InputArgument } from "./reduction/Definition.ts"
 
 /**
- * A reduction over vectors: what `run` answers is a `Result`, one lease or a record of them.
+ * A reduction over vectors: `run` returns a `Result`, one lease or a record of leases.
  *
  * **Example** (Whether a definition is sound)
  *
@@ -65,9 +65,9 @@ export interface ReductionKernel<
 > {
   readonly name: string
   readonly args: Args
-  /** What is wrong with the definition, if anything; told by every run. */
+  /** What is wrong with the definition, if anything: every run fails with it. */
   readonly problem: GpuError | undefined
-  /** What runs, or why there is nothing to run. @internal */
+  /** The kernels to run, or the error of the definition. @internal */
   readonly reduction: Reduction.Reduction | GpuError
   /** The vectors that have an element for each of those reduced. @internal */
   readonly own: ReadonlySet<string>
@@ -76,7 +76,7 @@ export interface ReductionKernel<
 }
 
 /**
- * What a reduction is made of.
+ * The definition of a reduction.
  *
  * **Example** (Options that a program keeps)
  *
@@ -217,7 +217,7 @@ export interface State {
 export type StateOf<S extends State> = { readonly [K in keyof S]: Expr.Expr<S[K]> }
 
 /**
- * What a reduction of several values at once is made of.
+ * The definition of a reduction of several values at once.
  *
  * **Example** (Options that a program keeps)
  *
@@ -294,7 +294,7 @@ export const makeState = <const Args extends ReadonlyArray<InputArgument>, const
   options: StateOptions<Args, S>
 ): ReductionKernel<Args, { readonly [K in keyof S]: PooledBuffer }> => {
   const operation = operationOf("ReductionKernel.makeState", options?.name)
-  // Looked at once: a program may change what it gave.
+  // Read once: the program may change its object later.
   const names = Object.keys(options?.state ?? {})
   const recordOf = <A>(list: ReadonlyArray<A>) => Object.fromEntries(names.map((name, index) => [name, list[index]!]))
   const resultOf = (leases: ReadonlyArray<PooledBuffer>) =>

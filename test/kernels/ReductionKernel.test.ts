@@ -96,7 +96,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "an argument that hides a function": [{ args: [x, ScalarArg("u32", "min")] }, /"min" hides a function/],
   "no list of arguments": [{ args: "x" }, /its arguments are no list/],
   "something else among the arguments": [{ args: [x, { name: "y" }] }, /neither a vector nor a scalar/],
-  "a map that answers a number": [{ map: () => 1 }, /map answered 1, no expression/],
+  "a map that answers a number": [{ map: () => 1 }, /map returned 1, no expression/],
   "a map that answers a truth value": [
     { map: ({ x }: Inputs) => Expr.less(x, 0) },
     /map answered a bool. Cast it: Expr.astype\(value, "u32"\)/
@@ -107,7 +107,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   ],
   "a map of another kernel's arguments": [
     { map: () => Expr.make("f32", { _tag: "Scalar", name: "other" }) },
-    /map uses the argument "other", which is not there. Use the expressions/
+    /map uses the argument "other", which it does not get. Use the expressions/
   ],
   "a wrong expression": [
     { map: ({ x }: Inputs) => Expr.add(x, Expr.astype(x, "u32") as never) },
@@ -124,9 +124,9 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   ],
   "a combine that answers a truth value": [
     { combine: (a: Expr.Expr<"f32">, b: Expr.Expr<"f32">) => Expr.less(a, b) },
-    /combine answered a bool/
+    /combine returned a bool/
   ],
-  "a combine that answers nothing": [{ combine: () => undefined }, /combine answered nothing, no expression/],
+  "a combine that answers nothing": [{ combine: () => undefined }, /combine returned nothing, no expression/],
   "a combine that throws": [
     {
       combine: () => {
@@ -140,7 +140,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
       args: [x, ScalarArg("f32", "a")],
       combine: () => Expr.make("f32", { _tag: "Scalar", name: "a" })
     },
-    /combine uses the argument "a", which is not there. It may use the two states alone/
+    /combine uses the argument "a", which it does not get. It may use only the two states/
   ],
   "a combine that uses the index": [
     { combine: (a: Expr.Expr<"f32">) => Expr.add(a, Expr.astype(Expr.index, "f32")) },
@@ -148,7 +148,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   ],
   "a combine that uses a state of another kernel": [
     { combine: () => Expr.make("f32", { _tag: "Variable", name: "state__0" }) },
-    /combine uses a state of another kernel, which is not there/
+    /combine uses a state of another kernel, which it does not get/
   ],
   "functions that are too deep together": [
     {
@@ -219,9 +219,9 @@ describe("a mistake in a definition", () => {
     Effect.gen(function*() {
       yield* refused(runBoth({ neutral: { low: 0, high: NaN } }), /the neutral value for "high" is NaN, .* not a u32/)
       yield* refused(runBoth({ neutral: 0 }), /the neutral value for "low" is undefined/)
-      yield* refused(runBoth({ map: () => ({ low: Expr.index, high: Expr.index }) }), /map answered a u32 for "low"/)
-      yield* refused(runBoth({ map: () => 7 }), /map answered nothing for "low"/)
-      yield* refused(runBoth({ combine: () => ({}) }), /combine answered nothing for "low"/)
+      yield* refused(runBoth({ map: () => ({ low: Expr.index, high: Expr.index }) }), /map returned a u32 for "low"/)
+      yield* refused(runBoth({ map: () => 7 }), /map returned nothing for "low"/)
+      yield* refused(runBoth({ combine: () => ({}) }), /combine returned nothing for "low"/)
       yield* refused(runBoth({ state: {} }), /its state has no value/)
       yield* refused(runBoth({ state: { low: "bf16" } }), /the type of the value "low" is "bf16"/)
       const { high } = yield* runBoth({})
@@ -314,8 +314,8 @@ describe("a mistake in a run", () => {
         [{ x: 7 }, 1, /argument "x" is 7, no buffer/],
         [{ x: null }, 1, /argument "x" is null, and no kernel takes null for a buffer/],
         [{ x: { size: 8 } }, 4, /argument "x": an object was given for a buffer/],
-        [{ x: array }, 4, /argument "x" is a value that holds leases, no buffer. .* x.lease, or \{ buffer: x.lease/],
-        [{ x: { buffer: array, offset: 1 } }, 4, /argument "x" is a value that holds leases/]
+        [{ x: array }, 4, /argument "x" is a value with leases, no buffer. .* x.lease, or \{ buffer: x.lease/],
+        [{ x: { buffer: array, offset: 1 } }, 4, /argument "x" is a value with leases/]
       ]
       for (const [args, count, message] of given) {
         yield* refused(ReductionKernel.run(tail, args as { readonly x: typeof lease }, count), message)

@@ -37,7 +37,7 @@ describe("regions on the host", () => {
       const odd = yield* SubRegion.make(lease, { offset: 4, size: 16 })
       const reason = yield* reasonOf(CommandQueue.dispatch(doubles, { x: odd }, 2))
       assert(reason._tag === "InvalidRequest")
-      assert.include(reason.message, "from byte 4 on, where no f64 can begin. Begin the region at a multiple of 8")
+      assert.include(reason.message, "from byte 4 on, where no f64 can begin. Begin the sub-region at a multiple of 8")
       const even = yield* SubRegion.make(lease, { offset: 8, size: 16 })
       yield* CommandQueue.dispatch(doubles, { x: even }, 2)
       deepStrictEqual([...(yield* CommandQueue.read(even, Float64Array))], [0, 1])

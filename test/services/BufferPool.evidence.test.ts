@@ -49,7 +49,7 @@ describe("OutOfMemory", () => {
       }
       deepStrictEqual<object>({ ...error }, evidence)
       deepStrictEqual(JSON.parse(JSON.stringify(error)), JSON.parse(JSON.stringify(evidence)))
-      assert.include(error.message, "400 bytes asked for (block of 400 B), maxBytes 1000 B")
+      assert.include(error.message, "400 bytes requested (block of 400 B), maxBytes 1000 B")
       assert.include(error.message, "frames 300 B, 3 leases ago; (no label) 200 B, 1 leases ago; weights 100 B")
       assert.include(error.message, "Release leases and retry")
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))
@@ -62,7 +62,7 @@ describe("OutOfMemory", () => {
       const error = yield* Effect.flip(BufferPool.allocate(400))
       strictEqual(error.reason._tag, "OutOfMemory")
       assert.isFalse(error.isRetryable)
-      assert.include(error.message, "Nothing is leased that could be released")
+      assert.include(error.message, "There is no lease to release")
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("can be retried into success", () =>

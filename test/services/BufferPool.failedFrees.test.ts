@@ -20,7 +20,7 @@ const failing = (job: Effect.Effect<unknown, unknown, EventServices>, pool: Open
     yield* opened.closeHost
     strictEqual(opened.driverObjects.live, 0)
     for (const line of lines) {
-      assert.match(line, /^Warn A block of the BufferPool could not be given back: .*destroyBuffer/)
+      assert.match(line, /^Warn A block of the BufferPool could not be freed: .*destroyBuffer/)
     }
     return [releaseFailures, lines.length]
   })

@@ -97,8 +97,8 @@ describe("a copy within one buffer", () => {
       const cases = [
         [x, x, "the same buffer"],
         [region, region, "the same buffer"],
-        [region, other, "parts of one buffer"],
-        [x, region, "parts of one buffer"]
+        [region, other, "sub-regions of one buffer"],
+        [x, region, "sub-regions of one buffer"]
       ] as const
       for (const [source, target, what] of cases) {
         for (const copy of [CommandQueue.copy(source, target, { size: 4 }), copyRow(source, target)]) {

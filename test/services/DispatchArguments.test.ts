@@ -250,7 +250,7 @@ describe("a dispatch is told", () => {
   it("which argument is no buffer, and how data gets to the device", () => {
     assert.include(
       told({ vector: new Float32Array(4), factor: 1 }),
-      `CommandQueue.dispatch, argument "vector": a Float32Array was given for a buffer. Bring the data to the device first`
+      `CommandQueue.dispatch, argument "vector": a Float32Array was given for a buffer. Allocate a lease first`
     )
     assert.include(told({ vector: {}, factor: 1 }), `CommandQueue.dispatch, argument "vector": it is no buffer`)
   })

@@ -353,7 +353,7 @@ describe("held images", () => {
           strictEqual((yield* opened.pool.stats).releaseFailures, 1)
         })).pipe(Effect.provide(logsTo(lines)))
       strictEqual(lines.length, 1)
-      assert.include(lines[0], "A block of the ImagePool could not be given back")
+      assert.include(lines[0], "A block of the ImagePool could not be freed")
     }))
 })
 

@@ -197,7 +197,7 @@ describe("what a program holds", () => {
       yield* Lease.release(lease)
       strictEqual(
         String(over),
-        `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, released: what it is a part of ended)`
+        `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, released: the memory under it ended)`
       )
     }).pipe(Effect.scoped, Effect.provide(pools.pipe(Layer.provideMerge(Host.layer())))))
 

@@ -38,8 +38,8 @@ export const arithmetic = memoized("arithmetic", (dtype) => {
 })
 
 /**
- * `start + index * step` for the first `middle` elements, and `stop - (last - index) * step` for the others: so both ends
- * are exact, and a rounded step does half the harm.
+ * `start + index * step` for the first `middle` elements, and `stop - (last - index) * step` for the others: so both
+ * ends are exact, and a rounded step causes half the error.
  *
  * @internal
  */

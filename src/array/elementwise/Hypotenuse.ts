@@ -7,8 +7,8 @@ import * as Expr from "../../kernels/Expr.ts"
 import { type Element, isFloating } from "./Element.ts"
 
 /**
- * The greater component is taken out before the squares, which would overflow else. Infinite where one component is,
- * whatever the other one.
+ * Both components are divided by the greater one before they are squared, or the squares would overflow. The result is
+ * infinite where one component is.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * From what a caller gives to a recorded or computed array. Whatever is wrong is told before any memory is asked for.
- * Every elementwise operation runs through here, so nothing but the result is allocated.
+ * From the operands of a call to a recorded or computed array. A wrong operand fails before any memory is requested.
+ * Every elementwise operation runs through here, so only the result is allocated.
  *
  * @internal
  */

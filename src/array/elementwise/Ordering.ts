@@ -1,5 +1,5 @@
 /**
- * Comparisons of elements, also of i32 with u32, which no type holds both.
+ * Comparisons of elements, also of i32 with u32, for which there is no common type.
  *
  * @internal
  */

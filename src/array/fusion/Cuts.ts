@@ -1,5 +1,5 @@
 /**
- * Where a recorded array that is too much for one kernel is cut into several.
+ * Where a recorded array that is too large for one kernel is cut into several.
  *
  * @internal
  */
@@ -11,11 +11,11 @@ export const isRecorded = (operand: DeviceArray | number): operand is DeviceArra
   typeof operand !== "number" && operand.pending !== undefined
 
 /**
- * The arrays to be given memory first, in this order, so that one kernel each does for them and for the array itself.
- * None where nothing can be cut.
+ * The arrays that must get memory first, in this order, so that one kernel each is enough for them and for the array
+ * itself. Empty where nothing can be cut.
  *
- * From the operands up, every operation is put to those below it until that would be too much: then the operand that
- * brings the most is cut off. So the parts are large, and every array is looked at once.
+ * From the operands up, every operation is added to those below it. Where that would be too large, the largest operand
+ * is cut off. So the kernels are large, and every array is visited once.
  *
  * @internal
  */

@@ -61,7 +61,7 @@ export const Recording: Context.Reference<boolean> = Context.Reference("effect-g
   defaultValue: () => false
 })
 
-/** More recorded operations above each other would make kernels that compilers take seconds for. */
+/** With a deeper chain of operations compilers would need seconds for the kernel. */
 const maxDepth = 64
 
 interface Services {
@@ -96,7 +96,7 @@ export const apply = <D extends DType>(
     if (records && array.pending!.depth <= maxDepth) return Exit.succeed(array)
     const services = servicesOf(fiber.context)
     if (!records) return Effect.as(settle([array], services), array)
-    // The chain goes on from its operands' memory, so what is recorded from here on is short again.
+    // The chain continues from its operands' memory, so later records are short again.
     return Effect.map(settleAll(operands.filter(Cuts.isRecorded), services), record)
   })
 
@@ -134,7 +134,7 @@ const settleAll = (arrays: Iterable<DeviceArray>, services: Services): Settled =
   }
   return groups.length === 0
     ? Exit.void
-    // What computes one group may have computed some of the next.
+    // Computing one group may have computed some arrays of the next.
     : Effect.forEach(groups, (group) => settle(group.filter(Cuts.isRecorded), services), { discard: true })
 }
 
@@ -148,7 +148,7 @@ const settle = (arrays: ReadonlyArray<DeviceArray>, services: Services): Settled
     : settleInParts(plan, arrays, services)
 }
 
-/** Where one kernel would be too large for the device: fewer results at a time, then parts of a result first. */
+/** Where one kernel would be too large for the device: fewer results at a time, then operands of a result first. */
 const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
   const [first] = arrays
   if (arrays.length > 1) {
@@ -159,7 +159,7 @@ const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, serv
     )
   }
   const cuts = Cuts.of(first!, services.queue.info.limits.maxVectorArguments)
-  // An operation on arrays with memory reads a handful of them, which is as small as it gets.
+  // An operation on arrays with memory reads only a few of them: it cannot become smaller.
   return cuts.length === 0 ? compute(plan, arrays, services) : Effect.andThen(
     Effect.forEach(cuts, (cut) => settle([cut].filter(Cuts.isRecorded), services), { discard: true }),
     Effect.suspend(() => settle([first!].filter(Cuts.isRecorded), services))
@@ -216,14 +216,17 @@ const fill = (
   if (size === 0) return settled(arrays, leases) ?? Exit.void
   const args = PlanExpressions.argumentsOf(plan, "stored")
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
-  // A failure gives the memory back at once: the scope may live for long.
+  // After a failure the memory goes back at once, because the scope may live for long.
   return Effect.onExitPrimitive(
     queue.dispatch(FusedKernel.of(plan), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
 }
 
-/** Hands out the memory. What another fiber has computed meanwhile has the same elements, and stays. */
+/**
+ * Gives the arrays their memory. Where another fiber has computed one meanwhile, that memory stays: it has the same
+ * elements.
+ */
 const settled = (
   arrays: ReadonlyArray<DeviceArray>,
   leases: ReadonlyArray<PooledBuffer.PooledBuffer>

@@ -1,5 +1,6 @@
 /**
- * What is made once for all plans of a structure: of the same operations on operands of the same types, read alike.
+ * Objects that are made once for all plans of one structure: the same operations on operands of the same types and
+ * layouts.
  *
  * Lengths, offsets, strides and numbers are no part of a structure. It is found without putting a key together, by a walk
  * down a tree with a branch for each choice, because every operation of a program looks one up.
@@ -13,14 +14,14 @@ import type { Leaf, Plan, Step } from "./Plan.ts"
 /** One choice of a structure: a number, or an object that is the same for all structures that it is part of. */
 type Key = number | object
 
-/** Where the thing of one structure is kept. */
+/** The place of the object of one structure. */
 export interface Slot<A> {
   value: A | undefined
 }
 
 class Node<A> implements Slot<A> {
   value: A | undefined = undefined
-  /** The branch taken last, which a loop takes again. */
+  /** The last branch taken: a loop takes it again. */
   #key: Key | undefined = undefined
   #child: Node<A> | undefined = undefined
   #children: Map<Key, Node<A>> | undefined = undefined

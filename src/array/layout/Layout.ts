@@ -23,7 +23,7 @@ export const rowMajor = (shape: Shape): ReadonlyArray<number> => {
   return strides
 }
 
-/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 have no say. @internal */
+/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 do not matter. @internal */
 export const isContiguous = ({ shape, strides }: Layout): boolean => {
   let expected = 1
   for (let axis = shape.length - 1; axis >= 0; axis--) {

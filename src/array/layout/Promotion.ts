@@ -1,8 +1,8 @@
 /**
  * The element type in which arrays of two types meet.
  *
- * It is NumPy's, kept to the types that every device has: where NumPy goes to 64 bits although no operand has them, the
- * result keeps 32. So integers and f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
+ * It is NumPy's, limited to the types that every device has: where NumPy uses 64 bits although no operand has them, the
+ * result has 32. So integers and f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.promote_types.html
  * @see https://docs.jax.dev/en/latest/type_promotion.html

@@ -1,5 +1,5 @@
 /**
- * Shapes of arrays: what is one, how two of them broadcast, and how an axis is named.
+ * Shapes of arrays: which values are shapes, how two of them broadcast, and how a program names an axis.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ export const format = (shape: Shape): string => {
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
-/** A shape of one's own, which nobody changes. Adding 0 makes no length of a negative zero. @internal */
+/** A copy of a shape that nobody changes. Adding 0 turns a negative zero into 0. @internal */
 export const copy = (shape: Shape): Shape => Array.from(shape, (length) => length + 0)
 
 /** The number of elements. @internal */
@@ -49,7 +49,7 @@ const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (va
 export const problem = (operation: string, shape: Shape): GpuError | undefined => {
   const wrong = rankProblem(operation, shape)
   if (wrong !== undefined) return wrong
-  // A loop over the indices, because holes in an array hide from its methods.
+  // A loop over the indices, because the methods of an array skip its holes.
   for (let axis = 0; axis < shape.length; axis++) {
     if (isLength(shape[axis])) continue
     return invalidRequest(
@@ -114,12 +114,12 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
  */
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
-  // What is no number stays out of arithmetic, which can throw.
+  // Arithmetic on a value that is no number can throw.
   const index = !Number.isInteger(axis) ? -1 : axis < 0 ? axis + rank : axis + 0
   return index >= 0 && index < rank ? index : invalidRequest(
     operation,
     `there is no axis ${shown(axis)} in the shape ${format(shape)}`,
-    rank === 0 ? "An array of no axes has none to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
+    rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
 }
 

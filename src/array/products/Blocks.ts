@@ -1,6 +1,6 @@
 /**
- * Into what blocks the host divides a product, and how it computes one. Blocks are no larger than what stays in a
- * processor's cache; their size has no say in the numbers.
+ * How the host divides a product into blocks, and computes one. A block fits a processor's cache; its size does not
+ * change the numbers.
  *
  * @internal
  */
@@ -22,12 +22,12 @@ const largest = 64
 /** How much of the depth is copied at a time. */
 const depthAtATime = 256
 
-/** Multiplications that are worth an item: the event loop has its turn after so many items. */
+/** Multiplications that count as one item: the event loop gets time after so many items. */
 const worthAnItem = 64
 
 /**
- * The most multiplications of a block, for which the event loop has to wait: a few milliseconds. Blocks are no smaller than
- * strips, so a greater depth takes longer, in proportion; to stop on the way, someone would have to keep the sums.
+ * The most multiplications of a block, for which the event loop has to wait: a few milliseconds. Blocks are no smaller
+ * than strips, so a greater depth takes longer, in proportion: a pause on the way would have to keep the sums.
  */
 const worthABlock = 2 ** 21
 

@@ -91,7 +91,7 @@ export const make = (operation: string, a: DeviceArray, b: DeviceArray): MatrixP
       a,
       b,
       `kernels count to 2^32 - 1, and an axis has ${longest} elements`,
-      "Slice the arrays, and join or add up what their parts give."
+      "Slice the arrays, and join or add up the results."
     )
   }
   const collapsed = Layout.collapse(batch, [

@@ -41,7 +41,7 @@ const storeEight = (value: string, at: string, to: DType): string => {
 
 /**
  * Statements for a tile of so many rows. The last tile of a row begins earlier, so that it is whole, and stores only
- * what is its own.
+ * the columns that no other tile has stored.
  *
  * @internal
  */

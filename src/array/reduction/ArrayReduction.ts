@@ -25,7 +25,7 @@ import * as Shape from "../layout/Shape.ts"
 /** What is combined, and how: one object for each rule, since kernels are kept by it. */
 export interface Rule {
   readonly name: string
-  /** What is carried for elements of a type; the first component is the result. */
+  /** The state for elements of a type; its first component is the result. */
   readonly state: (dtype: DType) => ReadonlyArray<Component>
   readonly map: (element: Expr.Expr<DType>, position: Expr.Expr<"u32">) => StateExprs
   readonly combine: Combine
@@ -106,7 +106,7 @@ const isAcross = ({ strides }: Plan.Leaf): boolean => {
   return acrossRows !== 0 && acrossRows < alongAxis
 }
 
-/** The other components have served. */
+/** The other components are not needed any more. */
 const firstOnly = (
   [result, ...others]: ReadonlyArray<PooledBuffer.PooledBuffer>
 ): Effect.Effect<PooledBuffer.PooledBuffer, GpuError> =>

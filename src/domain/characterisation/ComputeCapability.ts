@@ -1,5 +1,5 @@
 /**
- * What one multiprocessor of an NVIDIA GPU holds, by compute capability: the facts that occupancy is computed from.
+ * The resources of one multiprocessor of an NVIDIA GPU, by compute capability: occupancy is computed from them.
  *
  * Numbers are from NVIDIA's own documents, and only where they agree. Capability 11.0 (its columns cannot be told apart)
  * and 12.0 (the programming guide says 24 resident blocks, the tuning guide 32) are left out until they do.
@@ -49,13 +49,13 @@ export interface Multiprocessor {
   readonly sharedMemoryBytesPerBlock: number
   /** A block gets shared memory in multiples of this. */
   readonly sharedMemoryUnit: number
-  /** What the driver takes of the shared memory for itself, for each block. */
+  /** Shared memory that the driver uses itself, for each block. */
   readonly reservedSharedMemoryBytes: number
 }
 
 const KiB = 1024
 
-/** Where a row has no entry it is as the common ones. */
+/** A row without an entry has the common one. */
 interface Row {
   readonly blocks: number
   readonly warps: number

@@ -1,6 +1,7 @@
 /**
- * What PyCUDA's `DeviceData` says of an NVIDIA device: the compatibility mode of occupancy. Its rules stop at devices of
- * 2013, and it is kept as it is so that figures can be compared; `ComputeCapability.multiprocessor` has what is right.
+ * What PyCUDA's `DeviceData` says of an NVIDIA device: the compatibility mode of occupancy. Its rules end with devices
+ * of 2013. It is kept so that programs can compare figures with PyCUDA; `ComputeCapability.multiprocessor` has the
+ * right ones.
  *
  * @see pycuda.tools.DeviceData
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Whether work items that touch local memory at the same time get in each other's way.
+ * Whether work items that access local memory at the same time have bank conflicts.
  *
  * @see pyopencl.characterize.why_not_local_access_conflict_free
  * @since 0.1.0
@@ -91,7 +91,7 @@ const placeOf = (
   return left === 0 ? place : undefined
 }
 
-/** The most that one of `banks` is asked for by items that go along an axis. */
+/** The most accesses of one of `banks` by items along an axis. */
 const mostHits = (
   { granularity, simultaneousWorkItems }: LocalMemoryBanks,
   banks: number,

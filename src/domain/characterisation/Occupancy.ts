@@ -1,5 +1,5 @@
 /**
- * How many blocks of a kernel run on one multiprocessor of an NVIDIA GPU at a time, and what keeps more of them away.
+ * How many blocks of a kernel run on one multiprocessor of an NVIDIA GPU at a time, and what limits their number.
  *
  * @see pycuda.tools.OccupancyRecord
  * @since 0.1.0
@@ -27,7 +27,7 @@ export interface Workload {
 }
 
 /**
- * What keeps more blocks away: the device's own limit on blocks, registers, shared memory, or warps.
+ * What limits the number of blocks: the device's limit on blocks, registers, shared memory, or warps.
  *
  * @category models
  * @since 0.1.0
@@ -65,7 +65,7 @@ const numberProblem = (operation: string, workload: Workload): GpuError | undefi
   return wrong === undefined ? undefined : invalidRequest(operation, wrong, "Pass whole numbers, one thread at least.")
 }
 
-/** What a device has can come from anywhere, and occupancy is a share of it. */
+/** The device's figures can come from anywhere, so they are checked. */
 const deviceProblem = <Device extends object>(
   operation: string,
   device: Device,

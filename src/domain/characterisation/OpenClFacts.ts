@@ -1,8 +1,8 @@
 /**
- * What an OpenCL device says of itself, and what follows from it for kernels that are tuned to a device.
+ * The answers of an OpenCL device, and the facts that follow from them for kernels that are tuned to a device.
  *
- * Facts that a driver tells are taken from it; the rest are rules of thumb, as in `pyopencl.characterize`, and are told as
- * such: `guessed` names them.
+ * Some facts are the driver's own answers; the rest are rules of thumb, as in `pyopencl.characterize`: `guessed` names
+ * them.
  *
  * @see pyopencl.characterize
  * @since 0.1.0
@@ -158,7 +158,7 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
 export const characterize = (facts: OpenClFacts): Characteristics => {
   demandMembers("OpenClFacts.characterize", "the facts", facts, kinds)
   const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
-  // A CPU without banks has one item at a time: nothing of that is a guess.
+  // A CPU without banks has one item at a time: that is no guess.
   const areBanksTold = facts.computeCapability !== undefined || (facts.type === "cpu" && facts.isLocalMemoryGlobal)
   return {
     simdGroupSize: simdGroupSize(facts),

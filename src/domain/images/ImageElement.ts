@@ -35,7 +35,7 @@ const signedRound = (value: number): number => value < 0 ? -roundHalfEven(-value
 
 const unorm = (value: number, bits: number): number => roundHalfEven(clamped(value, 0, 1) * (2 ** bits - 1))
 
-/** NaN becomes 0, as in OpenCL's saturating conversions. */
+/** NaN is stored as 0, as in OpenCL's saturating conversions. */
 const snorm = (value: number, bits: number): number =>
   Number.isNaN(value) ? 0 : signedRound(clamped(value, -1, 1) * (2 ** (bits - 1) - 1))
 
@@ -140,8 +140,8 @@ const curved = (format: ImageFormat, values: ChannelValues, curve: (value: numbe
     : values
 
 /**
- * Stores an element at `at`, in bytes; values beyond what a channel can hold become the nearest that it can, and half of
- * a step rounds to even. `values` has one value per channel.
+ * Stores an element at `at`, in bytes; each value is rounded to the nearest that the channel can store, ties to even.
+ * `values` has one value per channel.
  *
  * @internal
  */

@@ -1,7 +1,7 @@
 /**
- * What a sampler makes of an image, by the rules of OpenCL: section 8.2 of its C specification says how coordinates
- * become elements, for each addressing and filter. The host backend reads by them; devices may round weights of their
- * own more coarsely.
+ * How a sampler reads an image, by the rules of OpenCL: section 8.2 of its C specification says which elements a
+ * coordinate reads, for each addressing and filter. The host backend follows them; devices may round weights more
+ * coarsely.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#addressing-and-filter-modes
  * @internal
@@ -100,7 +100,7 @@ export const sample = (
   )
 }
 
-/** An element that does not count is not read: what is not a number there would make all of it that. */
+/** An element of weight 0 is not read: a NaN in it would make the whole sum NaN. */
 const blend = (texel: Texel, x: Span, y: Span, z: Span): Rgba => {
   let [red, green, blue, alpha] = [0, 0, 0, 0]
   for (let corner = 0; corner < 8; corner++) {

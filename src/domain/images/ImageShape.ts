@@ -1,5 +1,5 @@
 /**
- * The dimensions of an image, in elements, and the parts of it that operations name.
+ * The dimensions of an image, in elements, and the regions of it that operations name.
  *
  * @since 0.1.0
  */
@@ -41,7 +41,7 @@ export interface ImageShape {
 export type ImageOrigin = readonly [x: number, y: number, z: number]
 
 /**
- * A part of an image, in elements; `extent` counts as `origin` does.
+ * A region of an image, in elements; `extent` counts as `origin` does.
  *
  * @category models
  * @since 0.1.0
@@ -52,8 +52,8 @@ export interface ImageRegion {
 }
 
 /**
- * A part of an image as operations take it. Missing numbers of `origin` are 0 and those of `extent` 1; without an extent
- * the part goes to the image's end.
+ * A region of an image as operations take it. Missing numbers of `origin` are 0 and those of `extent` 1; without an
+ * extent the region goes to the image's end.
  *
  * @category models
  * @since 0.1.0
@@ -377,7 +377,7 @@ const triple = (
 export const count = ({ extent }: ImageRegion): number => extent[0] * extent[1] * extent[2]
 
 /**
- * Whether two parts of one extent, at two places of one image, share an element.
+ * Whether two regions of one extent, at two places of one image, share an element.
  *
  * @internal
  */

@@ -38,9 +38,8 @@ export interface ReadableImage extends Omit<ImageShape, "kind"> {
   /** One element; outside the image, transparent black. */
   readonly load: (x: number, y?: number, z?: number) => Rgba
   /**
-   * What a sampler makes of the elements around a place: element `x` begins at `x` and ends at `x + 1`, or at
-   * `x / width` and `(x + 1) / width` with normalised coordinates. A layer of an array is its number, rounded, in either
-   * case.
+   * What a sampler reads at a place: element `x` begins at `x` and ends at `x + 1`, or at `x / width` and
+   * `(x + 1) / width` with normalised coordinates. A layer of an array is its number, rounded, in either case.
    */
   readonly sample: (sampler: Sampler, x: number, y?: number, z?: number) => Rgba
 }

@@ -95,7 +95,7 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
     return invalidRequest(
       operation,
       `its function ${name} threw ${thrownText(cause)}`,
-      "It is called once, when the kernel is defined, with expressions in the place of numbers."
+      "It is called once, when the kernel is defined, with expressions instead of numbers."
     )
   }
 }

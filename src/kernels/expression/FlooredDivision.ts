@@ -1,5 +1,5 @@
 /**
- * Division that rounds down, and what it leaves over, with the sign of the divisor: made of that which truncates.
+ * Division that rounds down, and its remainder, with the sign of the divisor, made from truncating division.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.floor_divide.html
  * @internal
@@ -7,7 +7,7 @@
 import { apply, type Expr } from "./Expression.ts"
 import { isFloat } from "./Operation.ts"
 
-/** What truncating division leaves over. Steps of floats are rounded, so it may come out as the divisor or beyond. */
+/** The remainder of truncating division. Each step of floats is rounded, so it may be the divisor or more. */
 const truncated = (a: Expr, b: Expr): Expr => {
   const rest = apply("fmod", [a, b])
   if (!isFloat(a.type)) return rest
@@ -36,7 +36,7 @@ export const floorDivideOf = (a: Expr, b: Expr): Expr => {
   const rest = truncated(a, b)
   const down = (quotient: Expr) => apply("where", [isAbove(rest, b), apply("subtract", [quotient, 1]), quotient])
   if (!isFloat(b.type)) return down(apply("truncDivide", [a, b]))
-  // Without the rest the quotient is whole but for the rounding of the division.
+  // Without the remainder the quotient is a whole number, apart from the rounding of the division.
   const whole = apply("round", [down(apply("divide", [apply("subtract", [a, rest]), b]))])
   return apply("where", [apply("equal", [b, 0]), apply("divide", [a, b]), whole])
 }

@@ -1,5 +1,5 @@
 /**
- * Expressions with others in the place of some.
+ * Replacing expressions inside other expressions.
  *
  * @internal
  */
@@ -7,8 +7,9 @@ import { type Expr, make, type Node } from "./Expression.ts"
 import { nodesOf, operandsOf } from "./Inspection.ts"
 
 /**
- * Puts expressions in the place of others of the same types, wherever those occur: each is known by its identity. What
- * does not change stays itself, and what is shared stays shared. Depth adds up, and nothing here limits it.
+ * Puts expressions in the place of others of the same types, wherever those occur: each is known by its identity.
+ * Unchanged expressions stay the same objects, and shared ones stay shared. The depth grows by that of the replacement;
+ * nothing here limits it.
  *
  * @internal
  */

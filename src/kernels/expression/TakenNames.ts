@@ -30,7 +30,7 @@ export const takenNameProblem = (operation: string, args: ReadonlyArray<NumericA
     `the argument "${argument.name}" hides a function or a type that the generated ${
       ofWgsl.has(argument.name) ? "WGSL" : "OpenCL C"
     } uses`,
-    `Call it something else, as "${argument.name}_value": kernels are portable, so the names of one language are refused on ` +
+    `Choose another name, as "${argument.name}_value": kernels are portable, so the names of one language are refused on ` +
       "every backend."
   )
 }

@@ -1,6 +1,6 @@
 /**
- * How a reduction or a scan divides its elements among items. The rule looks at nothing but the lengths and the layout,
- * so that the order of combination is the same on every device.
+ * How a reduction or a scan divides its elements among items. The rule depends only on the lengths and the layout, so
+ * that the order of combination is the same on every device.
  *
  * @internal
  */
@@ -17,7 +17,7 @@ export interface Division {
 }
 
 /**
- * What is close together in memory, so that neighbouring items should read it.
+ * Which elements are close together in memory: neighbouring items should read them.
  *
  * - `elements`: those of a row, but each item has to keep their order
  * - `lanes`: those of a row

@@ -1,6 +1,6 @@
 /**
- * The definitions of reductions and scans, checked before anything is written of them. Programs without types can give
- * anything, so nothing here trusts a type that a program gave.
+ * The definitions of reductions and scans, checked before anything is written of them. Programs without types can pass
+ * anything, so nothing here relies on the types of the arguments.
  */
 import { type DType, isDType } from "../../domain/DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
@@ -79,7 +79,7 @@ export const expressionOf = (
   if (!isExpression(value)) {
     return invalidRequest(
       operation,
-      `its function ${name} answered ${value === undefined ? "nothing" : shown(value)}${quoted(of)}, no expression`,
+      `its function ${name} returned ${value === undefined ? "nothing" : shown(value)}${quoted(of)}, no expression`,
       expressionHint(value, "Make one of the expressions that it is called with, or with Expr.constant.")
     )
   }
@@ -88,7 +88,7 @@ export const expressionOf = (
   return type === "bool"
     ? invalidRequest(
       operation,
-      `its function ${name} answered a bool${quoted(of)}`,
+      `its function ${name} returned a bool${quoted(of)}`,
       `Cast it: Expr.astype(value, "u32").`
     )
     : value as Expr.Expr<DType>
@@ -144,7 +144,7 @@ export const stateOf = (
     if (expression.type !== component.dtype) {
       return invalidRequest(
         operation,
-        `its function ${name} answered ${withArticle(expression.type)}${
+        `its function ${name} returned ${withArticle(expression.type)}${
           quoted(component.name)
         }, and the state is ${component.dtype}`,
         `Cast it: Expr.astype(value, "${component.dtype}").`
@@ -221,7 +221,7 @@ export const usesProblem = (
     return invalidRequest(
       operation,
       `its function ${name} makes ${nodes.size} expressions, which is more than ${maxExpressions}`,
-      "Compute a part of them in a kernel before."
+      "Compute some of them in a kernel before."
     )
   }
   for (const expression of nodes) {
@@ -230,9 +230,9 @@ export const usesProblem = (
     if (stray === undefined) continue
     return invalidRequest(
       operation,
-      `its function ${name} uses ${stray}, which is not there`,
+      `its function ${name} uses ${stray}, which it does not get`,
       name === "combine"
-        ? "It may use the two states alone: let map put what it needs into the state."
+        ? "It may use only the two states: let map put what it needs into the state."
         : "Use the expressions that it is called with."
     )
   }

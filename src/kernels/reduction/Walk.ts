@@ -37,8 +37,8 @@ export interface Walk {
 }
 
 /**
- * What a walk is told by scalar arguments: the rows, how they are divided, and whether neighbouring items are in
- * neighbouring rows (1) or in neighbouring chunks of one row (0).
+ * The scalar arguments of a walk: the rows, how they are divided, and whether neighbouring items are in neighbouring
+ * rows (1) or in neighbouring chunks of one row (0).
  */
 export interface WalkValues extends Division {
   readonly rows: number
@@ -121,7 +121,7 @@ export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
 }
 
 /**
- * The walk of an item as a loop takes it, after the statements that compute it.
+ * The loop of an item's walk, after the statements that compute its start and end.
  *
  * @internal
  */

@@ -12,7 +12,7 @@ import { FaultPlan, type FaultWindow } from "../../domain/FaultPlan.ts"
 export type { FaultWindow } from "../../domain/FaultPlan.ts"
 
 /**
- * Waiting times that the backend adds, by kind. They pass on Effect's clock, so that a TestClock drives them.
+ * Delays that the backend adds, by kind. They pass on Effect's clock, so that a TestClock drives them.
  *
  * @category models
  * @since 0.1.0
@@ -25,11 +25,11 @@ export interface Delays {
 }
 
 /**
- * Failures to come and counts of what has been, shared between a test and the host devices that it opens. The counts
+ * The planned failures and the counts of calls, shared between a test and the host devices that it opens. The counts
  * and plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
  *
- * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no
- * positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A position that is
+ * no positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
  * pass for the wrong reason.
  *
  * **Example** (A driver that refuses the second allocation)
@@ -121,7 +121,7 @@ export class Faults {
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
   lose(detail: string = "a planned fault"): void {
-    // Listeners may open devices anew, and those live.
+    // Listeners may open other devices, which are not lost.
     const open = Array.from(this.#devices)
     for (const device of open) device.lose(detail)
   }

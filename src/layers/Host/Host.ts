@@ -4,8 +4,8 @@
  *
  * **Details**
  *
- * Recorded commands are kept and submitted together, in order, as on a device; kernels run range by range on the
- * event loop's own thread, with other work in between. There is no parallelism: for speed take another backend.
+ * Recorded commands are kept and submitted together, in order, as on a device; kernels run range by range on the event
+ * loop's own thread, with other tasks in between. There is no parallelism: for speed use another backend.
  *
  * @since 0.1.0
  */
@@ -45,7 +45,7 @@ import { HostImages } from "./images/HostImages.ts"
 export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
 
 /**
- * What a host device is to be. All sizes are bytes; whatever is left out is generous.
+ * The options of a host device. All sizes are bytes; the defaults are large.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +55,7 @@ export interface HostOptions {
   readonly capacityBytes?: number | undefined
   /** The largest single buffer, 1 GiB when left out. */
   readonly maxBufferSize?: number | undefined
-  /** The largest part of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
+  /** The largest range of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
   readonly maxBindingSize?: number | undefined
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
   readonly granularity?: number | undefined
@@ -66,7 +66,7 @@ export interface HostOptions {
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
   readonly maxVectorArguments?: number | undefined
   /**
-   * The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host has no use for
+   * The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host does not use
    * it.
    */
   readonly maxWorkgroupSize?: number | undefined
@@ -74,11 +74,11 @@ export interface HostOptions {
   readonly lateFree?: boolean | undefined
   /** Planned failures, and counts that stay readable after the device is closed. */
   readonly faults?: Faults | undefined
-  /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets them apart. */
+  /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets each kind by itself. */
   readonly latency?: Duration.Input | undefined
   /**
-   * Items that a kernel works through between two turns of the event loop, 65,536 when left out; elements, for a kernel
-   * with a `workPerItem`, and at least one item.
+   * Items that a kernel works through in one task of the event loop, 65,536 when left out; elements, for a kernel with
+   * a `workPerItem`, and at least one item.
    */
   readonly rangeItems?: number | undefined
   /**
@@ -92,7 +92,7 @@ export interface HostOptions {
 }
 
 /**
- * The service: what only the host backend has.
+ * The service with what only the host backend has.
  *
  * **Example** (Failing from within a program)
  *
@@ -117,11 +117,11 @@ export class Host extends Context.Service<Host, {
 }>()("effect-gpu-pool/Host") {}
 
 /**
- * The memory of a lease or device buffer, in place: its requested size, without a copy. Work that is still recorded is
- * not in it yet, so finish first. The view ends with the lease, or when the buffer is destroyed: its length is 0 then, and
- * never shows what the next owner of the block has. Where the device is still busy with the lease's commands it ends once
- * they have run, before those of the next owner. Fails with Released, ForeignDevice or DeviceLost, and with
- * InvalidRequest where the program has transferred the memory elsewhere; the next owner gets other memory then.
+ * The memory of a lease or device buffer, in place: its requested size, without a copy. Recorded commands that have not
+ * run are not in it yet, so call `finish` first. The view ends with the lease, or when the buffer is destroyed: then
+ * its length is 0, and it never shows another owner's bytes. While the device is busy with the lease's commands, it
+ * ends when they have run, before those of the next owner. Fails with Released, ForeignDevice or DeviceLost, and with
+ * InvalidRequest where the program has transferred the memory; the next owner gets other memory then.
  *
  * **Example** (Looking at device memory)
  *
@@ -146,7 +146,7 @@ export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<A
   Host.use((host) => host.bytes(buffer))
 
 /**
- * Bytes that count against the device's capacity now, those under late freeing included.
+ * Bytes that count against the device's capacity now, those of `lateFree` included.
  *
  * **Example** (Seeing what the pool holds)
  *
@@ -333,7 +333,7 @@ const resolve = (options: HostOptions): Settings | GpuError => {
     rangeItems: options.rangeItems ?? 65_536
   }
   for (const [option, value] of Object.entries(settings)) {
-    // A device without any memory is of use to tests, one without the rest is none.
+    // Tests may open a device of 0 bytes; the other options must be positive.
     const least = option === "capacityBytes" ? 0 : 1
     if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue
     return invalidRequest(
@@ -346,7 +346,7 @@ const resolve = (options: HostOptions): Settings | GpuError => {
     return invalidRequest(
       layerOperation,
       `regionAlignment ${settings.regionAlignment} is no multiple of 4`,
-      "Every access starts at a multiple of 4 bytes, so every region does."
+      "Every access starts at a multiple of 4 bytes, so every sub-region does."
     )
   }
   const latency = Delay.parse(options.latency ?? 0)

@@ -19,7 +19,7 @@ export interface HostCommand {
   /** As errors name it. */
   readonly label: string
   readonly buffers: ReadonlyArray<HostBuffer>
-  /** Does the work; yields the cost of each piece as a share of one turn of the event loop. May throw. */
+  /** Does the work; yields the cost of each piece as a share of one task of the event loop. May throw. */
   readonly pieces: () => Generator<number, void>
 }
 
@@ -50,7 +50,7 @@ export const copyPieces = (
     new Uint8Array(target, targetOffset + start).set(new Uint8Array(source, sourceOffset + start, end - start))
   })
 
-/** What a row costs besides its bytes, as a share of a turn. */
+/** The cost of a row besides its bytes, as a share of a task. */
 const rowCost = 1 / 16_384
 
 /**
@@ -89,7 +89,7 @@ export class WriteCommand implements HostCommand {
   readonly #data: Uint8Array<ArrayBuffer>
   readonly #name: string | undefined
 
-  /** Keeps `data`: pass a copy of the caller's. */
+  /** Keeps `data`: pass a copy. */
   constructor(target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>) {
     this.buffers = [target]
     this.#offset = offset

@@ -89,7 +89,7 @@ export class HostDevice {
     return this.faults.delayOf(kind) ?? this.#latency
   }
 
-  /** A buffer of this device that is still there, or why it is not. */
+  /** A live buffer of this device, or the error. */
   own(operation: string, buffer: DeviceBuffer): HostBuffer | GpuError {
     const problem = BufferLike.problem(operation, buffer, this.info)
     if (problem !== undefined) return problem
@@ -128,7 +128,7 @@ export class HostDevice {
   ): Effect.Effect<HostBuffer, GpuError> => {
     if (mode === "use") return Effect.suspend(() => this.#using(data, usage, label, kind))
     const { byteLength } = data
-    // Creates and copies in one step: between two the layer may close, and take the memory away.
+    // Creates and copies in one step: between two steps the layer may close and free the memory.
     return this.#afterDelay(() => {
       if (data.byteLength !== byteLength) return Exit.fail(driverError("createBuffer", "the data is gone", []))
       const created = this.#create(byteLength, usage, label, kind)
@@ -175,7 +175,7 @@ export class HostDevice {
     sampler.destroyed = true
   }
 
-  /** Whoever comes late finds a lost device; then everything goes, in use or not. */
+  /** Later calls find a lost device. Then all memory is freed, in use or not. */
   close(): void {
     this.status.lose("its layer is closed")
     this.#detach()
@@ -188,7 +188,7 @@ export class HostDevice {
     return Effect.suspend(() => {
       const delay = this.delay("allocations")
       const created = Effect.suspend(create)
-      // Callers are uninterruptible for the sake of what was created; before that there is nothing to lose.
+      // Callers are uninterruptible to keep what was created; before that an interruption loses nothing.
       return delay === undefined ? created : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), created)
     })
   }
@@ -220,7 +220,7 @@ export class HostDevice {
     return Exit.succeed(this.#add(buffer))
   }
 
-  /** What a test planned for this allocation, or the loss of the device. */
+  /** The planned failure of this allocation, or the loss of the device. */
   #allocationProblem(bytes: number): GpuError | undefined {
     const lost = this.operation()
     if (lost !== undefined) return lost
@@ -235,7 +235,7 @@ export class HostDevice {
     return buffer
   }
 
-  /** The memory goes with the last that stands on it; a buffer counts until then. */
+  /** The memory is freed with the last buffer over it; the driver object counts until then. */
   #destroy(buffer: HostBuffer): void {
     buffer.destroyed = true
     this.#live.delete(buffer)
@@ -257,7 +257,7 @@ const takenProblem = (operation: string): GpuError =>
   invalidRequest(
     operation,
     "the buffer's memory was transferred to another ArrayBuffer",
-    "Copy what Host.bytes gives with slice(), and transfer the copy."
+    "Copy the view of Host.bytes with slice(), and transfer the copy."
   )
 
 const foreign = (operation: string, buffer: DeviceBuffer): GpuError =>

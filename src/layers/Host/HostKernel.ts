@@ -38,7 +38,7 @@ export class HostKernel extends CompiledKernel {
     )
   }
 
-  /** How many items make a turn of the event loop where `items` of one element do. At least one. */
+  /** How many items run in one task of the event loop, where `items` would with one element each. At least one. */
   itemsOfTurn(items: number, scalars: Dispatch["scalars"]): number {
     const work = Number(scalars[this.#work])
     return work > 1 ? Math.max(1, Math.floor(items / work)) : items
@@ -90,7 +90,7 @@ export const bodyArguments = (
 }
 
 /**
- * The host's compiler: there is nothing to translate, so it checks that a body is there.
+ * The host's compiler: it translates nothing, and checks that there is a body.
  *
  * @internal
  */

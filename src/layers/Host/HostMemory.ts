@@ -1,5 +1,5 @@
 /**
- * Buffers in process memory, and the ledger that makes them as scarce as a device's.
+ * Buffers in process memory, and the count of bytes against the device's capacity.
  *
  * @internal
  */
@@ -11,21 +11,21 @@ import { allocate } from "../../domain/HostData.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 
-/** One piece of memory, of a buffer and of the regions of it. */
+/** The memory of a buffer and of its sub-regions. */
 interface Piece {
   bytes: ArrayBuffer | undefined
   /** Regions that were not destroyed. */
   regions: number
-  /** The lease that a program sees it by, in place. */
+  /** The lease whose views show it in place. */
   shownBy: PooledBuffer | undefined
-  /** How often views of it are still to be cut off, in queue order. */
+  /** How many detachments of its views are still to come, in queue order. */
   moves: number
 }
 
 const pieceOf = (bytes: ArrayBuffer): Piece => ({ bytes, regions: 0, shownBy: undefined, moves: 0 })
 
 /**
- * A buffer of the host backend: its own memory, a part of another one's, or the program's.
+ * A buffer of the host backend: over memory of its own, over a range of another buffer, or over the program's data.
  *
  * @internal
  */
@@ -33,7 +33,7 @@ export class HostBuffer extends DeviceBuffer {
   readonly #piece: Piece
   /** Where it begins in {@link memory}. */
   readonly base: number
-  /** What it counts as among the driver's objects. */
+  /** The kind of driver object that it counts as. */
   kind: "buffer" | "image" | "region" = "buffer"
 
   private constructor(
@@ -54,7 +54,7 @@ export class HostBuffer extends DeviceBuffer {
     return new HostBuffer(owner, pieceOf(memory), 0, memory.byteLength, usage, label)
   }
 
-  /** The program's own memory, which stays the program's. */
+  /** The program's data: this memory is never detached. */
   static using(
     owner: DeviceInfo,
     data: Uint8Array<ArrayBuffer>,
@@ -72,23 +72,23 @@ export class HostBuffer extends DeviceBuffer {
     return new HostBuffer(this.owner, this.#piece, this.base + origin, size, usage, label, { parent: this, origin })
   }
 
-  /** What the destroyed region was counted for. */
+  /** The kind that the destroyed sub-region was counted as. */
   regionEnded(): void {
     this.#piece.regions -= 1
   }
 
-  /** Whether nothing stands on the memory any more. */
+  /** Whether no buffer is over the memory any more. */
   get isGone(): boolean {
     return this.root.destroyed && this.#piece.regions === 0
   }
 
   /**
-   * The bytes, and perhaps others around them: it begins at `base`. Work on a buffer whose memory is gone is a fault of
-   * the library, never another owner's memory.
+   * The bytes, and perhaps others around them: it begins at `base`. A command on a buffer whose memory was freed is a
+   * defect of the library, and throws.
    */
   get memory(): ArrayBuffer {
     if (this.#piece.bytes === undefined) {
-      throw new Error(`the memory of ${this.label ?? "a buffer"} was given back before its use`)
+      throw new Error(`the memory of ${this.label ?? "a buffer"} was freed before its use`)
     }
     return this.#piece.bytes
   }
@@ -98,19 +98,19 @@ export class HostBuffer extends DeviceBuffer {
     return this.#piece.bytes?.byteLength === 0
   }
 
-  /** Takes the memory away, from views that a program kept of it too; the program's own stays with it. */
+  /** Detaches the memory and all views of it; the program's data stays. */
   drop(): void {
     const { bytes } = this.#piece
     if (bytes !== undefined && this.root.pinned === undefined) detachMemory(bytes)
     this.#piece.bytes = undefined
   }
 
-  /** The lease by which a program sees the memory in place, if any. */
+  /** The lease whose views show the memory in place, if any. */
   get shownBy(): PooledBuffer | undefined {
     return this.#piece.shownBy
   }
 
-  /** Whether a view that ends is not cut off yet. */
+  /** Whether a view has ended that is not detached yet. */
   get isMoving(): boolean {
     return this.#piece.moves > 0
   }
@@ -119,15 +119,15 @@ export class HostBuffer extends DeviceBuffer {
     this.#piece.shownBy = lease
   }
 
-  /** The lease has ended: the memory is to {@link move} when the work that uses it where it is has run. */
+  /** The lease has ended: {@link move} the memory when the commands that use it have run. */
   hide(): void {
     this.#piece.shownBy = undefined
     this.#piece.moves += 1
   }
 
   /**
-   * Gives the bytes another ArrayBuffer, without a copy, and so cuts off the views that a program has. Where the program took
-   * the memory away it gets new memory, and without that it is never leased again.
+   * Moves the bytes to another ArrayBuffer, without a copy, which detaches the program's views. Where the program has
+   * transferred the memory, the buffer gets new memory; without that it is never leased again.
    */
   move(): void {
     const { bytes } = this.#piece
@@ -154,7 +154,7 @@ export class HostMemory {
     this.#lateFree = lateFree
   }
 
-  /** What counts against the capacity. */
+  /** The bytes that count against the capacity. */
   get usedBytes(): number {
     return this.#usedBytes
   }
@@ -167,7 +167,7 @@ export class HostMemory {
     return HostBuffer.over(owner, memory, usage, label)
   }
 
-  /** Takes the memory from a destroyed buffer that no submitted work needs any more, nor a region. */
+  /** Frees the memory of a destroyed buffer that no submitted command and no sub-region needs any more. */
   release(buffer: HostBuffer): void {
     buffer.drop()
     if (buffer.pinned !== undefined) return
@@ -175,7 +175,7 @@ export class HostMemory {
     else this.#usedBytes -= buffer.size
   }
 
-  /** What a finish or reclaim does when its turn comes: everything released before it is really free. */
+  /** Runs at the place of a finish or reclaim in the queue: everything released before it is really free. */
   settle(): void {
     this.#usedBytes -= this.#lateBytes
     this.#lateBytes = 0

@@ -30,7 +30,7 @@ import type { HostImage } from "./images/HostImage.ts"
 
 type Driver = QueueDriver["Service"]
 
-/** A command and the fault that it is to meet. */
+/** A command and its planned fault. */
 type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
 
 /** A fiber that waits for its turn in the queue. */
@@ -49,7 +49,7 @@ export class HostQueue implements Driver {
   readonly #device: HostDevice
   readonly #rangeItems: number
   #recorded: Array<Recorded> = []
-  /** Failures of work that has run, until somebody awaits it. */
+  /** Failures of commands that have run, until the next finish or read. */
   #failures: Array<Failure> = []
   #flushAtEndOfTurn = false
   /** Commands that were submitted, and of them those that have ended. */
@@ -62,7 +62,9 @@ export class HostQueue implements Driver {
     this.#rangeItems = rangeItems
   }
 
-  /** Like GPUQueue.writeBuffer it is no command of a batch: what was recorded goes first, then the write at once. */
+  /**
+   * Like GPUQueue.writeBuffer it is not recorded: the recorded commands are submitted first, then the write at once.
+   */
   readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
     const own = this.#device.own("CommandQueue.write", target)
     if (isGpuError(own)) return Exit.fail(own)
@@ -126,7 +128,7 @@ export class HostQueue implements Driver {
     return this.#record(new DispatchCommand(compiled, dispatch, buffers, this.#rangeItems))
   }
 
-  /** Records a command that no buffer operation is. */
+  /** Records a command that is no operation on buffers. */
   readonly recordUnsafe = (command: HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
@@ -197,13 +199,13 @@ export class HostQueue implements Driver {
     )
   )
 
-  /** Host and device are one. */
+  /** Host and device have the same memory. */
   readonly migrateUnsafe = (): Exit.Exit<void, GpuError> => {
     const lost = this.#device.operation()
     return lost === undefined ? Exit.void : Exit.fail(lost)
   }
 
-  /** Creation has taken the memory already. */
+  /** The creation has allocated the memory already. */
   readonly touch: Driver["touch"] = () => this.#alive
 
   /** Leaves failures of recorded work to the next finish or read. */
@@ -216,7 +218,7 @@ export class HostQueue implements Driver {
     )
   )
 
-  /** The device may have been lost while a result was on its way. */
+  /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
 
   #record(command: HostCommand): Exit.Exit<void, GpuError> {
@@ -231,7 +233,7 @@ export class HostQueue implements Driver {
     return Exit.void
   }
 
-  /** What was recorded for a device that is lost or closed by now never runs: its flush does nothing. */
+  /** Commands that were recorded for a device that is now lost or closed never run: the flush does nothing. */
   readonly #endOfTurn = (): void => {
     this.#flushAtEndOfTurn = false
     this.flushUnsafe()
@@ -260,7 +262,7 @@ export class HostQueue implements Driver {
     }
   }
 
-  /** A submit that names a destroyed buffer fails as a whole, in its place in the queue, as WebGPU's does. */
+  /** A submit that uses a destroyed buffer fails as a whole, at its place in the queue, as on WebGPU. */
   #refuse(batch: ReadonlyArray<Recorded>): void {
     const destroyed = new Set(batch.flatMap(({ command }) => command.buffers.filter((buffer) => buffer.destroyed)))
     const log = `destroyed before the submit of commands that use it: ${
@@ -277,7 +279,7 @@ export class HostQueue implements Driver {
     this.#failures.push({ call, log, commands })
   }
 
-  /** All failures since somebody last asked, as one error: each is reported once, and none is kept back. */
+  /** All failures since the last call, as one error: each is reported once. */
   #takeFailures(): GpuError | undefined {
     const failures = this.#failures
     const [first] = failures
@@ -293,7 +295,7 @@ export class HostQueue implements Driver {
     return lost ?? this.#device.status.error
   }
 
-  /** The bytes are copied when the turn of the read comes; what gives the memory back has its own turn after that. */
+  /** The bytes are copied at the read's place in the queue; a free of the memory comes later in the queue. */
   #readUnsafe(source: DeviceBuffer, bytes: number, copy: Reading, answer: ReadAnswer): () => void {
     const delay = this.#device.delay("reads")
     const delayed: ReadAnswer = (result) =>
@@ -336,8 +338,8 @@ export class HostQueue implements Driver {
   }
 
   /**
-   * Waits for the turn of a job. It is made and queued in one step, so that no loss of the device can come between. Who
-   * gives up leaves the job in the queue, where it takes nobody's failures away.
+   * Waits for a job's place in the queue. It is created and queued in one step, so that the device cannot be lost
+   * between the two. A fiber that gives up leaves the job in the queue, where it takes no failures from others.
    */
   #begin<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError, resume: Waiter<A>["resume"]): () => void {
     const waiter: Waiter<A> = { resume, interrupted: false }
@@ -353,4 +355,4 @@ export class HostQueue implements Driver {
   }
 }
 
-/** A kernel's own mistake, or memory that the program took away meanwhile. */
+/** A mistake in a kernel's body, or memory that the program has transferred meanwhile. */

@@ -1,5 +1,5 @@
 /**
- * The memory of a buffer as a program sees it in place.
+ * A view of a buffer's memory in place.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ export const bytes = (
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))
     const own = device.own(operation, memory)
     if (isGpuError(own)) return own
-    // A view from before the move would end with the last owner's.
+    // A view that was made before the move would be detached with those of the last owner.
     if (own.isMoving) return Effect.andThen(device.turn, bytes(device, buffer))
     const lease = leaseOf(buffer)
     if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)

@@ -1,5 +1,5 @@
 /**
- * Runs submitted work in order on the one thread there is, without keeping the event loop from its other work.
+ * Runs submitted work in order on the only thread, and leaves the event loop time for other tasks.
  *
  * @internal
  */
@@ -12,7 +12,7 @@ import type { TurnsShape } from "../../services/calls/Turns.ts"
  * @internal
  */
 export interface Job {
-  /** Works piece by piece and yields each piece's cost, as a share of one turn of the event loop. Never throws. */
+  /** Works piece by piece and yields each piece's cost, as a share of one task of the event loop. Never throws. */
   readonly pieces: Iterator<number, void>
   /** Called when the job is done and has left the queue. */
   readonly finished?: (() => void) | undefined
@@ -30,18 +30,19 @@ const nothing: Iterator<number, void> = [][Symbol.iterator]()
  */
 export const immediate = (finished: () => void): Job => ({ pieces: nothing, finished })
 
-/** What a job costs at least, so that many tiny ones make a turn too. */
+/** The least cost of a job, so that many tiny jobs fill a task too. */
 const leastCost = 1 / 4096
 
 /**
- * Work in order. What fits into the current turn runs at once, inside `run`; the rest follows in later turns.
+ * Work in order. What fits into the current task of the event loop runs at once, inside `run`; the rest runs in later
+ * tasks.
  *
  * @internal
  */
 export class HostWorker {
   #jobs: Array<Job> = []
   #head = 0
-  /** Shares of the current turn that are spent. */
+  /** The share of the current task that is used. */
   #spent = 0
   #running = false
   #scheduled = false
@@ -71,7 +72,7 @@ export class HostWorker {
     this.#nextTurn(this.#continue)
   }
 
-  /** Drops what has not run and tells whoever waits for it. */
+  /** Drops the jobs that have not run, and tells those who wait for them. */
   abandon(error: GpuError): void {
     const dropped = this.#jobs.slice(this.#head)
     this.#jobs = []

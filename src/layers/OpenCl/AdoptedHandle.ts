@@ -1,5 +1,5 @@
 /**
- * Handles that other code has made: what can be told of them before they are used.
+ * Handles that other code has made: the checks before they are used.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * Mapping a buffer: by the commands of memory objects, or by those of shared virtual memory where it lies there.
+ * Mapping a buffer: by the commands of memory objects, or by those of shared virtual memory for a buffer in it.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * The stack that an OpenCL compiler runs on. Compilers walk through a source by recursion and end the process when their
- * stack is used up, so it is made large, and what might still use it up is refused.
+ * The stack that an OpenCL compiler runs on. Compilers parse a source by recursion and end the process when their stack
+ * is used up. So the library makes the stack large, and refuses sources that might still use it up.
  *
  * @internal
  */
@@ -10,13 +10,13 @@ import { deepest, type NestingCosts } from "../../domain/SourceNesting.ts"
 /** The main thread of a process has as much on most systems; koffi's calls on other threads have 128 KiB of their own. */
 const wantedBytes = 8 * 2 ** 20
 
-/** The part of npm `koffi` that has the setting. */
+/** The function of npm `koffi` for the setting. */
 type Koffi = Pick<typeof import("koffi"), "config">
 
 /**
  * Makes koffi's asynchronous calls run on a large stack, and answers how large it is. The setting holds for all of the
- * program's own calls in this thread too, and koffi takes it only before the first library is loaded: what the program has
- * set larger, or can no longer be changed, stays.
+ * program's own calls in this thread too, and koffi takes it only before the first library is loaded: a larger setting
+ * of the program stays, and so does one that can no longer be changed.
  *
  * @internal
  */

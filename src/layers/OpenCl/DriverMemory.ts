@@ -1,11 +1,14 @@
 /**
- * Memory of the driver's, as an ArrayBuffer of the program's.
+ * The driver's memory, as an ArrayBuffer for the program.
  *
  * @internal
  */
 import type { OpenClApi } from "./OpenClApi.ts"
 
-/** Whoever moved the bytes into an ArrayBuffer of his own would keep them when the driver has taken the memory back. */
+/**
+ * A program that moved the bytes to an ArrayBuffer of its own would still see them after the driver has the memory
+ * back.
+ */
 const stays = {
   value: () => {
     throw new TypeError("the memory is the device's and cannot be transferred: copy it with slice()")
@@ -13,7 +16,7 @@ const stays = {
 }
 
 /**
- * Shows memory of the driver's. `detachMemory` cuts it off again, which must happen before the driver takes it back.
+ * Shows the driver's memory. `detachMemory` must detach it before the driver gets it back.
  *
  * @internal
  */

@@ -1,6 +1,7 @@
 /**
- * The parameters of one cl_kernel, in the order of its generated signature. A kernel keeps what was set until it is set
- * anew, so what has not changed since its last dispatch is not set again: most of a dispatch would be such calls.
+ * The parameters of one cl_kernel, in the order of its generated signature. A kernel keeps its parameters until they
+ * are set again, so the library sets only those that have changed since the last dispatch: these calls are most of a
+ * dispatch's cost.
  *
  * @internal
  */
@@ -20,7 +21,7 @@ import * as OpenClCode from "./OpenClCode.ts"
 interface Parameter {
   readonly from: "count" | "scalar" | "memory" | "length" | "offset" | "image" | "sampler"
   readonly index: number
-  /** As its numbers are passed: a half travels as a float, of which the kernel makes a half again. */
+  /** The type as which its numbers are passed: an f16 is passed as a float, which the kernel converts back. */
   readonly carrier: ValueType.Carrier
   /** Bytes of the parameter. */
   readonly bytes: number
@@ -45,8 +46,9 @@ export class KernelParameters {
   readonly bytes: number
   readonly #parameters: ReadonlyArray<Parameter>
   /**
-   * What each was set to last. Memory is known by its object, not by its handle: a driver may give the handle of released
-   * memory to the next, and need not find that in a kernel which was told of the first. So are images and samplers.
+   * What each was set to last. Memory is compared by its object, not by its handle: a driver may use the handle of
+   * released memory again, and a kernel with the old handle need not see the new memory. The same holds for images and
+   * samplers.
    */
   readonly #known: Array<DeviceObject | ValueType.HeldValue | undefined>
 

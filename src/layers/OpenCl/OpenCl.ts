@@ -65,8 +65,8 @@ export interface RawCommand {
  * **Details**
  *
  * A command that goes through `enqueueUnsafe` is recorded work like any other: `CommandQueue.finish` waits for it and
- * tells its failure. What a program enqueues on `queue` directly still runs in queue order, but nobody waits for it.
- * Handles belong to the layer: retain what you keep for longer, and release nothing.
+ * fails with its error. A command that a program enqueues on `queue` directly still runs in queue order, but no
+ * `finish` waits for it. Handles belong to the layer: retain those that you keep for longer, and release nothing.
  *
  * **Example** (A command that CommandQueue does not know)
  *
@@ -148,8 +148,8 @@ export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, Gpu
   }))
 
 /**
- * Opens a device through functions that you bring: those of {@link load}, or a double for tests. Otherwise as
- * {@link layer}.
+ * Opens a device through functions that the program provides: those of {@link load}, or a double for tests. Otherwise
+ * as {@link layer}.
  *
  * **Example** (Counting kernel launches)
  *
@@ -222,9 +222,9 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
  *
  * **Gotchas**
  *
- * Between two steps of a fiber another one may end the lease, and the handle is then of the next owner's memory. Where others
- * can do so, use it in the step that asks for it: `handleUnsafe` of the service answers at once, and what is enqueued in that step comes before
- * whatever the next owner does.
+ * Between two steps of a fiber another fiber may end the lease, and the handle is then that of the next owner's memory.
+ * Where another fiber could do so, use the handle in the step that gets it: `handleUnsafe` of the service returns it at
+ * once, and commands that are enqueued in that step come before those of the next owner.
  *
  * **Example** (Handing a lease to another OpenCL library)
  *
@@ -260,7 +260,7 @@ const make = Effect.fnUntraced(function*(
     info: device.info,
     capacity: given.kernelCacheCapacity
   })
-  // Closed first: what is under way ends before the kernels, buffers and handles that it uses go back.
+  // Closed first: work under way ends before the kernels, buffers and handles that it uses are released.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
   const allocator = new ImageAllocator({ device, queue, driver: images })
@@ -290,7 +290,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
     }
   }))
 
-/** Memory that is none would be gone while the driver still uses what the program meant. */
+/** The driver would use memory that nobody keeps alive. */
 const commandProblem = (label: unknown, memory: unknown): GpuError | undefined => {
   const operation = "OpenCl.enqueueUnsafe"
   if (typeof label !== "string") {

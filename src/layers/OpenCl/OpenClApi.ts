@@ -282,8 +282,8 @@ export interface OpenClApi {
   readonly clReleaseEvent: Call<[event: bigint]>
   readonly clFlush: Call<[queue: bigint]>
   /**
-   * An ArrayBuffer over memory of the driver's, as koffi makes it: valid until the driver takes the memory back, before
-   * which its `transfer(0)` must have cut every view of it off.
+   * An ArrayBuffer over memory of the driver's, as koffi makes it: valid until the driver gets the memory back. Its
+   * `transfer(0)` must detach every view before that.
    */
   readonly view: (address: bigint, bytes: number) => ArrayBuffer
   /**

@@ -37,8 +37,8 @@ export class OpenClBuffer extends DeviceBuffer {
   /** The cl_mem. */
   readonly memory: bigint
   /**
-   * Another buffer around the same cl_mem, for one that was adopted. The handle cannot stand for the object: a driver may
-   * give the handle of released memory to the next.
+   * Another buffer around the same cl_mem, for one that was adopted. The handle does not identify the object: a driver
+   * may use the handle of released memory again.
    */
   readonly #twin: OpenClBuffer | undefined
 
@@ -60,15 +60,15 @@ export class OpenClBuffer extends DeviceBuffer {
     return this.#twin === undefined ? this : this.#twin.identity
   }
 
-  /** The memory that its cl_mem stands on, where that is not the driver's to give back with the cl_mem. */
+  /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */
   get beneath(): SvmAllocation | undefined {
     return this.#twin?.beneath ?? (this.parent instanceof OpenClBuffer ? this.parent.beneath : undefined)
   }
 }
 
 /**
- * The cl_mem_flags for a usage. WebGPU's purposes mean nothing to OpenCL; the access and host flags do. `hostMemoryFlag`
- * is what the device gives to all its memory.
+ * The cl_mem_flags for a usage. OpenCL ignores WebGPU's purposes, and uses the access and host flags. `hostMemoryFlag`
+ * is the flag of all memory of the device.
  *
  * @internal
  */
@@ -99,7 +99,7 @@ const hostFlagsByUsage: ReadonlyArray<readonly [usage: BufferUsage.BufferUsage, 
 ]
 
 /**
- * The flags of a sub-buffer that may do less than the buffer that it is a part of: a flag that is left out is inherited.
+ * The flags of a sub-buffer with less usage than its buffer: it inherits the flags that are left out.
  *
  * @internal
  */

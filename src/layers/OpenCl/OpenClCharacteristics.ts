@@ -38,7 +38,7 @@ const long = ({ api, device }: Service, what: number): number => {
   return api.clGetDeviceInfo(device.id, what, 8, value, null) === OpenClCode.success ? Number(value[0]) : 0
 }
 
-/** Vendors' questions are asked of their own devices only: to others the same numbers may mean something else. */
+/** A vendor's query is asked only of its own devices: for others the same number may mean another query. */
 const ofVendor = (cl: Service, extension: string, what: number): number | undefined =>
   cl.device.extensions.includes(extension) ? uint(cl, what) : undefined
 
@@ -69,8 +69,8 @@ const preferredMultiple = Effect.fnUntraced(function*(
 })
 
 /**
- * Asks the open device, and compiles a kernel that does next to nothing for what only a kernel can tell. What is a rule of
- * thumb is named in `guessed`. Fails with DeviceLost, or DriverError when the kernel does not compile.
+ * Asks the open device, and compiles a kernel that does next to nothing for what only a kernel can tell. `guessed`
+ * names the facts that are rules of thumb. Fails with DeviceLost, or DriverError when the kernel does not compile.
  *
  * **Example** (Workgroups that fill the device's lanes)
  *

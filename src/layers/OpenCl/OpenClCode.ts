@@ -13,7 +13,7 @@ import { shown } from "../../domain/ShownValue.ts"
 export const success = 0
 
 /**
- * What a function answers that is not there.
+ * The result of a function that the loader does not have.
  *
  * @internal
  */

@@ -74,7 +74,7 @@ export const versionNumber = (device: OpenClDevice): number =>
   Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
 
 /**
- * Whether it is PoCL, where something is to be known of it that it does not tell.
+ * Whether it is PoCL, for facts that PoCL does not tell.
  *
  * @internal
  */
@@ -90,7 +90,7 @@ export const isOclgrind = ({ name }: OpenClPlatform): boolean => name === "Oclgr
  */
 export const isVersion12 = (device: OpenClDevice): boolean => versionNumber(device) >= 1.2
 
-// A vector costs an address and two 32-bit numbers; what is set aside is for scalars and the count.
+// A vector costs an address and two 32-bit numbers; the rest is for scalars and the count.
 const bytesPerVector = 16
 const bytesForScalars = 256
 
@@ -115,14 +115,15 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
   driver: `${platform.name}, ${device.version}, driver ${device.driverVersion}`,
   limits: {
     maxBufferSize: device.maxAllocationBytes,
-    // A kernel gets lengths as 32-bit numbers of elements. Those of 2 bytes reach half as far: a dispatch sees to that.
+    // A kernel gets lengths as 32-bit numbers of elements. Vectors of 2-byte elements may be too long for that: each
+    // dispatch checks it.
     maxBindingSize: Math.min(device.maxAllocationBytes, 0xffffffff * 4),
     granularity: 1,
     regionAlignment: device.memoryAlignment,
     copyAlignment,
     leastCopyAlignment: 1,
     memoryBytes: device.globalMemoryBytes,
-    // Systems that give out more memory than they have end the process that uses it, so a pool must stop before.
+    // A system that allocates more memory than it has ends the process that uses it, so a pool must stop before.
     defaultMaxBytes: device.globalMemoryBytes,
     maxWorkgroupSize: device.maxWorkgroupSize,
     maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector)),
@@ -139,7 +140,7 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
 
 const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuError> => {
   const count = new Uint32Array(new ArrayBuffer(4))
-  // Uninterruptible: whoever waits keeps the arrays alive that the thread writes to.
+  // Uninterruptible: the waiting fiber keeps the arrays alive that the thread writes to.
   const query = (capacity: number, ids: BigUint64Array<ArrayBuffer> | null) =>
     Effect.uninterruptible(Effect.callback<void, GpuError>((resume) => {
       api.clGetPlatformIDsAsync(capacity, ids, count, (_, code) => {

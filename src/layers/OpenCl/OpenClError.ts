@@ -60,7 +60,7 @@ export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => 
 }
 
 /**
- * As {@link onDevice}, for a call that needs memory: of `bytes` bytes, and told at once.
+ * As {@link onDevice}, for a call that needs `bytes` bytes of memory and fails at once without.
  *
  * @internal
  */

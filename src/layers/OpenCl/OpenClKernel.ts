@@ -67,19 +67,20 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   if (beyond !== undefined) return beyond
   return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
-    // The program needs more of the device than a group of that size may have. Items are independent, so any size does.
+    // The program needs more resources than a group of that size may have. Items are independent, so a smaller group
+    // works too.
     releaseKernel(device, compiled)
     return build(kernel, body, undefined, device)
   })
 }
 
-/** Drivers tell of too many parameters with an error of the compiler, or not before a dispatch. */
+/** With too many parameters drivers fail in the compiler, or only at a dispatch. */
 const parameterProblem = (
   kernel: Kernel,
   { device: { maxParameterBytes, name } }: OpenDevice
 ): GpuError | undefined => {
   const { bytes } = new KernelParameters(kernel.args)
-  // 0 is a driver that does not tell.
+  // A driver that does not tell returns 0.
   return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
     new LimitExceeded({
       operation: `KernelCache.get, kernel "${kernel.name}"`,

@@ -1,5 +1,5 @@
 /**
- * Memory of a buffer or an image that the driver has mapped into the program's.
+ * Memory of a buffer or an image that the driver has mapped for the program.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ const CL_MAP_READ = 1
 const CL_MAP_WRITE = 2
 const CL_MAP_WRITE_INVALIDATE_REGION = 4
 
-/** What is to be mapped, by which calls. @internal */
+/** What to map, and the calls that do it. @internal */
 export interface MapCall {
   readonly memory: DeviceBuffer | DeviceImage
   /** The OpenCL function. */
@@ -37,7 +37,7 @@ export interface MapCall {
   /** Answers the address, and sets the code where there is none. */
   readonly map: (queue: bigint, event: Pointer, code: Int32Array<ArrayBuffer>) => bigint | null
   readonly unmap: (queue: bigint, event: Pointer, address: bigint) => number
-  /** Views of the same memory that are cut off elsewhere too: what is missing here already is. */
+  /** Views of the same memory, which other code may have detached already. */
   readonly shown?: Set<ArrayBuffer> | undefined
 }
 
@@ -136,7 +136,7 @@ export class OpenClMapping implements DriverMapping {
     Effect.map(this.#mapped.ended, () => this.#ended ? new ArrayBuffer(0) : this.#view ??= this.#show())
   )
 
-  /** No program can reach the memory any more by the time that the driver gets it back: else it does not. */
+  /** The driver gets the memory back only when no program can reach it any more. */
   readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
     if (this.#ended) return Exit.void
     this.#ended = true
@@ -144,7 +144,7 @@ export class OpenClMapping implements DriverMapping {
     const { memory, unmap, unmapCall } = this.#given
     const { driverObjects, status } = this.#device
     if (!this.#cutOff()) {
-      // It is the program's now.
+      // The program has transferred the memory.
       driverObjects.remove("mapping")
       return Exit.fail(leaveUnsafe(this.#device, memory))
     }
@@ -160,12 +160,12 @@ export class OpenClMapping implements DriverMapping {
     return status.error === undefined ? recorded : Exit.void
   }
 
-  /** False where the program has the memory for good. */
+  /** False where the program has transferred the memory. */
   #cutOff(): boolean {
     const view = this.#view
     if (view === undefined) return true
     const { shown } = this.#given
-    // Views of shared memory that was freed are cut off already.
+    // Views of shared memory that was freed are detached already.
     return (shown !== undefined && !shown.delete(view)) || detachMemory(view)
   }
 

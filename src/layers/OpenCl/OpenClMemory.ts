@@ -1,5 +1,5 @@
 /**
- * OpenCL's memory objects themselves: what the driver says of them, and handles from and for other OpenCL code.
+ * OpenCL's memory objects themselves: the driver's facts about them, and handles for and from other OpenCL code.
  *
  * @since 0.1.0
  */
@@ -44,8 +44,8 @@ import { useOpened } from "./UseOpened.ts"
 export type MemoryObject = BufferLike.BufferLike | ImageLike.ImageLike
 
 /**
- * What the driver says of a memory object. A field is `undefined` where it does not answer, as a driver of an earlier
- * OpenCL version does for what came later.
+ * What the driver says of a memory object. A field is `undefined` where the driver does not answer, as for queries of a
+ * later OpenCL version.
  *
  * @category models
  * @since 0.1.0
@@ -65,7 +65,7 @@ export interface MemoryInfo {
   readonly referenceCount: number | undefined
   /** CL_MEM_CONTEXT: the cl_context. */
   readonly context: bigint | undefined
-  /** CL_MEM_ASSOCIATED_MEMOBJECT: the cl_mem that it is a part of, or 0. */
+  /** CL_MEM_ASSOCIATED_MEMOBJECT: the cl_mem under it, or 0. */
   readonly associatedMemory: bigint | undefined
   /** CL_MEM_OFFSET: its first byte in that, or 0. */
   readonly offset: number | undefined
@@ -143,8 +143,8 @@ export interface AdoptOptions {
  *
  * **Gotchas**
  *
- * The handle must be one: a driver may read whatever memory the number points to. The handle of a lease is that of its
- * block, which goes to the next owner when the lease ends, whoever holds a reference.
+ * Pass a valid handle only: for another number the driver reads the memory at that address. The handle of a lease is
+ * that of its block, which goes to the next owner when the lease ends, whatever references there are.
  *
  * Fails with InvalidRequest for what is no handle of a buffer (images among them), ForeignDevice for one of another
  * context, DeviceLost, and DriverError.
@@ -208,7 +208,7 @@ export interface AdoptImageOptions {
  *
  * **Gotchas**
  *
- * The handle must be one: a driver may read whatever memory the number points to.
+ * Pass a valid handle only: for another number the driver reads the memory at that address.
  *
  * Fails with InvalidRequest for what is no handle of an image; Unsupported for a format that `ImageFormat` does not have, for
  * mip levels, and for an image over a buffer; ForeignDevice for one of another context, DeviceLost, and DriverError.
@@ -273,7 +273,7 @@ export interface AdoptSamplerOptions {
  *
  * **Gotchas**
  *
- * The handle must be one: a driver may read whatever memory the number points to.
+ * Pass a valid handle only: for another number the driver reads the memory at that address.
  *
  * Fails with InvalidRequest for what is no address, ForeignDevice for a sampler of another context, Unsupported for one that
  * does what `SamplerOptions` cannot say, DeviceLost, and DriverError.
@@ -321,8 +321,9 @@ const adoptSamplerUnsafe = (
 
 /**
  * The cl_mem of a lease, a device buffer or an image with a reference for other code, which is released when the scope
- * closes: until then the handle stays good, also when the buffer is freed before. The reference to a lease, or to a region
- * of one, ends with the lease, since its block goes to the next owner. Code that wants to keep the memory for longer retains it itself.
+ * closes: until then the handle is valid, also when the buffer is freed before. The reference to a lease, or to a
+ * sub-region of one, ends with the lease, since its block goes to the next owner. Other code that needs the memory for
+ * longer must retain it itself.
  *
  * Fails with Released, ForeignDevice, DeviceLost or DriverError, and with InvalidRequest for a buffer of no bytes.
  *
@@ -385,7 +386,7 @@ const releaseReference = (
   return Exit.void
 }
 
-/** What is freed for good may be kept by a reference; what goes to the next owner, as the block of a lease, may not. */
+/** A reference may keep a buffer alive that is freed, but not the block of a lease, which goes to the next owner. */
 const ownerOf = (object: MemoryObject): Attachable | undefined => {
   if (BufferLike.isBufferLike(object)) return leaseOf(object)
   const image = ImageLike.deviceImage(object)

@@ -49,10 +49,10 @@ const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 /** A pattern of 1 to 32 words. */
 type Words = Uint32Array<ArrayBuffer>
 
-/** How much of a pattern is laid out in host memory where the device cannot fill by itself. Whole patterns of any size. */
+/** Bytes of host memory for a pattern, where the device cannot fill by itself: a multiple of every pattern. */
 const patternBytes = 1024 * 1024
 
-/** Works out only when something failed what is only then asked for. */
+/** Computes its text only when something failed. */
 class DispatchRecording implements Recording {
   readonly call = "clEnqueueNDRangeKernel"
   readonly #kernel: OpenClKernel
@@ -91,7 +91,7 @@ export class OpenClQueue implements Driver, Recorder {
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
   readonly #rectangles: RectangleTransfers
-  /** What of buffers and images is mapped. */
+  /** The mappings of buffers and images. */
   readonly mappings: OpenClMappings
   readonly #canFillAndMigrate: boolean
   readonly #event = new BigUint64Array(new ArrayBuffer(8))
@@ -215,8 +215,8 @@ export class OpenClQueue implements Driver, Recorder {
   }
 
   /**
-   * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: a failure is told by the
-   * enqueue itself. Whoever created the buffer releases it then.
+   * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: the enqueue itself fails
+   * without memory. The caller that created the buffer then releases it.
    */
   readonly touch: Driver["touch"] = (buffer) =>
     Effect.suspend(() => {
@@ -303,8 +303,8 @@ export class OpenClQueue implements Driver, Recorder {
   }
 
   /**
-   * Ends the queue for good: late calls get a typed error from here on, what is under way ends, and no native wait is
-   * left that the release of the queue could pull the ground from under.
+   * Ends the queue: later calls get a typed error, work under way ends, and no native wait is left when the queue is
+   * released.
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#device.status.lose("its layer is closed")
@@ -319,8 +319,8 @@ export class OpenClQueue implements Driver, Recorder {
   readonly #allEnded: Effect.Effect<void, GpuError> = this.#endedUpTo(() => this.#commands.recorded)
 
   /**
-   * Waits for the first commands, of which the driver is asked how many when it begins; for no more than those where
-   * `exact` says so.
+   * Waits for the first commands; `target` tells how many, when the wait begins. With `exact` it waits for no more than
+   * those.
    */
   #endedUpTo(position: () => number, exact: boolean = false): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
@@ -466,7 +466,7 @@ export class OpenClQueue implements Driver, Recorder {
     return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, (_, name) => CommandLabel.touch(name))
   }
 
-  /** So that work starts although nobody asks for it. */
+  /** So that work starts although no fiber waits for it. */
   readonly #endOfTurn = (): void => {
     if (this.#unflushed > 0 && this.#device.status.error === undefined) this.#flushUnasked()
   }
@@ -494,8 +494,8 @@ const setSize = (words: Uint32Array, size: number): void => {
 }
 
 /**
- * How much of a pattern OpenCL is to repeat: it fills whole patterns only, from a multiple of them on. One that was given with
- * fewer bytes than a word is in there more than once.
+ * How much of a pattern OpenCL is to repeat: it fills whole patterns only, from a multiple of them on. A pattern of
+ * less than a word is in it more than once.
  */
 const patternSize = (words: Words, offset: number, bytes: number): number =>
   words.length > 1 || (offset % 4 === 0 && bytes % 4 === 0)

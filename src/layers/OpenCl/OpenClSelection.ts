@@ -8,7 +8,7 @@ import { shown } from "../../domain/ShownValue.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 
 /**
- * A platform or device, by its index in the list or by a part of its name in any case.
+ * A platform or device, by its index in the list or by a piece of its name in any case.
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +36,7 @@ export interface Selection {
 }
 
 /**
- * Whether a platform or device is one that was asked for.
+ * Whether a platform or device fits the selection.
  *
  * @internal
  */

@@ -117,7 +117,7 @@ export const source = (kernel: Kernel, options: {
   readonly body: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
   readonly workgroupSize: number | undefined
-  /** Declares images over buffers as rows of their own, for a driver to which both are one. */
+  /** Declares images over buffers as 1-D images, for a driver that does not tell the two apart. */
   readonly rowsForBuffers?: boolean | undefined
 }): string => {
   const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))

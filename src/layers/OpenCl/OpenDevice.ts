@@ -50,20 +50,20 @@ export class OpenDevice {
   readonly driverObjects: DriverObjects
   readonly status = new DeviceStatus("opencl")
   /**
-   * What all buffers and images get beside their own flags: CL_MEM_ALLOC_HOST_PTR or 0. A processor's memory is the host's:
-   * told to take it there, its driver takes it at once and says whether there is any. PoCL 3.1 aborts the process when it
-   * is not told so and the first use finds none.
+   * What all buffers and images get beside their own flags: CL_MEM_ALLOC_HOST_PTR or 0. On a CPU device all memory is
+   * the host's. With the flag its driver allocates at once, and fails when there is none. Without it PoCL 3.1 aborts
+   * the process when the first use finds no memory.
    */
   readonly hostMemoryFlag: number
   /** Buffers that nobody has destroyed yet. */
   readonly #buffers = new Set<OpenClBuffer>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
-  /** What can be given back only when no command is under way any more. */
+  /** Objects that can be released only when no command is under way. */
   readonly atClose: Array<() => void> = []
   /** The same, for what may stand on buffers: it goes before them. */
   readonly beforeBuffers: Array<() => void> = []
-  /** Whether that has been given back. */
+  /** Whether these have been released. */
   closed = false
   /** Keeps memory for as long as commands under way may use it; the queue's. */
   keepUntilEnded: (memory: ArrayBuffer) => void = constVoid
@@ -135,7 +135,7 @@ export class OpenDevice {
     return isVersion12(this.device) ? usage : usage & ~BufferUsage.hostAccess(usage)
   }
 
-  /** Takes over a reference to a cl_mem that the program made, and gives it back as any buffer's. */
+  /** Takes over a reference to a cl_mem that the program made, and releases it as that of any buffer. */
   adoptUnsafe(buffer: OpenClBuffer): void {
     this.#add(kindOf(buffer), buffer)
   }
@@ -170,7 +170,7 @@ export class OpenDevice {
     return buffer.beneath?.releaseUnsafe() ?? Exit.void
   }
 
-  /** Gives everything back. The queue must have nothing to do any more, and nobody may wait for it. */
+  /** Releases everything. The queue must be idle, and no fiber may wait for it. */
   close(): void {
     for (const giveBack of this.beforeBuffers) giveBack()
     for (const buffer of this.#buffers) this.destroyBufferUnsafe(buffer)
@@ -188,8 +188,8 @@ export class OpenDevice {
   }
 
   /**
-   * A size that is within the device's own limit, yet refused, is one that a smaller block could avoid: the ladder's
-   * exact-size rung must get its turn, which it does after an OutOfMemory only.
+   * The driver may refuse a size within the device's own limit where a smaller block would succeed. So the answer is
+   * OutOfMemory, after which the ladder tries the exact size.
    */
   #notCreated(bytes: number, code: number): GpuError {
     if (code === CL_INVALID_BUFFER_SIZE && bytes <= this.info.limits.maxBufferSize) return outOfMemory(bytes)
@@ -200,7 +200,7 @@ export class OpenDevice {
 const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
 /**
- * Opens the first candidate that can be opened. Leaves nothing of those that cannot.
+ * Opens the first candidate that can be opened, and releases everything of the others.
  *
  * @internal
  */

@@ -16,8 +16,8 @@ interface Waiter {
 }
 
 /**
- * The waits of one queue. Whoever waits for commands that the outstanding wait covers ends with it; whoever came later
- * shares the next one, which goes no further than to the first event that anybody waits for.
+ * The waits of one queue. A fiber that waits for commands of the outstanding wait ends with it. Later fibers share the
+ * next wait, which goes only to the first event that one of them waits for.
  *
  * @internal
  */
@@ -28,7 +28,7 @@ export class QueueWait {
   readonly #waiters = new Set<Waiter>()
   /** Whether a native wait is outstanding: until it ends no event may be released, nor the queue. */
   #running = false
-  /** Whether somebody is being woken, who may wait anew at once, within the step of a fiber. */
+  /** Whether a fiber is being woken: it may wait again at once, in the same step. */
   #waking = false
 
   constructor(api: OpenClApi, commands: RecordedCommands) {
@@ -48,7 +48,8 @@ export class QueueWait {
 
   /**
    * Calls `done` once so many commands have ended and no native wait for them is left; all that were recorded until now
-   * without a `target`. They must have been flushed. An `exact` wait is for no more than those. Returns the way to give up, which leaves the native wait to itself.
+   * without a `target`. They must have been flushed. An `exact` wait is for no more than those. Returns the function
+   * that gives up; the native wait then goes on without it.
    */
   start(done: () => void, target: number = this.#commands.recorded, exact: boolean = false): () => void {
     const waiter = { target, exact, done }
@@ -60,8 +61,8 @@ export class QueueWait {
   }
 
   #next(): void {
-    // Never within another's waking: while `Effect.forEach` starts a fiber, no other of its fibers may end, or it runs an
-    // item twice and leaves another out.
+    // Never while another fiber is being woken: while `Effect.forEach` starts a fiber, none of its other fibers may
+    // end, or it runs one item twice and another never.
     if (this.#running || this.#waking) return
     this.#waking = true
     this.#commands.sweep()
@@ -90,7 +91,7 @@ export class QueueWait {
     })
   }
 
-  /** Until nobody is left who waits for no more than has ended: whoever is woken may see more commands end. */
+  /** Until no fiber waits for commands that have all ended: a woken fiber may see more commands end. */
   #wakeEnded(): void {
     let ended: number
     do {

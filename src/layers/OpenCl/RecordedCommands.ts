@@ -17,7 +17,7 @@ const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
 
 /**
- * One command. The label is a function, since mostly nobody asks for it.
+ * One command. The label is a function, because only an error needs it.
  *
  * @internal
  */
@@ -25,14 +25,17 @@ export interface Command {
   readonly label: () => string
   /** Host memory that the driver reads or writes until the command ends. */
   readonly memory?: ArrayBuffer | undefined
-  /** Device memory that it is to use; when it fails, that memory may not exist. */
+  /** The device memory that it uses: when it fails, that memory may not exist. */
   readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
   readonly images?: ReadonlyArray<DeviceImage> | undefined
-  /** Hears of the failure, for who needs the outcome of this very command: `takeError` tells each failure only once. */
+  /**
+   * Called with the failure, for callers that need the outcome of this command: `takeError` returns each failure only
+   * once.
+   */
   readonly failed?: ((code: number) => void) | undefined
 }
 
-/** One on its way, by the event that tells of its end. */
+/** A command under way, with the event of its end. */
 interface Recorded {
   readonly event: bigint
   readonly command: Command
@@ -47,7 +50,7 @@ interface Failure {
 const longCommands = 256
 const longBytes = 4 * 1024 * 1024
 
-/** Ended commands are cut off the front of the list once there are so many, and at least half of it. */
+/** Ended commands are removed from the list when they are so many, and at least half of it. */
 const cutAt = 1024
 
 /**
@@ -120,20 +123,20 @@ export class RecordedCommands {
   }
 
   /**
-   * Whether so much is kept for commands under way that it pays to ask which have ended. Asking costs a call for each,
-   * and takes locks that the driver's own threads want.
+   * Whether commands under way keep so much memory that it pays to ask which have ended. Each question is a call, and
+   * takes locks that the driver's own threads need.
    */
   get isLong(): boolean {
     return this.#commands.length - this.#first >= longCommands || this.#memoryBytes >= longBytes
   }
 
-  /** Lets go of the commands at the front that have ended. */
+  /** Releases the commands at the front that have ended. */
   sweep(): void {
     this.#endEnded()
     this.#tellLoss()
   }
 
-  /** Lets go of the commands up to the `target`-th, after a wait for it that returned `code`. */
+  /** Releases the commands up to the `target`-th, after a wait for it that returned `code`. */
   settle(target: number, code: number): void {
     while (this.#ended < target) {
       const recorded = this.#commands[this.#first]!
@@ -149,13 +152,16 @@ export class RecordedCommands {
     this.sweep()
   }
 
-  /** The error of everything that failed since the last call. Told once, so that no failure has two addresses. */
+  /**
+   * The error of everything that failed since the last call. Each failure is returned once, so that it is reported in
+   * one place.
+   */
   takeError(): GpuError | undefined {
     const [first] = this.#failures
     if (first === undefined) return undefined
     const failures = this.#failures
     this.#failures = []
-    // What only waited for a failed command is not the cause.
+    // A command that only waited for a failed one is not the cause.
     const cause = failures.find((failure) => failure.code !== OpenClCode.waitedEventFailed) ?? first
     return driverError({
       call: cause.call,
@@ -205,8 +211,8 @@ export class RecordedCommands {
   }
 
   /**
-   * Only ever the last thing that a method does: whoever hears of the loss may at once sweep again, wait, or close the
-   * layer, and must not find a command half ended, whose event would be released a second time.
+   * Only ever the last thing that a method does: a listener may at once sweep again, wait, or close the layer. It must
+   * not find a command half ended, whose event would be released a second time.
    */
   #tellLoss(): void {
     const loss = this.#loss

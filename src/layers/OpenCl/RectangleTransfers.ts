@@ -35,9 +35,9 @@ export class RectangleTransfers {
   }
 
   /**
-   * Rows of sub-regions are copied as rows of the whole buffers: PoCL 3.1 crashes on a rectangular copy of sub-buffers. Where
-   * a whole buffer was given back before its region, its handle is not to be used any more, and each run is a copy of its
-   * own.
+   * Rows of sub-regions are copied as rows of the whole buffers: PoCL 3.1 crashes on a rectangular copy of sub-buffers.
+   * Where the whole buffer was freed before its sub-region, its handle must not be used any more, and each run is a
+   * copy of its own.
    */
   copy(extent: Extent, source: DeviceBuffer, from: Place, target: DeviceBuffer, to: Place): Exit.Exit<void, GpuError> {
     if (source.root.destroyed || target.root.destroyed) return this.#copyRuns(extent, source, from, target, to)

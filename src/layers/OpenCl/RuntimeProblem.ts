@@ -1,5 +1,5 @@
 /**
- * Whether this JavaScript runtime can take memory back.
+ * Whether this JavaScript runtime can detach the driver's memory.
  *
  * @internal
  */
@@ -7,8 +7,8 @@ import { DeviceUnavailable, type GpuError, make as makeError } from "../../domai
 
 /**
  * DeviceUnavailable on a runtime on which a mapping could not be ended, or `undefined`. A program sees a mapping as an
- * ArrayBuffer over the driver's memory, which has another owner when it has ended. Only `transfer` cuts such a buffer off,
- * since koffi's are marked as not transferable by `structuredClone`. Node has it as of version 21.
+ * ArrayBuffer over the driver's memory, which has another owner when it has ended. Only `transfer` detaches such a
+ * buffer, since koffi's cannot be transferred by `structuredClone`. Node has it as of version 21.
  *
  * @see https://tc39.es/ecma262/#sec-arraybuffer.prototype.transfer
  * @internal

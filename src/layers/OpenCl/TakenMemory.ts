@@ -1,5 +1,6 @@
 /**
- * Memory of the driver's that a program has moved out of a mapping, as to a worker, so that it cannot be cut off any more.
+ * The driver's memory that a program has transferred out of a mapping, as to a worker, so that it cannot be detached
+ * any more.
  *
  * @internal
  */
@@ -11,8 +12,8 @@ import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 
 /**
- * Leaves the memory to the program for as long as the process lives: no pool leases it again, and a reference that is never
- * released keeps the driver from giving it to anything else, also after the layer has closed. Answers what went wrong.
+ * Leaves the memory to the program for as long as the process lives: no pool leases it again, and a reference that is
+ * never released keeps the driver from giving it to anything else, also after the layer has closed. Returns the error.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * How this backend's modules get at the open device of a program.
+ * How this backend's modules find the open device of a program.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import { type OpenCl, own } from "./OpenCl.ts"
 import type { Opened } from "./Opened.ts"
 
 /**
- * What an operation looks at and does on the open device, in one step.
+ * Runs the checks and the act of an operation on the open device, in one step.
  *
  * @internal
  */

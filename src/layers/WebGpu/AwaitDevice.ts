@@ -12,7 +12,7 @@ import { driverError, thrown } from "./ErrorScopes.ts"
 const notListening = (): void => {}
 
 /**
- * What a device is asked.
+ * One question to a device.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ export interface Question<A> {
   /** The driver's function, for the error of a promise that rejects. */
   readonly call: string
   readonly start: () => Promise<Exit.Exit<A, GpuError>>
-  /** Gives back what `start` created, when the wait ends otherwise than with its answer: by interruption or loss. */
+  /** Frees what `start` created, when the wait ends without the answer: by interruption or loss. */
   readonly abandon?: (() => void) | undefined
 }
 
@@ -34,8 +34,8 @@ export const awaitDevice = <A>(question: Question<A>): Effect.Effect<A, GpuError
   Effect.callback((resume) => Effect.sync(ask(question, resume)))
 
 /**
- * Calls `start` in this very step, and `answer` once with its answer or with the loss of the device. Returns the way to give
- * up.
+ * Calls `start` in this very step, and `answer` once with its answer or with the loss of the device. Returns the
+ * function that gives up.
  *
  * @internal
  */

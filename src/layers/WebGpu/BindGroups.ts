@@ -1,8 +1,8 @@
 /**
- * The bind groups of one kernel. Making one costs more than the dispatch itself, and a pool hands the same blocks out
+ * The bind groups of one kernel. Creating one costs more than the dispatch itself, and a pool leases the same blocks
  * again and again, so many are kept.
  *
- * A kept bind group holds no device memory: that goes when the buffer is destroyed.
+ * A kept bind group keeps no device memory: destroying the buffer frees it.
  *
  * @internal
  */
@@ -30,7 +30,7 @@ interface Kept {
   readonly group: WebGpuHandle.BindGroup
 }
 
-/** A loop over arrays from a pool goes round through more sets of blocks than it has arrays. */
+/** A loop over arrays of a pool uses more sets of blocks than it has arrays. */
 const capacity = 64
 
 /** @internal */

@@ -1,6 +1,6 @@
 /**
- * Recorded commands, kept as data until their flush: so nothing native exists before it, everything that a flush calls
- * stands inside its error scopes, and labels are only written when something failed.
+ * Recorded commands, kept as data until their flush: so no native object exists before it, all calls of a flush are
+ * inside its error scopes, and labels are written only when something failed.
  *
  * @internal
  */
@@ -116,7 +116,7 @@ const encodeFill = (encoder: WebGpuHandle.CommandEncoder, { bytes, offset, patte
 }
 
 /**
- * What errors call a command: enough of it to be kept until its flush has proved good, and no more.
+ * The facts for a command's label. They are kept until its flush has succeeded.
  *
  * @internal
  */

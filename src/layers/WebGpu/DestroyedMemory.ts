@@ -18,7 +18,7 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 const destroysPerSubmit = 64
 const bytesPerSubmit = 4 * 2 ** 20
 
-/** As much may always be on its way back; beyond, as much as is alive. */
+/** So many bytes may always be on their way back; beyond that, as many as are alive. */
 const allowedBytes = 16 * 2 ** 20
 
 /** @internal */
@@ -45,7 +45,10 @@ export class DestroyedMemory {
     if (this.#destroysSinceSubmit >= destroysPerSubmit || this.#unsubmittedBytes >= bytesPerSubmit) this.#submit()
   }
 
-  /** Waits while too much is on its way back, beside `liveBytes` bytes of buffers that are alive; mostly nothing is. */
+  /**
+   * Waits while too many bytes are on their way back, beside `liveBytes` bytes of live buffers; mostly it does not
+   * wait.
+   */
   room(liveBytes: number): Effect.Effect<void, GpuError> | undefined {
     if (this.#bytes <= Math.max(allowedBytes, liveBytes)) return undefined
     return awaitDevice<void>({
@@ -59,7 +62,7 @@ export class DestroyedMemory {
     })
   }
 
-  /** A lost device answers no promise for sure, and has given everything back. */
+  /** A lost device may never settle a promise, and has no memory left. */
   #submit(): void {
     const bytes = this.#unsubmittedBytes
     this.#unsubmittedBytes = 0

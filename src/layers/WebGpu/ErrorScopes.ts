@@ -1,5 +1,5 @@
 /**
- * Driver calls inside error scopes. A device has one stack of scopes for everybody, so they are pushed and popped in
+ * Driver calls inside error scopes. A device has one stack of scopes for all callers, so they are pushed and popped in
  * one synchronous step: fibers then never see each other's errors.
  *
  * @internal

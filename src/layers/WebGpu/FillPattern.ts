@@ -14,7 +14,7 @@ const smallest = 4 * 1024
 const largest = 1024 * 1024
 
 /**
- * What is repeated, as little-endian numbers: patterns of a buffer, or elements of an image.
+ * The pattern as little-endian numbers: of a buffer, or an element of an image.
  *
  * @internal
  */

@@ -47,7 +47,7 @@ const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, 
   })
 
 /**
- * The GPU object that programs get which name none.
+ * The GPU object for programs that pass none.
  *
  * @internal
  */

@@ -30,7 +30,7 @@ export interface OpenDevice {
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
   readonly failures: RecordedFailures
-  /** Buffers that nobody has destroyed yet. */
+  /** Buffers that are not destroyed yet. */
   readonly buffers: Set<WebGpuBuffer>
   /** The same for images. */
   readonly images: Set<WebGpuImage>
@@ -62,7 +62,7 @@ const wantedLimits = [
 
 /**
  * shader-f16 is for f16, the next three are for image formats: to sample between floats, to write bgra8unorm, and for
- * 16-bit normalised channels. The others are for programs that use the raw device, since nobody can ask for them later.
+ * 16-bit normalised channels. The others are for programs that use the raw device: a feature cannot be requested later.
  */
 const wantedFeatures = [
   "shader-f16",

@@ -88,8 +88,8 @@ export interface Reading {
 }
 
 /**
- * Staging, copy and mapping are asked for in this very step and proved by its error scopes: whatever becomes of the source
- * afterwards, the copy comes before. Who gives up destroys the staging buffer.
+ * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
+ * later change of the source. Giving up destroys the staging buffer.
  *
  * @internal
  */

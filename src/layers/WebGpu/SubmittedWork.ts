@@ -1,6 +1,6 @@
 /**
- * How far the device has come with what was submitted. Submits and writes are counted, not commands: only of their end a
- * device tells.
+ * How much of the submitted work the device has done. It counts submits and writes, not commands, because a device
+ * tells only their end.
  *
  * @internal
  */
@@ -43,14 +43,14 @@ export class SubmittedWork {
     this.#ended = Math.max(this.#ended, position)
   }
 
-  /** Asks for news, once at a time. */
+  /** Asks the device, once at a time. */
   ask(): void {
     if (this.#asking || this.#ended === this.#submitted) return
     this.#asking = true
     const answered = (): void => {
       this.#asking = false
     }
-    // Whoever waits for the work hears of a loss; whoever only asks sees no end of it.
+    // On a loss, a fiber that waits for the work fails; a fiber that only asks sees that it has not ended.
     void this.worked().then(answered, answered)
   }
 }

@@ -58,7 +58,7 @@ export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtim
     return unavailable(
       device,
       `this runtime${name === undefined ? "" : ` (${name})`} has no navigator.gpu`,
-      "On Node use WebGpu.layer(), which loads npm webgpu, or pass what create() of npm webgpu makes. " +
+      "On Node use WebGpu.layer(), which loads npm webgpu, or pass the result of create() of npm webgpu. " +
         `Or ${otherBackends}.`
     )
   }

@@ -66,7 +66,7 @@ export class UniformRing {
     this.#host = new DataView(grown.buffer)
   }
 
-  /** An outgrown buffer is named by submitted work at most, so it can go at once. */
+  /** Only submitted work uses the old, smaller buffer, so it can be destroyed at once. */
   #atLeast(size: number): WebGpuHandle.Buffer {
     if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
     this.reset()

@@ -51,10 +51,10 @@ export type { DeviceOptions, Options } from "./GivenOptions.ts"
  *
  * **Details**
  *
- * Work that a program submits itself runs in queue order with the library's once what the library has recorded is
- * submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before another fiber
- * records. A lease may be released right after that submit. Handles are valid until the lease is released; destroying
- * one yourself makes later commands on its block fail.
+ * Commands that a program submits itself run in queue order with the library's, as soon as the library's recorded
+ * commands are submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before
+ * another fiber records. A lease may be released right after that submit. Handles are valid until the lease is
+ * released; destroying one yourself makes later commands on its block fail.
  *
  * Their types are the program's own `GPUDevice`, `GPUBuffer` and so on where it has declarations of WebGPU, and those of
  * `WebGpuApi` where it has none.
@@ -140,7 +140,7 @@ export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, Gpu
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
- * double for tests, which needs what `WebGpuApi` lists; the raw handles are then its own, and have no more. Otherwise as
+ * double for tests, which needs what `WebGpuApi` lists; the raw handles are then those of the double. Otherwise as
  * {@link layer}. A page without `navigator.gpu` can pass it as it is, `undefined`: the layer then fails with
  * DeviceUnavailable, which says why there is none.
  *
@@ -212,15 +212,15 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
   }))
 
 /**
- * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than was asked for, and that of
- * a sub-region is the whole one that it is a part of, from `origin` on: bind it with {@link binding}. Fails with
+ * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than the requested one. A
+ * sub-region has the GPUBuffer of the whole buffer, from `origin` on: bind it with {@link binding}. Fails with
  * Released, ForeignDevice, or InvalidRequest for a buffer of no bytes.
  *
  * **Gotchas**
  *
- * Between two steps of a fiber another one may end the lease, and the handle is then of the next owner's memory. Where others
- * can do so, use it in the step that asks for it: `handleUnsafe` of the service answers at once, and what is submitted in that step comes before
- * whatever the next owner does.
+ * Between two steps of a fiber another fiber may end the lease, and the handle is then that of the next owner's memory.
+ * Where another fiber could do so, use the handle in the step that gets it: `handleUnsafe` of the service returns it at
+ * once, and commands that are submitted in that step come before those of the next owner.
  *
  * **Example** (Using a lease as a vertex buffer)
  *
@@ -240,8 +240,8 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
   WebGpu.use((gpu) => checkedStep("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
 
 /**
- * A binding of the bytes that were asked for, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a
- * shader answers for the lease and not for its larger block. Errors as {@link handle}.
+ * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader
+ * tells the lease's length and not that of its larger block. Errors as {@link handle}.
  *
  * **Example** (A bind group of your own)
  *

@@ -23,7 +23,7 @@ import { QueueDriver } from "../device/QueueDriver.ts"
 import type { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 
 /**
- * What one `allocate` may say.
+ * The options of one `allocate`.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +31,7 @@ import type { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 export interface AllocateOptions {
   /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it. */
   readonly usage?: BufferUsage.BufferUsage | undefined
-  /** Shows in errors, and in a pool's lists of the largest holders. */
+  /** Errors and a pool's lists of the largest holders show it. */
   readonly label?: string | undefined
   /**
    * Where in the program the memory was asked for, as "file:line:column". In `CallSite.track` the
@@ -66,17 +66,17 @@ export interface AllocateOptions {
  */
 export class Allocator extends Context.Service<Allocator, {
   /**
-   * A device buffer of `bytes` bytes; for 0 one that takes no memory, without asking the driver. Fails with OutOfMemory,
-   * LimitExceeded, InvalidRequest, DeviceLost or DriverError. Uninterruptible: the caller owns the buffer and sees to its
-   * `freeUnsafe`.
+   * A device buffer of `bytes` bytes; for 0 one that takes no memory, without asking the driver. Fails with
+   * OutOfMemory, LimitExceeded, InvalidRequest, DeviceLost or DriverError. Uninterruptible: the caller owns the buffer
+   * and must call `freeUnsafe` on it.
    */
   readonly allocate: (bytes: number, options?: AllocateOptions) => Effect.Effect<DeviceBuffer, GpuError>
   /**
-   * Gives a buffer back when called, in queue order: what was recorded with it is submitted first. The answer is an
-   * Exit, so that finalizers and pools can act on it in the same step.
+   * Frees a buffer when called, in queue order: it submits the recorded commands that use the buffer first. It returns
+   * an Exit, so that finalizers and pools can act on it in the same step.
    */
   readonly freeUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
-  /** Waits until the driver has really given back what was freed. */
+  /** Waits until the driver really has the freed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
   /** Whether a successful `allocate` proves that the memory exists. */
   readonly immediate: boolean
@@ -87,7 +87,7 @@ export class Allocator extends Context.Service<Allocator, {
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
   logged(() => freeUnsafe(buffer))
 
-/** Of every allocator. @internal */
+/** The rules that every allocator follows. @internal */
 export const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
 
 const make = (immediate: boolean) =>
@@ -110,14 +110,14 @@ const make = (immediate: boolean) =>
           : device.createBuffer(bytes, usage, label)
       })
 
-    /** Whatever ends the proof before it succeeds gives the buffer back, so a failed residency check leaks nothing. */
+    /** Where the residency check fails or is interrupted, the buffer is freed, so nothing leaks. */
     const prove = (buffer: DeviceBuffer) =>
       buffer.size === 0
         ? Exit.succeed(buffer)
         : Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
 
     return Allocator.of({
-      // Uninterruptible, as every acquire: between the driver's answer and the caller nothing may get lost.
+      // Uninterruptible, as every acquire: a buffer must not get lost between the driver's answer and the caller.
       allocate: (bytes, options) => {
         const created = create(bytes, options)
         return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
@@ -157,11 +157,11 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Queue
 
 /**
  * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
- * {@link layerImmediate}, and the wrong base for a pool, which then cannot answer OutOfMemory.
+ * {@link layerImmediate}. Do not use it below a pool: the pool then cannot react to OutOfMemory.
  *
- * A pool never leases a block again whose first use failed. On OpenCL a failure may be seen only after the command was
- * recorded, by a `finish` or `read`: a block given back before that was reused as any other. So `finish` once before a
- * fresh block goes back.
+ * A pool never leases a block again whose first use failed. On OpenCL the failure may show only in a later `finish` or
+ * `read`. The pool may lease a block again that was released before that. So call `finish` once before you release a
+ * fresh block.
  *
  * **Example** (A buffer that costs nothing until it is used)
  *
@@ -185,8 +185,7 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueD
 
 /**
  * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is
- * logged. One of 0 bytes takes no device memory; every command takes it where a buffer without bytes makes sense, and has
- * nothing to do.
+ * logged. A buffer of 0 bytes takes no device memory, and commands on it do nothing.
  *
  * **Example** (A buffer that no pool keeps)
  *
@@ -216,7 +215,7 @@ export const allocate = (
 }
 
 /**
- * Waits until the driver has really given back what was freed.
+ * Waits until the driver really has the freed memory back.
  *
  * **Example** (Measuring what is free once a large buffer is gone)
  *

@@ -101,7 +101,7 @@ const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expec
   )
 
 /**
- * The device memory of a buffer that has no {@link problem}; `undefined` for a lease or buffer of no bytes, which has none.
+ * The device memory of a buffer that has no {@link problem}; `undefined` for a lease or buffer of 0 bytes.
  *
  * **Example** (Whether a buffer has memory at all)
  *
@@ -120,7 +120,7 @@ export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
 }
 
 /**
- * What an operation answers that needs the memory of a buffer that has none.
+ * The error of an operation that needs memory, on a buffer of 0 bytes.
  *
  * @internal
  */

@@ -1,8 +1,8 @@
 /**
  * The buffer pool: scoped leases on device memory that is kept and reused.
  *
- * A hit is synchronous and cheap; a miss asks the allocator; when memory runs short the pool searches, reclaims and
- * evicts before it fails. What it hands out is a {@link PooledBuffer} that belongs to the caller's scope.
+ * A hit is synchronous and cheap; a miss asks the allocator. When memory runs short the pool searches, reclaims and
+ * evicts before it fails. Each lease is a {@link PooledBuffer} that belongs to the caller's scope.
  *
  * @see pyopencl.tools.MemoryPool, cupy.cuda.MemoryPool
  * @since 0.1.0
@@ -97,7 +97,7 @@ export interface BufferPoolOptions extends PoolOptions {
 }
 
 /**
- * Byte counts of several leases that are wanted together: an array, or a record by name.
+ * Byte counts of several leases that a program asks for together: an array, or a record by name.
  *
  * **Example** (The same request in both forms)
  *
@@ -114,7 +114,7 @@ export interface BufferPoolOptions extends PoolOptions {
 export type Sizes = ReadonlyArray<number> | Readonly<Record<string, number>>
 
 /**
- * A lease for each size, in the shape in which the sizes were given.
+ * A lease for each size, in the shape of the sizes.
  *
  * @category models
  * @since 0.1.0
@@ -122,7 +122,7 @@ export type Sizes = ReadonlyArray<number> | Readonly<Record<string, number>>
 export type Leases<S extends Sizes> = { readonly [K in keyof S]: PooledBuffer }
 
 /**
- * What a pool can do, and what a budget or a reservation within one can: see {@link withBudget} and {@link reserve}.
+ * The methods of a pool, and of a budget or a reservation within one: see {@link withBudget} and {@link reserve}.
  *
  * **Example** (A function that works on any pool)
  *
@@ -183,9 +183,9 @@ export interface Pool extends PoolControls<Pool> {
 export class BufferPool extends Context.Service<BufferPool, Pool>()("effect-gpu-pool/BufferPool") {}
 
 /**
- * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become
- * Released, requests that wait fail, and every block goes back. Fails with InvalidRequest for options that make no
- * sense, and with Unsupported for a share of the memory of a device that does not report it.
+ * Builds a pool over the Allocator in context. It closes with the scope: leases that are still live become Released,
+ * requests that wait fail, and every block goes back. Fails with InvalidRequest for invalid options, and with
+ * Unsupported for a share of the memory of a device that does not report it.
  *
  * **Example** (A second pool, for one job)
  *
@@ -237,7 +237,7 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
     })
     if (!allocator.immediate) {
       yield* Effect.logWarning(
-        "The buffer pool's allocator is deferred: out-of-memory shows at first use, where the pool cannot answer it. " +
+        "The buffer pool's allocator is deferred: a buffer may fail at its first use, where the pool cannot react. " +
           "Provide Allocator.layerImmediate, or use BufferPool.layer."
       )
     }
@@ -338,7 +338,7 @@ interface Listed {
   readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
 }
 
-/** What a literal makes: a Map, say, has its sizes elsewhere. */
+/** Only arrays and plain objects: a Map, for example, has its sizes elsewhere. */
 const isRecord = (value: unknown): value is Readonly<Record<string, number>> => {
   if (typeof value !== "object" || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -360,7 +360,7 @@ const list = (operation: string, sizes: Sizes, wanted: BufferUsage): Listed | Gp
 
 /**
  * A pool over whatever Allocator is in context, such as a decorated or a deferred one.
- * Building it fails with InvalidRequest for options that make no sense.
+ * Building it fails with InvalidRequest for invalid options.
  *
  * **Example** (A pool over the deferred allocator)
  *
@@ -478,7 +478,7 @@ export const layerShared = (
   ).pipe(Layer.provide(Allocator.layerImmediate))
 
 /**
- * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.
+ * The options of {@link layerConfig}: one configuration for all, or a configuration or a value for each.
  *
  * @category models
  * @since 0.1.0
@@ -543,8 +543,8 @@ export const allocate = (
 }
 
 /**
- * Lends a lease of `size` bytes to `f` and takes it back when `f` has ended, however it ends. Cheaper than a scope of
- * its own around {@link allocate}.
+ * Lends a lease of `size` bytes to `f` and takes it back when `f` ends: by success, failure or interruption. Cheaper
+ * than a scope of its own around {@link allocate}.
  *
  * **Example** (Scratch memory for one step)
  *
@@ -584,9 +584,9 @@ export const use = <A, E, R>(
 export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
 
 /**
- * Gives all held blocks back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,
- * DeviceLost or DriverError. A block that the driver does not take back fails nothing: it is counted in
- * `stats.releaseFailures`.
+ * Frees all held blocks, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
+ * DriverError when the wait fails. A block that the driver fails to free does not fail the call:
+ * `stats.releaseFailures` counts it.
  *
  * **Example** (Giving memory back between two jobs)
  *
@@ -612,8 +612,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = Buff
 export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.freeHeld)
 
 /**
- * From now on released blocks go straight back to the driver; frees the held ones.
- * Errors as {@link freeHeld}.
+ * Frees all held blocks, and from now on every block when its lease ends. Errors as {@link freeHeld}.
  *
  * **Example** (A pool that keeps nothing any more)
  *
@@ -639,8 +638,8 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
 export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.stopHolding)
 
 /**
- * From now on released blocks are kept for reuse again, after {@link stopHolding}. In a pool whose device is lost
- * nothing is kept any more.
+ * From now on released blocks are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
+ * blocks any more.
  *
  * **Example** (Keeping nothing during one job)
  *
@@ -685,13 +684,13 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
   BufferPool.use((pool) => pool.trimTo(bytes))
 
 /**
- * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the device's
- * memory; `Infinity` is no limit, and 0 is one of no bytes. Lowering it gives held blocks back, and leases stay: until
- * enough of them have ended, what is released goes back to the driver and nothing new is leased. Requests that wait and
- * can never fit any more fail with LimitExceeded; raising it serves those that fit now. `{}` stands for the device's default.
+ * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the
+ * device's memory; `Infinity` is no limit, and 0 is one of no bytes. A lower limit frees held blocks, and leases stay:
+ * until enough of them have ended, the pool frees released blocks and leases no other block. Waiting requests that can
+ * never fit any more fail with LimitExceeded. A higher limit serves those that fit now. `{}` is the device's default.
  *
- * Fails with InvalidRequest for what is no limit, Unsupported for a share of memory that the device does not report, and
- * as {@link freeHeld}.
+ * Fails with InvalidRequest for a value that is no limit, Unsupported for a share of memory that the device does not
+ * report, and as {@link freeHeld}.
  *
  * **Example** (Leaving memory to a game that starts)
  *
@@ -729,8 +728,8 @@ export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<vo
 export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
 
 /**
- * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told otherwise.
- * The same evidence stands in an OutOfMemory error.
+ * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told
+ * otherwise. An OutOfMemory error lists the same leases.
  *
  * **Example** (Saying who holds the memory when a wait takes too long)
  *
@@ -753,17 +752,17 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
   BufferPool.use((pool) => pool.holders(count))
 
 /**
- * Registers a handler until the scope closes: what the program can do when memory has run out, as dropping a cache or
- * moving buffers to the host. Handlers are asked one at a time, in the order of their registration, after everything
- * held was of no help and before a request waits or fails. One that answers `true` has freed something, and the request
- * is served in its turn; `false`, or that nothing came back but what handlers took themselves, asks the next one. A
- * failure or a defect of a handler is the request's, and whatever ends the request interrupts the handler: put what must
- * not be cut in two into `Effect.uninterruptible`.
+ * Registers a handler until the scope closes: an effect that frees memory when it has run out, as by dropping a cache
+ * or moving buffers to the host. The pool asks handlers one at a time, in the order of their registration, after
+ * eviction did not help and before a request waits or fails. A handler that answers `true` has freed something, and the
+ * request tries again. After `false`, or when no memory came back but what handlers took themselves, the pool asks the
+ * next handler. When a handler fails or dies, so does the request. Whatever ends the request interrupts the handler:
+ * put steps that belong together into `Effect.uninterruptible`.
  *
- * Under a budget the handler is asked when that budget is exhausted.
+ * Under a budget the handler runs when that budget is exhausted.
  *
- * What a handler itself asks of the pool neither asks the handlers again nor waits. Fails with InvalidRequest for what is
- * no function.
+ * A request that a handler itself makes asks no handlers and does not wait. Fails with InvalidRequest for a value that
+ * is no function.
  *
  * **Example** (A cache that gives way)
  *
@@ -793,8 +792,8 @@ export const onOutOfMemory = <R>(
 ): Effect.Effect<void, GpuError, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
 
 /**
- * A pool on the same memory that leases no more than `limit` bytes at a time, to keep: for programs that hand one to each
- * tenant. Details and errors as {@link withBudget}.
+ * A pool on the same memory that leases at most `limit` bytes at a time, as a value: for programs that make one for
+ * each tenant. Details and errors as {@link withBudget}.
  *
  * **Example** (A budget for each tenant)
  *
@@ -814,24 +813,24 @@ export const budget = (
 ): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
 
 /**
- * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
+ * pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
  *
  * **Details**
  *
- * A budget counts the capacity of active leases and of requests under way, not what the pool holds. A lease stays
- * charged to the budget that acquired it until it ends, wherever it is transferred to. A request over the budget fails
- * with LimitExceeded if it can never fit, else it waits or fails as the options say, or as the pool does; requests wait
- * for a budget in a line of its own, so they do not keep others from the pool. `stats`, `setLimit`, `maxBytes`,
- * `holders` and `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding`
- * the pool.
+ * A budget counts the capacity of active leases and of requests under way, not of held blocks. A lease is charged to
+ * its budget until it ends, also when it was transferred. A request over the budget fails with LimitExceeded if it can
+ * never fit; else it waits or fails as the options say, or as the pool does. Requests wait for a budget in the budget's
+ * own line, so they do not stop others from using the pool. `stats`, `setLimit`, `maxBytes`, `holders` and
+ * `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding` the pool.
  *
  * **Gotchas**
  *
- * Programs that each hold a lease and wait for another one can fill a budget and stand still, until the pool ends one of
- * them. Let them {@link reserve} what they need, or ask for all at once with {@link allocateAll}.
+ * Programs that each have a lease and wait for another one can fill a budget and wait for each other, until the pool
+ * fails one of them. Let them {@link reserve} what they need, or ask for all leases at once with {@link allocateAll}.
  *
- * Fails with InvalidRequest for what is no limit, and Unsupported for a share of memory that the device does not report.
+ * Fails with InvalidRequest for a value that is no limit, and Unsupported for a share of memory that the device does
+ * not report.
  *
  * **Example** (A tenant with a share of its own)
  *
@@ -880,12 +879,12 @@ export const withBudget: {
 )
 
 /**
- * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
- * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
- * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as its
+ * requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give back
+ * are set aside for it again, until the effect ends. Leases that outlive it stay.
  *
- * A program that holds one lease and waits for another can wait for a program that does the same. With a reservation it
- * waits before it holds anything: programs whose needs each fit the limit all end.
+ * A program that has one lease and waits for another can wait for a program that does the same. With a reservation it
+ * waits only before it has any lease: programs whose reservations each fit the limit all end.
  *
  * **Details**
  *
@@ -930,9 +929,9 @@ export const withBudget: {
  */
 export const reserve: {
   /**
-   * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for it. Its requests, as long as together they stay within
-   * that, are served past every line and never wait for others; what its leases give back is its own again, and what is left
-   * goes back to the pool when the effect ends. Leases that outlive it stay as they are.
+   * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
+   * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
+   * back are set aside for it again, until the effect ends. Leases that outlive it stay.
    */
   (
     bytes: MemoryLimit.Input,
@@ -956,15 +955,15 @@ export const reserve: {
 )
 
 /**
- * Runs an effect that cannot say beforehand how much memory it needs: of all such effects on a pool one runs at a time, in
- * the order in which they asked. So no two of them hold memory and wait for each other, and together with effects that
- * {@link reserve} what they need they all end, as long as each fits the limit beside what is leased elsewhere.
+ * Runs an effect that does not know beforehand how much memory it needs. One such effect runs at a time on a pool, in
+ * the order in which they asked. So no two of them have memory and wait for each other. Together with effects that
+ * {@link reserve} what they need they all end, as long as each fits the limit beside all other leases.
  *
  * In a pool or budget whose requests fail instead of waiting it runs at once, and so it does inside a reservation or
  * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
  *
- * Fails with OutOfMemory (when the time is over, or in a standstill with effects that hold memory besides),
- * Released, DeviceLost.
+ * Fails with OutOfMemory (when the time is over, or in a standstill with other effects that have memory), Released,
+ * DeviceLost.
  *
  * **Example** (Jobs whose need depends on the data)
  *
@@ -994,9 +993,9 @@ export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A
   BufferPool.use((pool) => pool.inTurn(effect))
 
 /**
- * Leases of all sizes together, or none: one place in the line, and nothing is held while it waits. They belong to the
- * caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The options hold for
- * every one of them.
+ * Leases of all sizes together, or none: the request has one place in the line, and no lease while it waits. They
+ * belong to the caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The
+ * options apply to every lease.
  *
  * Fails as {@link allocate}, and with LimitExceeded when they do not fit the limit together.
  *

@@ -1,5 +1,5 @@
 /**
- * Buffers, as what a pool leases: sizes by a policy, memory of an `Allocator`.
+ * The pool's source of buffers: block sizes by a policy, memory of an `Allocator`.
  *
  * @internal
  */

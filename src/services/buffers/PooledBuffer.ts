@@ -1,5 +1,5 @@
 /**
- * The lease on a buffer: what a program holds of a pooled buffer.
+ * The lease on a buffer: a program's right to use a pooled buffer.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
 
 /**
- * A lease on a buffer of a pool: see `Lease` for how long it is valid, and for what can be done with any lease.
+ * A lease on a buffer of a pool: see `Lease` for how long it is valid, and for the operations on every lease.
  *
  * **Example** (Size and capacity)
  *

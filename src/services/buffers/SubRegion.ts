@@ -1,5 +1,5 @@
 /**
- * Parts of a buffer that are buffers themselves.
+ * Buffers over a range of another buffer.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ import * as BufferLike from "./BufferLike.ts"
 import { startsWithSubject } from "./SubjectFirst.ts"
 
 /**
- * Which bytes of a buffer a region is.
+ * The range of a buffer that a sub-region is over.
  *
  * @category models
  * @since 0.1.0
@@ -34,20 +34,20 @@ import { startsWithSubject } from "./SubjectFirst.ts"
 export interface Bounds {
   /** Its first byte: a multiple of the device's `limits.regionAlignment`; 0 without it. */
   readonly offset?: number | undefined
-  /** Bytes, at least 1: a multiple of 4, except up to the end of the buffer, which is what it is without a size. */
+  /** Bytes, at least 1: a multiple of 4, except up to the end of the buffer, which is the default. */
   readonly size?: number | undefined
 }
 
 /**
- * What a region is to be, beside its bytes.
+ * The options of a sub-region, beside its range.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The parent's usage without it. It can do less than the parent, never more: some of its flags, and on top those that
-   * forbid something to kernels or to the program, as `kernelReadOnly` and `hostNoAccess`.
+   * The parent's usage without it. It has the parent's flags or fewer, and can add flags that forbid something to
+   * kernels or to the program, as `kernelReadOnly` and `hostNoAccess`.
    */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it; the parent's label with the bytes without it. */
@@ -55,24 +55,24 @@ export interface Options {
 }
 
 /**
- * A part of a buffer as a buffer of its own, over the same memory, until the scope closes.
+ * A buffer over a range of another buffer's memory, until the scope closes.
  *
  * **Details**
  *
- * Whatever takes a buffer takes a region: writes, reads, fills, copies, kernels, and this function. A region of a region
- * is a region of the whole buffer. What is written to it is seen in the parent, in queue order.
+ * Whatever takes a buffer takes a sub-region: writes, reads, fills, copies, kernels, and this function. A sub-region of
+ * a sub-region is one of the whole buffer. The parent sees its writes, in queue order.
  *
- * When the lease that it is a part of ends, however it ends, the region is released before the block goes to anybody
- * else. A buffer without a pool can be freed while regions of it live: it is Released at once, and its memory goes
- * with the last region.
+ * When the lease under it ends, for any reason, the sub-region ends before another owner gets the block. A buffer
+ * without a pool may end before its sub-regions: it is Released at once, and its memory is freed with the last
+ * sub-region.
  *
  * **Gotchas**
  *
- * All regions of one buffer count as that buffer where two arguments of a dispatch, or source and target of a copy, are
- * compared: WebGPU forbids both whether the bytes overlap or not.
+ * All sub-regions of one buffer count as that buffer where two arguments of a dispatch, or source and target of a copy,
+ * are compared: WebGPU forbids both whether the bytes overlap or not.
  *
- * Fails with InvalidRequest for an offset that the device cannot start a region at, for bytes outside the buffer, for no
- * bytes at all, or for a usage beyond the parent's; and with Released, ForeignDevice, DeviceLost or DriverError.
+ * Fails with InvalidRequest for an offset that the device cannot start a sub-region at, for bytes outside the buffer,
+ * for no bytes at all, or for a usage beyond the parent's; and with Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Filling the second half of a buffer)
  *
@@ -176,11 +176,11 @@ export const slice: {
     acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
 )
 
-/** The lease that a region is a part of, for the regions of that region. */
+/** The lease under a sub-region, for sub-regions of it. */
 const leases = new WeakMap<DeviceBuffer, PooledBuffer>()
 
 /**
- * The lease whose memory a buffer is: the buffer itself, or the one that a region is a part of.
+ * The lease of a buffer's memory: the buffer itself, or the lease under a sub-region.
  *
  * @internal
  */
@@ -211,7 +211,7 @@ interface Request {
   readonly operation: string
   readonly device: DeviceContext["Service"]
   readonly buffer: BufferLike.BufferLike
-  /** Asked for only once the buffer is known to be one. */
+  /** Read only after the buffer is known to be a buffer. */
   readonly bounds: () => Bounds | GpuError
   readonly options: Options | undefined
 }
@@ -251,7 +251,7 @@ const end = (
   return giveBackUnsafe(device, driver, region, why)
 }
 
-/** Where it begins in the whole buffer, since OpenCL has no regions of regions; a buffer of no bytes has none. */
+/** Its first byte in the whole buffer, since OpenCL has no sub-buffers of sub-buffers; a buffer of 0 bytes has none. */
 const partOf = (
   operation: string,
   buffer: BufferLike.BufferLike,
@@ -294,7 +294,7 @@ const rangeProblem = (
     (size === 0 ? emptyProblem(operation) : undefined)
 
 const emptyProblem = (operation: string): GpuError =>
-  invalidRequest(operation, "the region has no bytes", "Take at least one byte: no driver makes a part of nothing.")
+  invalidRequest(operation, "the region has no bytes", "Take at least one byte: drivers have no empty buffers.")
 
 /** Counted from the beginning of the whole buffer. */
 const alignmentProblem = (operation: string, origin: number, alignment: number): GpuError | undefined =>
@@ -305,7 +305,7 @@ const alignmentProblem = (operation: string, origin: number, alignment: number):
       "DeviceInfo.limits.regionAlignment says, or pass an offset to the operation."
   )
 
-/** It may lose abilities, and not the restrictions of the parent. */
+/** It may have fewer usages, but keeps the restrictions of the parent. */
 const usageProblem = (
   operation: string,
   whole: BufferUsage.BufferUsage,

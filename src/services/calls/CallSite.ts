@@ -1,5 +1,5 @@
 /**
- * Where in a program something was asked for, as "file:line:column".
+ * The place of a call in the program, as "file:line:column".
  *
  * @since 0.1.0
  */
@@ -100,7 +100,7 @@ const frameLimit = 50
 
 const captured = (entry: Entry): string | undefined => {
   const limit = Object.getOwnPropertyDescriptor(Error, "stackTraceLimit")
-  // A hardened realm freezes it: then the frames that there are have to do.
+  // A hardened realm freezes it: then the usual number of frames must be enough.
   if (limit?.writable !== true) return placeOf(callers(entry))
   engine.stackTraceLimit = frameLimit
   try {
@@ -139,7 +139,7 @@ const folderOf = (file: string): string | undefined => ownFile.exec(file)?.[1]
 const placeOf = (frames: ReadonlyArray<Frame>): string | undefined => {
   for (const { file, name, position } of frames) {
     const isEffect = effectFile.test(file)
-    // Beyond Effect's run loop stands whoever resumed the fiber, which is another matter.
+    // The frames beyond Effect's run loop are those of the code that resumed the fiber, not of the caller.
     if (primitiveName.test(name) || (isEffect && runLoopName.test(name))) return undefined
     if (!isEffect && !file.startsWith("node:")) return `${file}:${position}`
   }

@@ -1,8 +1,9 @@
 /**
- * The step of an operation in which it looks at what the program gave and acts on it.
+ * The one synchronous step in which an operation checks its arguments and acts on them.
  *
- * Programs without types give anything: options whose members throw when they are read, proxies that throw whatever is
- * asked of them. Looking at such a value is the caller's mistake, and told as one: an effect never dies of an argument.
+ * Programs without types can pass anything: options whose members throw when they are read, or proxies that always
+ * throw. Such a value is the caller's mistake, so the operation fails with InvalidRequest: no argument makes an effect
+ * die.
  *
  * @internal
  */
@@ -12,8 +13,8 @@ import { readValues } from "../../domain/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 
 /**
- * Suspends `step`, which checks arguments and acts on them in one synchronous step. What it throws, because a value
- * that it looked at throws, is an InvalidRequest of the operation.
+ * Suspends `step`, which checks arguments and acts on them in one synchronous step. When a value throws while `step`
+ * reads it, the operation fails with InvalidRequest.
  *
  * @internal
  */

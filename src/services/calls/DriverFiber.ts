@@ -1,5 +1,5 @@
 /**
- * A driver call that outlives whoever asked for it: what pools use for misses.
+ * A driver call that goes on when the fiber that asked for it is interrupted: pools use it for misses.
  *
  * @internal
  */
@@ -8,9 +8,10 @@ import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
 /**
- * Runs a call on a fiber of its own, kept in `inFlight` meanwhile. `settle` is told its end exactly once, in the step in
- * which it ends, and whether anybody still waits for it; what it answers goes on in the fiber that asked. The call starts
- * in this very step: what the caller handed over to it cannot be lost between two.
+ * Runs a call on a fiber of its own, kept in `inFlight` meanwhile. `settle` is called exactly once, in the step in
+ * which the call ends, and learns whether a fiber still waits for it. The fiber that asked then runs the effect that
+ * `settle` returns. The call starts in this step, so nothing that the caller passes to it can get lost between two
+ * steps.
  *
  * @internal
  */
@@ -20,7 +21,8 @@ export const onOwnFiber = <A, E, B, E2>(
   inFlight: Set<Fiber.Fiber<A, E>>,
   settle: (exit: Exit.Exit<A, E>, awaited: boolean) => Effect.Effect<B, E2>
 ): Effect.Effect<B, E2> => {
-  // Uninterruptible from its start: an interruption may cut the driver's waiting short, and never loses its answer.
+  // Uninterruptible from its start: an interruption may end the wait for the driver early, but never loses the driver's
+  // answer.
   const running = Effect.runForkWith(asker.context)(call, { uninterruptible: true })
   const done = running.pollUnsafe()
   if (done !== undefined) return settle(done, true)
@@ -34,7 +36,7 @@ export const onOwnFiber = <A, E, B, E2>(
     else resume(answer)
   })
   return Effect.callback((register) => {
-    // The run loop may have yielded before this step, and the driver answered: then what it gave is held by now.
+    // The run loop may have yielded before this step, and the driver may have answered: then the block is held already.
     if (early !== undefined) return register(early)
     resume = register
     return Effect.sync(() => {

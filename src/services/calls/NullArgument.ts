@@ -6,7 +6,8 @@
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 
 /**
- * Why an argument cannot be null. WebGPU has no binding of nothing, so a kernel that needs one would run on OpenCL alone.
+ * Why an argument cannot be null. WebGPU cannot bind null, so a kernel that needs a null argument would run on OpenCL
+ * only.
  *
  * @see https://www.w3.org/TR/webgpu/#typedefdef-gpubindingresource
  * @internal

@@ -1,6 +1,6 @@
 /**
- * When a backend goes on with work of its own, apart from fibers: at the end of this turn of the event loop, or in the
- * next one. A backend without a driver takes these from its context, so that a test can decide about them as well.
+ * When a backend continues work outside of fibers: at the end of this task of the event loop, or in a later task. A
+ * backend without a driver takes these functions from its context, so that a test can control them too.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ export interface TurnsShape {
   readonly next: (task: () => void) => void
 }
 
-/** Looked up once, and by feature: Node has setImmediate, a browser has not. */
+/** Looked up once: Node has setImmediate, a browser does not. */
 const immediate = (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
   ((task: () => void) => setTimeout(task, 0))
 

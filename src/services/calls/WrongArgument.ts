@@ -9,8 +9,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 
 /**
- * The error of an argument that is something else altogether. The effect that makes such a thing is often passed in its
- * place.
+ * The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer.
  *
  * @internal
  */
@@ -19,6 +18,6 @@ export const wrongArgument = (operation: string, value: unknown, what: string, h
   return invalidRequest(
     operation,
     `${isEffect ? "an effect" : shown(value)} was given for ${what}`,
-    isEffect ? "An effect that makes one must be yielded first: pass what yield* answers." : hint
+    isEffect ? "An effect that makes one must be yielded first: pass the result of yield*." : hint
   )
 }

@@ -1,5 +1,5 @@
 /**
- * One device allocation, opaque outside the backend that made it.
+ * One device allocation. Only the backend that made it can look into it.
  *
  * @since 0.1.0
  */
@@ -20,18 +20,18 @@ import type { Giver } from "../lease/Lease.ts"
  * @since 0.1.0
  */
 export interface Part {
-  /** The buffer that it is a part of, which is no region itself. */
+  /** The buffer under it, which is no sub-region itself. */
   readonly parent: DeviceBuffer
   /** Its first byte there. */
   readonly origin: number
 }
 
 /**
- * A buffer as the driver gave it: around a GPUBuffer, a cl_mem or an ArrayBuffer. Programs hold leases
- * (`PooledBuffer`) instead; a device buffer is what an Allocator hands out, and whoever allocated it frees it.
+ * A buffer as the driver gave it: around a GPUBuffer, a cl_mem or an ArrayBuffer. Programs have leases (`PooledBuffer`)
+ * instead. An Allocator creates device buffers, and its caller frees them.
  *
- * Each backend has a subclass of its own and unwraps only that. Two of them are equal (`Equal.equals`) when they are the
- * same driver object, as one that was allocated and one that was adopted by its handle, or the same part of one.
+ * Each backend has a subclass of its own and unwraps only that. Two of them are equal (`Equal.equals`) when they are
+ * the same driver object, as one that was allocated and one that was adopted by its handle, or the same range of one.
  *
  * **Example** (The buffers of a backend of your own)
  *
@@ -62,18 +62,18 @@ export abstract class DeviceBuffer implements Equal.Equal {
   /** Set by the backend when it gives the memory back. */
   destroyed = false
   /**
-   * False once a command on it was refused for want of memory or by the driver, or failed on OpenCL: its memory may
+   * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL. Its memory may
    * not exist, so no pool leases it again.
    */
   recyclable = true
-  /** For a sub-region the buffer that it is a part of, `undefined` for every other. */
+  /** Of a sub-region the buffer under it; `undefined` for all others. */
   readonly parent: DeviceBuffer | undefined
   /** The first byte of a sub-region in its parent, 0 for every other. */
   readonly origin: number
 
   /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
-  /** Why it ended, where that is more than that it was released. @internal */
+  /** Why it ended, where "it was released" does not say enough. @internal */
   ended: Released["why"] | undefined = undefined
   /** @internal */
   attached: Attachments | undefined = undefined
@@ -105,7 +105,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
     return this
   }
 
-  /** Whether a write to the one may be seen in the other: all regions of one buffer count as that buffer. */
+  /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
   sharesMemory(that: DeviceBuffer): boolean {
     return isInstance(that, DeviceBuffer) && this.root.identity === that.root.identity
   }
@@ -119,7 +119,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
     return Hash.random(this.root.identity)
   }
 
-  /** The same as `size`: a device buffer has no slack. */
+  /** The same as `size`: a device buffer has no padding. */
   get capacity(): number {
     return this.size
   }

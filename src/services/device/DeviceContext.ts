@@ -1,5 +1,5 @@
 /**
- * One open device: what it is, whether it is still there, and the raw creation and destruction of buffers.
+ * One open device: its description, whether it is lost, and the raw creation and destruction of buffers.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
 
 /**
- * What becomes of the program's data: a buffer has a copy of it, or uses that very memory.
+ * Whether a buffer copies the program's data, or uses it as its memory.
  *
  * @category models
  * @since 0.1.0
@@ -58,8 +58,8 @@ export class DeviceContext extends Context.Service<DeviceContext, {
   ) => Effect.Effect<DeviceBuffer, GpuError>
   /**
    * A buffer with the bytes of the program's `data`, which are a positive number and at most `maxBufferSize`: a copy of
-   * them, or, with mode "use", the very memory, which the buffer keeps. Fails as `createBuffer`, and with Unsupported
-   * where a device cannot use the program's memory. `MemoryObjects.fromHost` checks what arrives here.
+   * them, or, with mode "use", the data itself, which the buffer keeps. Fails as `createBuffer`, and with Unsupported
+   * where a device cannot use the program's memory. `MemoryObjects.fromHost` checks the arguments.
    */
   readonly createFromHost: (
     data: Uint8Array<ArrayBuffer>,
@@ -68,9 +68,9 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Effect.Effect<DeviceBuffer, GpuError>
   /**
-   * A buffer over a part of another one, when called. The parent is no region itself, and alive or kept by a region;
-   * origin, size and usage are checked: `SubRegion.make` does. It is given back by `destroyBufferUnsafe`; the memory of
-   * a parent that was given back before goes with the last of its regions.
+   * Creates a buffer over a range of another one when called. The parent is no sub-region itself, and it is live or has
+   * a live sub-region. `SubRegion.make` checks origin, size and usage. `destroyBufferUnsafe` frees the new buffer. The
+   * memory of a parent that was freed before is freed with the last of its sub-regions.
    */
   readonly createRegionUnsafe: (
     part: Part,
@@ -79,8 +79,8 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Exit.Exit<DeviceBuffer, GpuError>
   /**
-   * Gives a buffer back to the driver when called. Recorded commands that name it must be submitted before: an
-   * Allocator sees to that. Destroying a buffer twice does nothing.
+   * Gives a buffer back to the driver when called. Recorded commands that use it must be submitted before: an Allocator
+   * does that. Destroying a buffer twice does nothing.
    */
   readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/DeviceContext") {}

@@ -1,5 +1,5 @@
 /**
- * One image on a device, opaque outside the backend that made it.
+ * One image on a device. Only the backend that made it can look into it.
  *
  * @since 0.1.0
  */
@@ -50,9 +50,9 @@ export abstract class DeviceImage implements Equal.Equal {
   beneath: DeviceBuffer | undefined = undefined
   /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
-  /** Why it ended, where that is more than that it was released. @internal */
+  /** Why it ended, where "it was released" does not say enough. @internal */
   ended: Released["why"] | undefined = undefined
-  /** Mappings, which end before the image goes back. @internal */
+  /** Mappings, which end before the image is freed. @internal */
   attached: Attachments | undefined = undefined
   /** What gives it back, for one of a pool. @internal */
   pooledBy: Giver | undefined = undefined
@@ -71,12 +71,12 @@ export abstract class DeviceImage implements Equal.Equal {
     this.label = label
   }
 
-  /** What stands for the driver's object: the same for two images around one of them. */
+  /** The identity of the driver object: the same for two images around one driver object. */
   get identity(): object {
     return this
   }
 
-  /** Whether a write to the one may be seen in the other: both are the same image, or stand on one buffer. */
+  /** Whether a write to the one may show in the other: both are the same image, or are over one buffer. */
   sharesMemory(that: DeviceImage | DeviceBuffer): boolean {
     if (!isInstance(that, DeviceImage)) return this.beneath !== undefined && this.beneath.sharesMemory(that)
     return this.identity === that.identity || (that.beneath !== undefined && this.sharesMemory(that.beneath))

@@ -26,7 +26,7 @@ export interface DeviceMemo<in Key, out A, out E, out R> {
 
 const knownOptions = KnownOptions.of<{ readonly capacity?: unknown }>({ capacity: true })
 
-/** What the results of all memos hang on: an opening of a device, from one {@link clearAll} to the next. */
+/** The key of all results of all memos: one opening of a device, from one {@link clearAll} to the next. */
 interface Age {
   readonly isAge: true
 }
@@ -43,8 +43,8 @@ const ageOf = (info: DeviceInfo): Age => {
 }
 
 /**
- * Forgets what every memo of this process computed, for all open devices: whoever asks from now on computes anew. A
- * lookup under way ends for those who asked before, and its result is not kept.
+ * Drops all results of every memo of this process, for all open devices: later calls compute anew. A lookup under way
+ * answers the fibers that wait for it, and its result is not kept.
  *
  * **Example** (Computing anew after a setting has changed)
  *
@@ -74,14 +74,14 @@ export const clearAll: Effect.Effect<void> = Effect.sync(() => {
 })
 
 /**
- * Memoizes `lookup`. Results are kept for as long as somebody holds the open device, and at most `capacity` of them, 256
- * without it: the one that was asked for least recently goes first. Nothing is kept alive by the memo itself, and each
- * opening of a device begins anew, as each test with a fresh layer does.
+ * Memoizes `lookup`. A memo keeps at most `capacity` results (256 by default), and drops the least recently used first.
+ * It keeps results only while something else refers to the open device. Each opening of a device begins without
+ * results, and so does each test with a fresh layer.
  *
  * **Details**
  *
- * A lookup that is under way when its results are cleared ends for those who asked before, and its result is not kept.
- * A lookup that nobody waits for any more is interrupted.
+ * A lookup that is under way when its results are cleared answers the fibers that wait for it, and its result is not
+ * kept. A lookup that no fiber waits for any more is interrupted.
  *
  * **Example** (Choosing a workgroup size once for each device)
  *

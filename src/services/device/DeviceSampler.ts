@@ -1,5 +1,5 @@
 /**
- * One sampler on a device, opaque outside the backend that made it.
+ * One sampler on a device. Only the backend that made it can look into it.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export abstract class DeviceSampler implements Equal.Equal {
     this.options = options
   }
 
-  /** What stands for the driver's object. */
+  /** The identity of the driver object. */
   get identity(): object {
     return this
   }

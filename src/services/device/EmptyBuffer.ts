@@ -1,5 +1,5 @@
 /**
- * A buffer of no bytes: no driver has one, and no command on it has anything to do.
+ * A buffer of 0 bytes: it has no driver object, and commands on it do nothing.
  *
  * @see pyopencl.tools.DeferredAllocator, whose allocation of no bytes succeeds with None
  * @internal
@@ -11,8 +11,8 @@ import { ForeignDevice, type GpuError, make as makeError } from "../../domain/Gp
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 
 /**
- * What an Allocator gives for 0 bytes, on every backend. It owns nothing of the driver, so `BufferLike.deviceBuffer` answers
- * `undefined` for it, as for a lease of no bytes, and no driver ever gets it.
+ * What an Allocator gives for 0 bytes, on every backend. It has no driver object, so `BufferLike.deviceBuffer` returns
+ * `undefined` for it, as for a lease of 0 bytes, and no driver ever gets it.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ export class EmptyBuffer extends DeviceBuffer {
     super(owner, 0, usage, label)
   }
 
-  /** Given back to a device, as any other buffer is, but without the driver. A second time does nothing. */
+  /** Ends it as any other buffer, but without the driver. A second call does nothing. */
   giveBackUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
     if (this.owner !== device) {
       return Exit.fail(makeError(

@@ -14,7 +14,7 @@ import { EmptyBuffer } from "./EmptyBuffer.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
 /**
- * Ends what stands on the buffer, submits what was recorded with it, and destroys it; all in this step.
+ * Ends the buffer's attachments, submits the recorded commands that use it, and destroys it, all in this step.
  *
  * @internal
  */
@@ -43,17 +43,17 @@ export const inOrderUnsafe = (
 ): Exit.Exit<void, GpuError> => {
   const flushed = driver.flushUnsafe()
   const destroyed = destroy()
-  // Nothing can be submitted to a lost device, and nothing has to be.
+  // A lost device takes no submit, and needs none.
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed
 }
 
 /**
- * What a scope's finalizer does with the outcome: a driver error while giving back fails nobody's work, it is logged.
+ * What a finalizer does with the outcome: it logs a driver error, because a finalizer cannot fail.
  *
  * @internal
  */
 export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
   Effect.catch(
     Effect.suspend(given),
-    (error) => Effect.logWarning(`${what} could not be given back: ${error.message}`)
+    (error) => Effect.logWarning(`${what} could not be freed: ${error.message}`)
   )

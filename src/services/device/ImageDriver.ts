@@ -22,7 +22,7 @@ import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { DriverMapping, MapAccess, ReadAnswer } from "./QueueDriver.ts"
 
 /**
- * Memory of an image that is mapped, from the first element of the part to the last, and how its rows lie there.
+ * Memory of an image that is mapped, from the first element of the region to the last, and the pitches of its rows.
  *
  * @category models
  * @since 0.1.0
@@ -63,9 +63,10 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     label: string | undefined
   ) => Effect.Effect<DeviceImage, GpuError>
   /**
-   * An image that begins with the bytes of the program's data: a copy of them, which are packed and taken in the step in which it
-   * is created, or, with mode "use", that very memory, at those pitches, which the image keeps as `pinned`. No usage is needed for
-   * what it begins with. Fails as `create`, and with Unsupported where a device cannot use the program's memory so.
+   * An image that begins with the bytes of the program's data: a copy of them, which are packed and copied in the step
+   * that creates the image; or, with mode "use", the data itself, at those pitches, which the image keeps as `pinned`.
+   * The first contents need no usage. Fails as `create`, and with Unsupported where a device cannot use the program's
+   * memory so.
    */
   readonly createFromHost: (
     data: Uint8Array<ArrayBuffer>,
@@ -77,8 +78,8 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     label: string | undefined
   ) => Effect.Effect<DeviceImage, GpuError>
   /**
-   * An image of the kind `1dBuffer` in the memory of a buffer, from its first byte on, when called; the buffer outlives it. A
-   * driver that leaves it out has none.
+   * An image of the kind `1dBuffer` in the memory of a buffer, from its first byte on, when called; the buffer outlives
+   * it. A driver without such images leaves it out.
    */
   readonly createOverUnsafe?: (
     buffer: DeviceBuffer,
@@ -87,7 +88,7 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     usage: ImageUsage,
     label: string | undefined
   ) => Exit.Exit<DeviceImage, GpuError>
-  /** Recorded commands that name it have been submitted: `Images` sees to that. A second call does nothing. */
+  /** `Images` has submitted the recorded commands that use it. A second call does nothing. */
   readonly destroyUnsafe: (image: DeviceImage) => Exit.Exit<void, GpuError>
   /** Copies `data` before it returns. */
   readonly writeUnsafe: (
@@ -97,7 +98,7 @@ export class ImageDriver extends Context.Service<ImageDriver, {
   ) => Exit.Exit<void, GpuError>
   /** In queue order, into memory of its own; begins when called, as `QueueDriver.readUnsafe` does. */
   readonly readUnsafe: (source: DeviceImage, region: ImageRegion, answer: ReadAnswer) => () => void
-  /** Every element of the region becomes `element`, the bytes of one element. */
+  /** Sets every element of the region to `element`, the bytes of one element. */
   readonly fillUnsafe: (
     target: DeviceImage,
     region: ImageRegion,
@@ -124,8 +125,8 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     region: ImageRegion
   ) => Exit.Exit<void, GpuError>
   /**
-   * Maps a part in place, of one element at least. Answers `undefined` where it cannot: `packed` asks for memory without gaps
-   * between rows and slices. The part is then copied, as always with a driver that leaves this out.
+   * Maps a region in place, of at least one element. It returns `undefined` where it cannot; `packed` asks for memory
+   * without gaps between rows and slices. The region is then copied, as with a driver that leaves this out.
    */
   readonly mapUnsafe?: (
     image: DeviceImage,

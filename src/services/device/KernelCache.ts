@@ -106,7 +106,7 @@ export class KernelCache extends Context.Service<KernelCache, {
    * or a larger workgroup than the device takes, DriverError with the compiler's log, or DeviceLost.
    */
   readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
-  /** The compiled form when it is there, without a step. Counts a hit. */
+  /** The compiled form when the cache has it, synchronously. Counts a hit. */
   readonly getUnsafe: (kernel: Kernel) => CompiledKernel | undefined
   /** Gives every compiled kernel back to the driver. */
   readonly clear: Effect.Effect<void>
@@ -124,7 +124,10 @@ type Entry<C> = { readonly key: string; readonly compiled: C; lastUse: number }
 export interface KernelCompiler<C extends CompiledKernel> {
   /** Everything that the result depends on: source and options. */
   readonly key: (kernel: Kernel) => string
-  /** The definition is checked, and within what the device supports; whether it has the backend's body is not. */
+  /**
+   * The definition is checked against what the device supports. Whether the kernel has a body for the backend is not
+   * checked.
+   */
   readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
   readonly release: (compiled: C) => void
 }
@@ -158,7 +161,7 @@ export const make = <C extends CompiledKernel>(
   options: {
     /** The device's; a lost device answers every request with its DeviceLost error. */
     readonly status: DeviceStatus
-    /** The device's; a kernel that it cannot run is refused before anything is compiled. */
+    /** Of the device; a kernel that it cannot run is refused before anything is compiled. */
     readonly info: DeviceInfo
     /** How many compiled kernels are kept, 256 without it. */
     readonly capacity?: number | undefined
@@ -204,7 +207,10 @@ const cacheLine = (
 class Cache<C extends CompiledKernel> {
   readonly #compiler: KernelCompiler<C>
   readonly #capacity: number
-  /** Each knows when it was used last: to keep them in that order would cost every dispatch more than its search. */
+  /**
+   * Each entry has the time of its last use. Keeping the entries in that order would cost every dispatch more than the
+   * search costs.
+   */
   readonly #entries = new Map<string, Entry<C>>()
   readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
   /** Saves building the key again for a kernel object seen before. */
@@ -271,7 +277,7 @@ class Cache<C extends CompiledKernel> {
     return entry.compiled
   }
 
-  /** Looks and starts in one step, so that a pending entry always has a fiber behind it. */
+  /** Looks and starts in one step, so that every pending entry has a fiber that compiles it. */
   #share(
     key: string,
     kernel: Kernel,
@@ -292,9 +298,9 @@ class Cache<C extends CompiledKernel> {
   }
 
   /**
-   * Starts in this very step: after another the scope might be closed, in which nothing starts. The compilation belongs to
-   * the device's scope, whose close waits for it, so that an interrupted requester does not fail the others; it is
-   * uninterruptible from its first step, or the close could end it before it answers them.
+   * Starts in this step, because a step later the scope might be closed, and nothing starts in a closed scope. The
+   * compilation belongs to the device's scope, whose close waits for it: so an interrupted fiber does not fail the
+   * others that wait. It is uninterruptible from its first step, or the close could end it before it answers them.
    */
   #compile(
     key: string,
@@ -312,7 +318,7 @@ class Cache<C extends CompiledKernel> {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
         Deferred.doneUnsafe(done, exit)
-        // What its finalizer would wait for is done.
+        // The compilation that its finalizer would wait for is done.
         Scope.closeUnsafe(running, Exit.void)
       }))
     Effect.runForkWith(asker.context)(compile, { uninterruptible: true })
@@ -344,7 +350,7 @@ class Cache<C extends CompiledKernel> {
 }
 
 /**
- * The compiled form of a kernel; compiles it on the first call, so that a program can pay for it before its first
+ * The compiled form of a kernel; compiles it on the first call, so that a program can compile it before the first
  * dispatch.
  *
  * Fails with InvalidRequest for a malformed definition, Unsupported for a missing body or element type, DriverError

@@ -1,5 +1,5 @@
 /**
- * The copies of the program's data that commands under way still need: a bound on their bytes, for all backends alike.
+ * The copies of the program's data that commands under way still need, and the most bytes of them on every backend.
  *
  * @internal
  */
@@ -13,7 +13,10 @@ import type { QueueDriver } from "./QueueDriver.ts"
 /** Enough to keep any device busy while the next copies are made. */
 const mostBytes = 64 * 1024 * 1024
 
-/** The copies made up to a position of the queue, which goes on without them once it has come so far. */
+/**
+ * The copies that were made up to a position of the queue. When the queue has reached it, the copies are not needed any
+ * more.
+ */
 interface Copies {
   readonly position: number
   bytes: number
@@ -26,9 +29,9 @@ interface Write {
 }
 
 /**
- * The copies for one queue. A write for which there is no room waits in line until the device has come far enough, without
- * blocking the event loop; one that is larger than the bound goes alone. It waits for the device only, never for another
- * fiber, so it always comes to its turn.
+ * The copies for one queue. A write for which there is no room waits in line until the device has used enough of them,
+ * without blocking the event loop. A write that is larger than the bound goes alone. Writes wait only for the device,
+ * never for another fiber, so every write is served.
  *
  * @internal
  */
@@ -46,7 +49,7 @@ export class PendingCopies {
 
   static readonly #ofDrivers = new WeakMap<QueueDriver["Service"], PendingCopies>()
 
-  /** Those of a driver, whichever services stand on it. */
+  /** The copies for a driver, whichever services use it. */
   static of(driver: QueueDriver["Service"]): PendingCopies {
     const known = PendingCopies.#ofDrivers.get(driver)
     if (known !== undefined) return known

@@ -12,7 +12,7 @@ import type { HostMode } from "./DeviceContext.ts"
 type Pinned = Uint8Array<ArrayBuffer>
 
 /**
- * Why data cannot become the memory of a device so, or `undefined`. `alignment` is that of its elements, in bytes. Programs
+ * Why a device cannot use data as its memory, or `undefined`. `alignment` is that of its elements, in bytes. Programs
  * without types can pass anything.
  *
  * @internal
@@ -44,8 +44,8 @@ export const modeProblem = (
 }
 
 /**
- * Why what uses that memory cannot be used any more, or `undefined`: the driver still has the address of memory that the
- * program gave away.
+ * Why the buffer or image over that memory cannot be used any more, or `undefined`: the program has transferred the
+ * memory, and the driver still has its address.
  *
  * @internal
  */
@@ -63,7 +63,7 @@ export const detachedProblem = (
 const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const
 
 /**
- * A view of memory in use, or of a part of it, or why there is none.
+ * A view of the memory, or of a range of it, or why there is none.
  *
  * @internal
  */

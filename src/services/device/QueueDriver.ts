@@ -2,7 +2,7 @@
  * The backend's side of a command queue. `Device.fromDrivers` builds the queue that programs use over it. Everything that arrives
  * here is checked: right device, not released, right usage, in bounds, aligned. So each rule is written once.
  *
- * The calls ending in `Unsafe` take effect when called, in the order of the calls: that is queue order.
+ * The calls whose names end in `Unsafe` take effect when called. The order of these calls is queue order.
  *
  * @since 0.1.0
  */
@@ -18,8 +18,9 @@ import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { CompiledKernel } from "./KernelCache.ts"
 
 /**
- * How many recorded commands a driver submits at the latest. More in one submit would keep the device idle for longer
- * and lose more with a failing one; fewer would pay a submit's fixed cost, with its error scopes on WebGPU, more often.
+ * How many recorded commands a driver submits at the latest. With more commands in a submit the device would be idle
+ * for longer, and a failing submit would lose more. With fewer, the fixed cost of a submit, with its error scopes on
+ * WebGPU, would come more often.
  *
  * @internal
  */
@@ -57,7 +58,7 @@ export interface Dispatch {
 }
 
 /**
- * What a program does with mapped memory. Only what is mapped to be read has the buffer's contents at first.
+ * What a program does with mapped memory. The mapping begins with the buffer's contents only when the program reads.
  *
  * @category models
  * @since 0.1.0
@@ -74,14 +75,14 @@ export interface DriverMapping {
   /** The mapped bytes, in queue order. Fails also with errors of recorded work. */
   readonly memory: Effect.Effect<ArrayBuffer, GpuError>
   /**
-   * Ends the mapping when called, once, also while `memory` is awaited or after that failed: what was stored is there for
-   * the commands that come, and the memory is detached. On a lost device it succeeds.
+   * Ends the mapping when called, once, also while `memory` is awaited or after that failed. Later commands see what
+   * the program has stored, and the memory is detached. On a lost device it succeeds.
    */
   readonly unmapUnsafe: () => Exit.Exit<void, GpuError>
 }
 
 /**
- * Takes what a read answers, once: the bytes, in the end of an effect that may still wait for them.
+ * Called once with the result of a read: an effect that ends with the bytes, and may still wait for them.
  *
  * @category models
  * @since 0.1.0
@@ -163,17 +164,17 @@ export class QueueDriver extends Context.Service<QueueDriver, {
   /** Submits what was recorded. Nothing recorded: no driver call. */
   readonly flushUnsafe: () => Exit.Exit<void, GpuError>
   /**
-   * Flushes and reads `bytes` bytes in queue order into memory of its own. The read begins when it is called: nothing that
-   * is recorded or given back afterwards changes what it answers, and the memory that it reads stays until it has ended.
-   * Answers also with errors of recorded work, in this step or later. Returns the way to give up: what the read holds goes
-   * then, and no answer is needed.
+   * Flushes and reads `bytes` bytes in queue order into memory of its own. The read begins when it is called: later
+   * commands do not change its result, and the memory that it reads is not freed before it has ended. It also fails
+   * with errors of recorded commands, in this step or later. The returned function gives the read up: it frees the
+   * read's memory, and the read need not answer any more.
    */
   readonly readUnsafe: (source: DeviceBuffer, offset: number, bytes: number, answer: ReadAnswer) => () => void
   /** As `readUnsafe`, of a region of rows, which come packed. */
   readonly readRectUnsafe: (extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer) => () => void
   /**
-   * Maps `bytes` bytes of a buffer. A driver that leaves it out has no memory that it could show: mappings are then private
-   * copies, read and written back.
+   * Maps `bytes` bytes of a buffer. A driver that leaves it out cannot map in place: mappings are then private copies,
+   * read and written back.
    */
   readonly mapUnsafe?: (
     buffer: DeviceBuffer,
@@ -181,7 +182,7 @@ export class QueueDriver extends Context.Service<QueueDriver, {
     bytes: number,
     access: MapAccess
   ) => Exit.Exit<DriverMapping, GpuError>
-  /** A number for what was recorded until now, which only grows: for what comes later it is larger. */
+  /** The position of the last recorded command. It only grows. */
   readonly positionUnsafe: () => number
   /** The largest position up to which everything is known to have run. */
   readonly endedUnsafe: () => number
@@ -192,8 +193,8 @@ export class QueueDriver extends Context.Service<QueueDriver, {
   /** Flushes and waits until everything before it has run. Fails with the errors of recorded work, once. */
   readonly finish: Effect.Effect<void, GpuError>
   /**
-   * Brings the memory of buffers and images to the device or to the host, ahead of their use; `contentUndefined` lets the contents
-   * stay behind. A driver whose memory has one place only leaves it out.
+   * Moves the memory of buffers and images to the device or to the host, ahead of their use; with `contentUndefined`
+   * the contents need not move. A driver whose memory has only one place leaves this out.
    */
   readonly migrateUnsafe?: (
     objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
@@ -204,6 +205,6 @@ export class QueueDriver extends Context.Service<QueueDriver, {
    * Proves that a fresh buffer's memory exists (OpenCL: migrate with undefined contents). A no-op where creation does.
    */
   readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
-  /** Waits until the driver has really given back what was destroyed. */
+  /** Waits until the driver really has the destroyed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
 }>()("effect-gpu-pool/QueueDriver") {}

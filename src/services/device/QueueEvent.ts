@@ -1,5 +1,5 @@
 /**
- * A moment of a queue: everything that was recorded before it. `CommandQueue.event` makes one.
+ * A place in a queue: all commands that were recorded before it. `CommandQueue.event` makes one.
  *
  * @since 0.1.0
  */
@@ -11,8 +11,8 @@ import { checkedStep } from "../calls/CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
 /**
- * A queue and a position in its order. It is a plain value: no driver object stands behind it, it needs no release, and
- * keeping many costs nothing. Two are equal (`Equal.equals`) when queue and position are.
+ * A queue and a position in its order. It is plain data without a driver object: it is never released, and many of them
+ * cost nothing. Two are equal (`Equal.equals`) when queue and position are.
  *
  * **Example** (Work that has ended)
  *
@@ -39,7 +39,7 @@ import type { QueueDriver } from "./QueueDriver.ts"
 export class QueueEvent {
   /** The backend's side of the queue. */
   readonly driver: QueueDriver["Service"]
-  /** How far the queue had come; only to be compared within one queue. */
+  /** The position in the queue; compare it only with positions of the same queue. */
   readonly position: number
 
   constructor(driver: QueueDriver["Service"], position: number) {
@@ -56,8 +56,8 @@ showing<QueueEvent>(({ driver, position }) =>
 )(QueueEvent.prototype)
 
 /**
- * Waits until everything before the event has run, without blocking the event loop. Work that was not submitted yet is.
- * Fails with the errors of recorded work, which are told once, as `CommandQueue.finish` does; or with DeviceLost.
+ * Waits until everything before the event has run, without blocking the event loop. Submits commands that were not
+ * submitted yet. Fails with the errors of recorded commands, once, as `CommandQueue.finish` does; or with DeviceLost.
  *
  * **Example** (Waiting for several)
  *
@@ -83,8 +83,9 @@ const noEvent = (operation: string, value: unknown): GpuError =>
   invalidRequest(operation, `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")
 
 /**
- * Whether everything before the event is known to have run, whatever became of it. It does not wait, and does not submit
- * what was only recorded: that happens at the end of the turn. Fails with InvalidRequest for what is no event.
+ * Whether all commands before the event are known to have ended, with or without an error. It does not wait, and does
+ * not submit recorded commands: the end of the event loop's task does. Fails with InvalidRequest for a value that is no
+ * event.
  *
  * **Example** (Doing something else meanwhile)
  *

@@ -1,5 +1,5 @@
 /**
- * Reads as programs wait for them: the check and the beginning are one step, and so is what gives up.
+ * Reads as programs wait for them. The check and the beginning are one step; giving up is one step too.
  *
  * @internal
  */
@@ -16,8 +16,8 @@ import type { ReadAnswer } from "./QueueDriver.ts"
 export type Begin = (answer: ReadAnswer) => () => void
 
 /**
- * Checks and begins in one step, so that no other fiber can end the source between the two, and waits for the bytes. The
- * check answers how the driver begins, why it cannot, or nothing where there are no bytes to read.
+ * Checks and begins in one step, so that no other fiber can end the source between the two, and waits for the bytes.
+ * The check returns how the driver begins, or the error, or nothing where there are no bytes to read.
  *
  * @internal
  */

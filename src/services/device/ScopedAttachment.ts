@@ -22,7 +22,10 @@ type End = (why: Why) => Exit.Exit<void, GpuError>
 
 /** @internal */
 export class ScopedAttachment implements Attachments.Attachment {
-  /** One of its own within the caller's, which closes with it: nothing stays behind in a scope that lives for long. */
+  /**
+   * A scope of its own within the caller's. It closes when the attachment ends, so nothing is left behind in a
+   * long-lived scope.
+   */
   readonly #scope: Scope.Closeable
   readonly #what: Attached
   #owner: Attachments.Attachable | undefined
@@ -60,7 +63,10 @@ export class ScopedAttachment implements Attachments.Attachment {
     })
   }
 
-  /** Begins, in the step in which it was made; `owner` is a lease, or nothing that could end before the scope. */
+  /**
+   * Begins, in the step in which it was made; `owner` is the lease, or `undefined` where nothing can end before the
+   * scope.
+   */
   begin(owner: Attachments.Attachable | undefined, end: End): void {
     this.#owner = owner
     this.#end = end
@@ -76,7 +82,7 @@ export class ScopedAttachment implements Attachments.Attachment {
   readonly endUnsafe = (why: Why): Exit.Exit<void, GpuError> => {
     // A buffer or an image tells that what it is a part of has ended, a mapping how.
     const ended = this.#close(this.#what === "mapping" ? why : "parentReleased")
-    // Its only finalizer is this one's own, which has nothing left to do.
+    // The scope's only finalizer is that of this attachment, and has nothing left to do.
     Scope.closeUnsafe(this.#scope, Exit.void)
     return ended
   }

@@ -1,5 +1,5 @@
 /**
- * Copies between buffers that are one memory, which no backend takes.
+ * The check that no copy is between two buffers over the same memory: no backend allows it.
  *
  * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
  * @internal
@@ -9,7 +9,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 
 /**
- * Why there can be no copy from `source` to `target`, or `undefined`: regions of one buffer count as that buffer.
+ * Why `source` cannot be copied to `target`, or `undefined`: sub-regions of one buffer count as that buffer.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ export const sharedMemoryProblem = (
   source.sharesMemory(target)
     ? invalidRequest(
       operation,
-      `source and target are ${Equal.equals(source, target) ? "the same buffer" : "parts of one buffer"}`,
+      `source and target are ${Equal.equals(source, target) ? "the same buffer" : "sub-regions of one buffer"}`,
       "WebGPU forbids a copy within one buffer: go through a second one."
     )
     : undefined

@@ -1,5 +1,5 @@
 /**
- * Memory that may not exist: a deferred block shows only at its first use that it has none.
+ * Memory that may not exist: a block of a deferred allocator may fail at its first use.
  *
  * @see pyopencl.tools.DeferredAllocator
  * @internal
@@ -11,15 +11,14 @@ import { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 /**
- * Whether a refusal may mean that the memory does not exist. One that the memory has no part in, as one over a limit, says
- * nothing about it.
+ * Whether a refusal may mean that the memory does not exist. A refusal for another reason, as a limit, does not.
  */
 const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
   Cause.isFailReason(reason) &&
   (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")
 
 /**
- * Memory that a refused command was about is never leased again.
+ * The memory of a refused command is never leased again.
  *
  * @internal
  */

@@ -181,7 +181,7 @@ export class CheckedImages implements Service {
       if (problem !== undefined) return problem
       const view = PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type)
       if (isGpuError(view)) return view
-      // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+      // Only a mapping makes the program's memory current: the driver may keep the contents elsewhere.
       return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
 
@@ -239,7 +239,7 @@ export class CheckedImages implements Service {
         const { byteLength, part, place } = asked
         const bytes = HostData.bytes(operation, target, "target")
         if (isGpuError(bytes)) return bytes
-        // A view of memory that was resized meanwhile has another length now.
+        // Where the memory was resized meanwhile, the view has another length.
         const changed = HostRows.lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
         if (changed !== undefined) return changed
         const extent = HostRows.rectangle(part)
@@ -329,7 +329,7 @@ export class CheckedImages implements Service {
     first?: ElementType<Elements> | MapOptions,
     second?: MapOptions
   ) => {
-    // What is no options is meant for a class, and told as a wrong one.
+    // An argument that is no options object is taken for a class, and refused as a wrong one.
     const [type, options] = typeof first === "function" || second !== undefined ? [first, second] : [undefined, first]
     const operation = "Images.map"
     return ScopedMapping.acquire(
@@ -363,8 +363,8 @@ export class CheckedImages implements Service {
     })
 
   /**
-   * An image that a command can use so now, and the part of it that the options name; or why not. `host` is what the program
-   * itself does with the elements by that command, where it does anything.
+   * An image that a command can use now, and the region of it that the options name; or the error. `host` is what the
+   * program itself does with the elements by that command, if anything.
    */
   #part(
     operation: string,
@@ -379,7 +379,7 @@ export class CheckedImages implements Service {
     return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
   }
 
-  /** The same, whatever of the image is mapped. */
+  /** The same, without the check for mappings. */
   #partOf(
     operation: string,
     like: ImageLike.ImageLike,
@@ -419,7 +419,7 @@ export class CheckedImages implements Service {
     const fitting = type ?? ImageArray.classOf(part.image.format)
     const axes = ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {})
     if (isGpuError(axes)) return axes
-    // Elements between those of the array are not the program's to write.
+    // The program must not write the elements between those of the array.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
     if (!ImageUsage.has(like.usage, usageOf[needed])) return ImageProblems.lacks(operation, like.usage, usageOf[needed])
     const refused = ImageAccess.hostProblem(operation, part.image, needed)
@@ -455,7 +455,7 @@ export class CheckedImages implements Service {
       (offset % elementBytes === 0 ? undefined : invalidRequest(
         operation,
         `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,
-        "Start the elements where one of them could lie."
+        "Use a multiple of an element's bytes."
       ))
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What an image of the program's data is to be, checked.
+ * The checked options of an image of the program's data.
  *
  * @internal
  */
@@ -22,7 +22,7 @@ export interface FromHost {
 }
 
 /**
- * The bytes of an image of that shape and format, which are right, or what is wrong with them.
+ * The bytes of the data, if they fit an image of that shape and format, or the error.
  *
  * @internal
  */
@@ -72,6 +72,6 @@ const gapsProblem = (
   return size >= slicePitch * slices ? undefined : invalidRequest(
     operation,
     `the data has ${size} bytes, but ${slices} slices ${slicePitch} bytes apart have ${slicePitch * slices}`,
-    "Memory in use needs all of its last row and slice: pass more, or let it be copied."
+    "The last row and slice must be complete: pass more data, or let it be copied."
   )
 }

@@ -1,5 +1,5 @@
 /**
- * How the rows of a part of an image lie in data of the host.
+ * Where the rows of an image's region are in data of the host.
  *
  * @internal
  */
@@ -8,11 +8,11 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 
-/** A part of an image of some format. @internal */
+/** A region of an image of some format. @internal */
 export interface Part {
   readonly image: { readonly format: ImageFormat.ImageFormat }
   readonly region: ImageRegion
-  /** Bytes of the part, packed. */
+  /** Bytes of the region, packed. */
   readonly bytes: number
 }
 
@@ -24,14 +24,14 @@ export const lengthProblem = (operation: string, bytes: number, expected: number
     "Pass exactly the elements of the region, or say how far apart rows and slices are."
   )
 
-/** A part as a rectangle of bytes. @internal */
+/** A region as a rectangle of bytes. @internal */
 export const rectangle = ({ image, region: { extent } }: Part): Rectangle.Extent => [
   extent[0] * ImageFormat.elementBytes(image.format),
   extent[1],
   extent[2]
 ]
 
-/** Where the rows of a part lie in host data of that many bytes. @internal */
+/** Where the rows of a region are in host data of that many bytes. @internal */
 export const place = (
   operation: string,
   part: Part,
@@ -47,7 +47,7 @@ export const place = (
   return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
 }
 
-/** The bytes of a part, without the gaps that host data may have. @internal */
+/** The bytes of a region, without the gaps that host data may have. @internal */
 export const gathered = (
   part: Part,
   data: Uint8Array<ArrayBuffer>,

@@ -1,6 +1,6 @@
 /**
- * What of each image is mapped, whichever device images stand for it, and what commands may do with it meanwhile: the rules
- * are those of buffers, on every backend.
+ * The mapped regions of each driver object, whichever device images are around it, and the commands that may use it
+ * meanwhile. The rules are those of buffers, on every backend.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /**
- * A part of an image that is about to be mapped.
+ * A region of an image that is about to be mapped.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean):
 }
 
 /**
- * Where a part of an image over a buffer lies in that.
+ * The bytes of the buffer that a region of an image over it uses.
  *
  * @internal
  */
@@ -38,8 +38,8 @@ export const bytesBeneath = (
 }
 
 /**
- * Why the program itself may not access the elements of an image so, or `undefined`: those of an image over a buffer are as the
- * buffer's bytes.
+ * Why the program itself may not access the elements of an image, or `undefined`. For an image over a buffer the rules
+ * of the buffer's bytes hold.
  *
  * @internal
  */
@@ -50,8 +50,8 @@ export const hostProblem = (
 ): GpuError | undefined => beneath === undefined ? undefined : BufferAccess.usageProblem(operation, beneath, 0, host)
 
 /**
- * Why a command cannot use the image while it is mapped as it is, or `undefined`. `reads` says that it does nothing but
- * read or copy from it.
+ * Why a command cannot use the image with its present mappings, or `undefined`. `reads` says that the command only
+ * reads or copies from it.
  *
  * @internal
  */

@@ -38,7 +38,7 @@ export const none: BoundImages = { images: [], samplers: [] }
 const operation = "CommandQueue.dispatch"
 
 /**
- * Checks images and samplers. `lost` is why the device is gone, where it is.
+ * Checks images and samplers. `lost` is why the device is lost, if it is.
  *
  * @internal
  */
@@ -177,7 +177,7 @@ export const overlapProblem = (
   return undefined
 }
 
-/** No device lets a kernel read what it writes of an image, and WebGPU lets none write it under two names. */
+/** On no device may a kernel read an image that it writes, and on WebGPU it may not write one under two names. */
 const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
   for (let i = 1; i < images.length; i++) {
     for (let j = 0; j < i; j++) {

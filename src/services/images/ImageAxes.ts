@@ -1,5 +1,5 @@
 /**
- * How the items of a part of an image are seen as an array with axes.
+ * How the items of an image's region become an array with axes.
  *
  * @internal
  */
@@ -23,22 +23,22 @@ export interface AxesOptions extends StridedShape.ShapeOptions {
 
 /** The axes, once it is known how the rows lie. @internal */
 export interface Axes {
-  /** Whether the axes are of memory without gaps alone. */
+  /** Whether the axes fit only memory without gaps. */
   readonly packed: boolean
   /** Whether every item of packed memory belongs to an index. */
   readonly whole: boolean
   readonly over: (pitches: Pitches) => StridedShape.StridedShape
 }
 
-/** The pitches of a part without gaps. @internal */
+/** The pitches of a region without gaps. @internal */
 export const packedPitches = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
   const rowPitch = width * ImageFormat.elementBytes(format)
   return { rowPitch, slicePitch: rowPitch * height }
 }
 
 /**
- * The axes that the options name for items of that many bytes, or what is wrong with them. Without a shape they are slices,
- * rows, columns and the items of an element, without those that there are not; `order: "F"` turns them round.
+ * The axes that the options name for items of that many bytes, or what is wrong with them. Without a shape they are
+ * slices, rows, columns and the items of an element, as far as the image has them; `order: "F"` reverses them.
  *
  * @internal
  */
@@ -78,7 +78,7 @@ const shapedInPlace = (operation: string): GpuError =>
     `Leave them out, since the driver's pitches give them; or map with the layout "packed".`
   )
 
-/** The program's own axes, over all items of the part in one row. */
+/** The program's own axes, over all items of the region in one row. */
 const shaped = (
   operation: string,
   image: DeviceImage,

@@ -1,6 +1,7 @@
 /**
- * The commands on the images of one device. An image over a buffer is that buffer to all but kernels and fills: drivers that
- * know such images in kernels need not copy them, and PoCL 3.1 ends the process when it does.
+ * The commands on the images of one device. For an image over a buffer every command but kernels and fills uses the
+ * buffer: a driver with such images in kernels need not be able to copy them, and PoCL 3.1 ends the process when it
+ * copies one.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * What an operation on images takes: a lease, or a device image of its own.
+ * What an operation on images takes: a lease, or a device image without a pool.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * Mapping a part of an image: in place where the driver can, else as a copy.
+ * Mapping a region of an image: in place where the driver can, else as a copy.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ import * as ImageAxes from "./ImageAxes.ts"
 import type { ImageLike } from "./ImageLike.ts"
 import { MappedImage } from "./MappedImage.ts"
 
-/** What the images of one device map with. @internal */
+/** What the mappings of one device's images need. @internal */
 export interface Mapper {
   readonly status: DeviceStatus
   readonly driver: ImageDriver["Service"]
@@ -34,13 +34,13 @@ export interface Mapper {
   readonly copies: PendingCopies
 }
 
-/** A part that can be mapped now, as it was asked for. @internal */
+/** A region that can be mapped now. @internal */
 export interface Request {
   /** The lease or image that it ends with. */
   readonly owner: ImageLike
   readonly image: DeviceImage
   readonly region: ImageRegion
-  /** Bytes of the part, packed. */
+  /** Bytes of the region, packed. */
   readonly bytes: number
   readonly access: MapAccess
   /** The class of the array; without it, the one that fits the format. */
@@ -84,14 +84,14 @@ const mapUnsafe = (mapper: Mapper, request: Request): Exit.Exit<DriverImageMappi
 }
 
 /**
- * Whether the part begins where an item of the array can, wherever a driver has the image: images begin at such places, and
- * so do elements of whole items. An array over other memory would read it where no such item can be.
+ * Whether the region begins at a multiple of the array's items. Images begin at such a place, and so does an element of
+ * whole items. An array over other memory would have misaligned items.
  */
 const isAligned = ({ image: { format }, region: { origin }, type }: Request): boolean =>
   type === undefined || ImageFormat.elementBytes(format) % type.BYTES_PER_ELEMENT === 0 ||
   origin.every((at) => at === 0)
 
-/** As the bytes of the buffer that they are. */
+/** An image over a buffer is mapped as the buffer's bytes. */
 const mapBeneath = (
   { queue, status }: Mapper,
   { access, image, region }: Request,

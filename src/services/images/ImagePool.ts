@@ -1,6 +1,6 @@
 /**
- * The image pool: scoped leases on images that are kept and reused. Images of one kind, size, format and usage stand for
- * each other; all others do not, so a pool pays for programs that ask for the same images again and again.
+ * The image pool: scoped leases on images that are kept and reused. An image can stand for another only if kind, size,
+ * format and usage are the same, so a pool helps programs that ask for the same images again and again.
  *
  * A hit is one synchronous step; a miss asks the driver, within a byte limit; when memory runs short the pool reclaims
  * and gives held images back, in the order of its `eviction`, before it fails. What it hands out is a {@link PooledImage} that
@@ -64,7 +64,7 @@ import { ImageSource, type KnownImage } from "./ImageSource.ts"
 import type { PooledImage } from "./PooledImage.ts"
 
 /**
- * How an image pool behaves. Sizes are bytes of elements, packed, or texts as `"512 MiB"`, or shares of the device's
+ * The options of an image pool. Sizes are bytes of elements, packed, or texts as `"512 MiB"`, or shares of the device's
  * memory as `"50%"` where the backend reports it; what a driver adds to an image is not counted.
  *
  * **Example** (A pool that keeps little)
@@ -81,18 +81,18 @@ import type { PooledImage } from "./PooledImage.ts"
 export interface ImagePoolOptions extends PoolOptions {}
 
 /**
- * What one request for an image may say.
+ * The options of one request for an image.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PoolImageOptions extends ImageOptions, ExhaustedOptions {
-  /** Where in the program it was asked for, as "file:line:column"; filled in while call sites are tracked. */
+  /** The call that asked for it, as "file:line:column"; filled in while call sites are tracked. */
   readonly callSite?: string | undefined
 }
 
 /**
- * What an image pool can do.
+ * The methods of an image pool.
  *
  * **Example** (A function that works on any pool)
  *
@@ -148,9 +148,9 @@ export interface Pool extends PoolControls<Pool> {
 export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-pool/ImagePool") {}
 
 /**
- * Builds a pool. It closes with the scope: leases that are still live become Released, and every image goes back.
- * Fails with InvalidRequest for options that make no sense, and with Unsupported for a share of the memory of a device
- * that does not report it.
+ * Builds a pool. It closes with the scope: leases that are still live become Released, and every image is freed. Fails
+ * with InvalidRequest for invalid options, and with Unsupported for a share of the memory of a device that does not
+ * report it.
  *
  * **Example** (A second pool, for one job)
  *
@@ -299,7 +299,7 @@ export const layerShared = (
 const knownOfShared = KnownOptions.of<SharedPoolOptions>(ofShared)
 
 /**
- * The options of {@link layerConfig}: a configuration of all, or of some while the others are given.
+ * The options of {@link layerConfig}: one configuration for all, or a configuration or a value for each.
  *
  * @category models
  * @since 0.1.0
@@ -356,7 +356,8 @@ export const allocate = (
 }
 
 /**
- * Lends an image to `f` and takes it back when `f` has ended, however it ends. Errors as {@link allocate}.
+ * Lends an image to `f` and takes it back when `f` ends: by success, failure or interruption. Errors as
+ * {@link allocate}.
  *
  * **Example** (Scratch space for one step)
  *
@@ -401,9 +402,9 @@ export const use = <A, E, R>(
 export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = ImagePool.use((pool) => pool.stats)
 
 /**
- * Gives all held images back, and waits until the driver has. Active leases stay. Fails with what the wait fails with,
- * DeviceLost or DriverError. An image that the driver does not take back fails nothing: it is counted in
- * `stats.releaseFailures`.
+ * Frees all held images, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
+ * DriverError when the wait fails. An image that the driver fails to free does not fail the call:
+ * `stats.releaseFailures` counts it.
  *
  * **Example** (Giving memory back between two jobs)
  *
@@ -429,7 +430,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = Image
 export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use((pool) => pool.freeHeld)
 
 /**
- * From now on released images go straight back to the driver; frees the held ones. Errors as {@link freeHeld}.
+ * Frees all held images, and from now on every image when its lease ends. Errors as {@link freeHeld}.
  *
  * **Example** (A pool that keeps nothing any more)
  *
@@ -455,8 +456,8 @@ export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use(
 export const stopHolding: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use((pool) => pool.stopHolding)
 
 /**
- * From now on released images are kept for reuse again, after {@link stopHolding}. In a pool whose device is lost
- * nothing is kept any more.
+ * From now on released images are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
+ * images any more.
  *
  * **Example** (Keeping nothing during one job)
  *
@@ -546,7 +547,7 @@ export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<vo
   ImagePool.use((pool) => pool.setLimit(limit))
 
 /**
- * Registers a handler until the scope closes: what the program can do when memory for images has run out. See
+ * Registers a handler until the scope closes: an effect that frees memory when memory for images has run out. See
  * `BufferPool.onOutOfMemory`.
  *
  * **Example** (Old frames give way)
@@ -571,7 +572,7 @@ export const onOutOfMemory = <R>(
 ): Effect.Effect<void, GpuError, ImagePool | R | Scope.Scope> => ImagePool.use((pool) => pool.onOutOfMemory(handler))
 
 /**
- * A pool on the same memory that leases no more than `limit` bytes at a time, to keep. Details and errors as
+ * A pool on the same memory that leases at most `limit` bytes at a time, as a value. Details and errors as
  * {@link withBudget}.
  *
  * **Example** (A budget for each window)
@@ -592,8 +593,8 @@ export const budget = (
 ): Effect.Effect<Pool, GpuError, ImagePool> => ImagePool.use((pool) => pool.budget(limit, options))
 
 /**
- * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it. See `BufferPool.withBudget`.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
+ * pool around it. See `BufferPool.withBudget`.
  *
  * **Example** (Thumbnails that leave room for the rest)
  *
@@ -635,7 +636,7 @@ export const withBudget: {
 )
 
 /**
- * Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for its images. See `BufferPool.reserve`.
+ * Sets `bytes` (or "64 MiB", or "25%") aside for an effect's images, and then runs it. See `BufferPool.reserve`.
  *
  * **Example** (A job that needs two images at the same time)
  *
@@ -654,7 +655,7 @@ export const withBudget: {
  * @since 0.1.0
  */
 export const reserve: {
-  /** Runs an effect once `bytes` (or "64 MiB", or "25%") are certain for its images. See `BufferPool.reserve`. */
+  /** Sets `bytes` (or "64 MiB", or "25%") aside for an effect's images, and then runs it. See `BufferPool.reserve`. */
   (
     bytes: MemoryLimit.Input,
     options?: ReserveOptions
@@ -677,7 +678,7 @@ export const reserve: {
 )
 
 /**
- * Runs an effect that cannot say beforehand how many images it needs: of all such effects on a pool one runs at a time. See
+ * Runs an effect that does not know beforehand how many images it needs: one such effect runs at a time on a pool. See
  * `BufferPool.inTurn`.
  *
  * **Example** (As many levels as the picture has)

@@ -1,5 +1,5 @@
 /**
- * What is wrong with what is asked of images.
+ * What is wrong with the arguments of operations on images.
  *
  * @internal
  */
@@ -14,11 +14,11 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
-/** An image and a part of it that can be used. @internal */
+/** An image, and a region of it that can be used. @internal */
 export interface Part {
   readonly image: DeviceImage
   readonly region: ImageShape.ImageRegion
-  /** Bytes of the part, packed. */
+  /** Bytes of the region, packed. */
   readonly bytes: number
 }
 
@@ -100,7 +100,7 @@ export const itemsProblem = (
     "Leave the type out for an array that fits the format."
   ))
 
-/** Why one part cannot be copied to the other, or `undefined`. @internal */
+/** Why one region cannot be copied to the other, or `undefined`. @internal */
 export const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
   if (!ImageFormat.equals(from.image.format, to.image.format)) {
     return invalidRequest(
@@ -117,18 +117,18 @@ export const copyProblem = (operation: string, from: Part, to: Part): GpuError |
   return overlap
     ? invalidRequest(
       operation,
-      `the parts at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,
-      "Copy through a second image, or parts that share no element."
+      `the regions at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,
+      "Copy through a second image, or regions that share no element."
     )
     : undefined
 }
 
-/** The error of a copy within one buffer's memory that is more than one object. @internal */
+/** The error of a copy within the memory of one buffer, between two objects over it. @internal */
 export const overOne = (operation: string): GpuError =>
   invalidRequest(
     operation,
     "source and target share the memory of one buffer",
-    "Copy through an image or a buffer that does not."
+    "Copy through an image or a buffer with memory of its own."
   )
 
 /** The bytes of one element of that colour, or why there are none. @internal */

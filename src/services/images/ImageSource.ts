@@ -1,5 +1,5 @@
 /**
- * Images, as what a pool leases: images of one kind, size, format and usage stand for each other, and no others do.
+ * The pool's source of images: an image can stand for another only if kind, size, format and usage are the same.
  *
  * @internal
  */
@@ -20,24 +20,24 @@ import type { ImageAllocator } from "./ImageAllocator.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**
- * An image that was asked for before and found to be good.
+ * A checked request for an image, kept for the next request of the same image.
  *
  * @internal
  */
 export interface KnownImage {
   readonly shape: ImageShape.ImageShape
   readonly format: ImageFormat.ImageFormat
-  /** What was asked for. */
+  /** The requested usage. */
   readonly usage: ImageUsage.ImageUsage
-  /** With what the pool itself needs. */
+  /** The requested usage, with the flags that the pool itself needs. */
   readonly blockUsage: ImageUsage.ImageUsage
-  /** Images of one key stand for each other. */
+  /** Images of one key can stand for each other. */
   readonly key: string
   /** Bytes of the elements. */
   readonly size: number
 }
 
-/** By the fields: a program may pass other objects each time, change the ones that it passes, or pass no objects. */
+/** Compares the fields: a program may pass other objects each time, change them, or pass no objects. */
 const isSame = (known: KnownImage, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat): boolean => {
   const { depth, height, kind, layers, width } = shape ?? {}
   const { order, type } = format ?? {}
@@ -74,9 +74,9 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly clears: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   readonly #images: ImageAllocator
-  /** By what was asked for. */
+  /** By the key of the request. */
   readonly #known = new Map<string, KnownImage>()
-  /** The one that was asked for last: mostly it is asked for again, and its key need not be written anew. */
+  /** The last request: mostly the next one is the same, and its key need not be built again. */
   #recent: KnownImage | undefined = undefined
 
   constructor(images: ImageAllocator, reclaim: Effect.Effect<void, GpuError>, clears: boolean) {
@@ -99,7 +99,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   }
 
   limitTo(): void {
-    // An image has the size that it has.
+    // The size of an image does not depend on the limit.
   }
 
   family({ key }: KnownImage): string {
@@ -150,7 +150,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     return new PooledImage(block!, usage, label, sequence)
   }
 
-  /** What was asked for before has been checked before. Else InvalidRequest, Unsupported or LimitExceeded. */
+  /** A request that was made before is not checked again. Else InvalidRequest, Unsupported or LimitExceeded. */
   lookUp(
     shape: ImageShape.ImageShape,
     format: ImageFormat.ImageFormat,
@@ -170,7 +170,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     format: ImageFormat.ImageFormat,
     usage: ImageUsage.ImageUsage
   ): KnownImage | GpuError {
-    // A pool that clears its images fills them itself. What is no usage stays none.
+    // A pool that clears its images fills them itself. A value that is no usage stays unchanged.
     const blockUsage = this.clears && ImageUsage.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
     const problem = this.#images.problem(operation, shape, format, blockUsage)
     if (problem !== undefined) return problem

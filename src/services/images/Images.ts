@@ -2,9 +2,9 @@
  * Images on one device: memory that kernels read by coordinates, in formats that they convert from and to.
  *
  * Every rule is checked once for all backends, before a driver sees anything: the right device, live images, usage,
- * bounds, formats, overlaps, alignment. Commands run in queue order with those of `CommandQueue`; the failures of
- * recorded ones are told by the next read or `CommandQueue.finish`. Every operation takes a lease of an `ImagePool` as
- * well as an image of {@link make}, and a lease of a `BufferPool` wherever it takes a buffer.
+ * bounds, formats, overlaps, alignment. Commands run in queue order with those of `CommandQueue`; the next read or
+ * `CommandQueue.finish` fails with the errors of recorded ones. Every operation takes a lease of an `ImagePool` as well
+ * as an image of {@link make}, and a lease of a `BufferPool` wherever it takes a buffer.
  *
  * Data on the host is packed unless its pitches say otherwise: element after element, row after row, slice after slice.
  * A slice is the z of a volume and the layer of an array.
@@ -36,7 +36,7 @@ import * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
- * What a new image may say.
+ * The options of a new image.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export interface ImageOptions {
 }
 
 /**
- * What an image made from an array may say.
+ * The options of an image made from an array.
  *
  * @category models
  * @since 0.1.0
@@ -62,13 +62,13 @@ export interface FromArrayOptions extends ImageOptions {
 }
 
 /**
- * What an image over a buffer may say.
+ * The options of an image over a buffer.
  *
  * @category models
  * @since 0.1.0
  */
 export interface OverBufferOptions extends ImageOptions {
-  /** Elements, from the buffer's first byte on; all that it has room for without it. */
+  /** Elements, from the buffer's first byte on; as many as the buffer has room for without it. */
   readonly width?: number | undefined
 }
 
@@ -100,8 +100,8 @@ export interface FromHostOptions extends ImageOptions, HostLayout {
 }
 
 /**
- * The parts of two images between which `copy` copies. Missing numbers of an origin are 0 and those of the extent 1;
- * without an extent the part goes to the source's end.
+ * The regions of two images between which `copy` copies. Missing numbers of an origin are 0 and those of the extent 1;
+ * without an extent the region goes to the source's end.
  *
  * @category models
  * @since 0.1.0
@@ -113,7 +113,7 @@ export interface CopyOptions {
 }
 
 /**
- * The part of an image that is copied to or from a buffer, and where it starts there.
+ * The region of an image that is copied to or from a buffer, and where it starts in the buffer.
  *
  * @category models
  * @since 0.1.0
@@ -124,21 +124,21 @@ export interface BufferOptions extends RegionOptions {
 }
 
 /**
- * The part of an image that is mapped, what for, and how its elements are seen.
+ * The region of an image to map, the access, and the axes of the array.
  *
  * @category models
  * @since 0.1.0
  */
 export interface MapOptions extends RegionOptions, ShapeOptions {
   /**
-   * What the program does: `"readwrite"` without it. What is mapped for `"write"` alone is not read first: its contents are
-   * unspecified (zeros, or what was there), and all of it is written.
+   * What the program does: `"readwrite"` without it. With `"write"` the elements are not read first: the array begins
+   * with unspecified numbers (zeros, or the old ones), and all of them are written back.
    */
   readonly access?: MapAccess | undefined
   /**
-   * `"packed"` without it: row after row, without gaps, and copied where the driver has it otherwise. `"driver"` is the memory as
-   * the driver has it, rows and slices at its pitches; strides and pitches of the mapping say which. It takes no `shape` or
-   * `strides` of the program's.
+   * `"packed"` without it: row after row, without gaps, and copied where the driver's memory has gaps. `"driver"` is
+   * the driver's memory with its own pitches, which the mapping's strides and pitches tell. It takes no `shape` and no
+   * `strides`.
    */
   readonly layout?: "packed" | "driver" | undefined
   /**
@@ -299,21 +299,22 @@ export const make = (
   Images.use((images) => images.make(shape, format, options))
 
 /**
- * An image without a pool that begins with the bytes of `data`, until the scope closes. No usage is needed for what it begins
- * with.
+ * An image without a pool that begins with the bytes of `data`, until the scope closes. The first contents need no
+ * usage.
  *
  * **Details**
  *
- * With mode "use" (OpenCL and the host) the image keeps the data's ArrayBuffer for as long as it lives and until the commands on
- * it have ended. What a kernel writes is there after {@link hostArray}, and what the program writes reaches the device through
- * {@link map}; at other times a device with memory of its own has another copy. The data must have a fixed length and begin
- * at a multiple of 8 bytes of its ArrayBuffer, and of an element's; its rows whole elements apart, its slices whole rows, and all
- * of the last one there.
+ * With mode "use" (OpenCL and the host) the image keeps the data's ArrayBuffer for as long as it lives and until the
+ * commands on it have ended. The data has the writes of kernels after {@link hostArray}, and the device gets the
+ * program's writes through {@link map}. At other times a device with memory of its own has another copy. The data must
+ * have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer, and of an element's; its rows whole
+ * elements apart, its slices whole rows, and all of the last one there.
  *
  * **Gotchas**
  *
- * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
- * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
+ * Do not transfer data in use to a worker: the driver still has its address. Later commands are InvalidRequest, but
+ * commands that were recorded before may read freed memory. Data that is copied must stay until the effect has
+ * completed.
  *
  * Fails with InvalidRequest for data of another length, shared, detached or, in use, resizable, or pitches that do not fit; with
  * Unsupported for mode "use" on WebGPU, which has no memory but its own, and with gaps on Oclgrind, which takes no notice of
@@ -350,8 +351,8 @@ export const fromHost = (
   Images.use((images) => images.fromHost(data, shape, format, options))
 
 /**
- * The program's own data as an image made by {@link fromHost} with mode "use" sees it now: waits for recorded work, then makes
- * what the device has written visible. A view of all the data, gaps included, not a copy.
+ * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the device's
+ * writes visible. It is a view of all the data, gaps included, not a copy.
  *
  * Fails with InvalidRequest for an image that is not made so, is mapped to be written or lacks the usage `copySrc`, or whose
  * bytes are no whole number of elements; and as {@link map}.
@@ -385,20 +386,20 @@ export const hostArray: {
 )
 
 /**
- * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
- * that of a `1d` image. What is written by the one is seen in the other, in queue order. Kernels declare the kind, and read
+ * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far
+ * longer than that of a `1d` image. Each sees the other's writes, in queue order. Kernels declare the kind, and read
  * elements without a sampler.
  *
  * **Details**
  *
- * The image ends with the lease or buffer that it was made over, and is Released then. What is mapped of the one is mapped
- * of the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
- * buffer. Without a label of its own it has the buffer's. What the program itself may not do with the buffer, as with the usage
- * `hostReadOnly`, it may not do with the image.
+ * The image ends with the lease or buffer that it was made over, and is Released then. A mapping of the one counts for
+ * the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
+ * buffer. Without a label of its own it has the buffer's. A usage of the buffer that forbids something to the program,
+ * as `hostReadOnly`, forbids it on the image too.
  *
  * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
- * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such textures,
- * for a format that {@link formats} does not list, and for a region of a buffer on PoCL; Released, ForeignDevice,
+ * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such
+ * textures, for a format that {@link formats} does not list, and for a sub-region on PoCL; Released, ForeignDevice,
  * DeviceLost or DriverError.
  *
  * **Example** (Numbers that are written as bytes and read as colours)
@@ -476,7 +477,7 @@ export const fromArray = (
   Images.use((images) => images.fromArray(data, shape, options))
 
 /**
- * Puts host data into an image or a part of it. The data is copied before the effect completes.
+ * Writes host data into an image or a region of it. The data is copied before the effect completes.
  *
  * **Example** (One column of a picture)
  *
@@ -511,8 +512,8 @@ export const write: {
 )
 
 /**
- * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
- * format, or of the one that is named.
+ * Reads an image or a region of it, after all commands before, into a new typed array: of the class that fits the
+ * format, or of the class that the program names.
  *
  * **Example** (Reading the last of three elements)
  *
@@ -535,8 +536,8 @@ export const write: {
  */
 export const read: {
   /**
-   * Reads an image or a part of it, after everything recorded before, into a new typed array: of the class that fits the
-   * format, or of the one that is named.
+   * Reads an image or a region of it, after all commands before, into a new typed array: of the class that fits the
+   * format, or of the class that the program names.
    */
   (options?: RegionOptions): (source: ImageLike.ImageLike) => Effect.Effect<ImageArray, GpuError, Images>
   <A extends ArrayBufferView>(
@@ -559,8 +560,8 @@ export const read: {
   ))
 
 /**
- * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
- * The target is only touched at the end, in one step, so an interrupted read leaves it as it was.
+ * Reads an image or a region of it into host memory. Gaps between rows and slices of the target stay unchanged. The
+ * target changes only at the end, in one step, so an interrupted read leaves it unchanged.
  *
  * **Example** (Into the middle of a larger picture)
  *
@@ -596,9 +597,9 @@ export const readInto: {
 )
 
 /**
- * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
- * all. Normalised channels take 0 or -1 to 1, `srgb` ones linear values; what a channel cannot hold becomes the nearest
- * that it can.
+ * Sets every element of an image or a region of it to the same numbers: one per channel, in the format's order, or one
+ * for all. Normalised channels take 0 or -1 to 1, `srgb` ones linear numbers. A number is rounded to the nearest that
+ * the channel can store.
  *
  * **Example** (Clearing the upper half)
  *
@@ -635,8 +636,8 @@ export const fill: {
 )
 
 /**
- * Copies elements between two images of one format, or between two parts of one image that share no element. The images
- * may be of different kinds: a slice of a volume can be copied to a picture.
+ * Copies elements between two images of one format, or between two regions of one image that share no element. The
+ * images may be of different kinds: a slice of a volume can be copied to a picture.
  *
  * **Example** (One layer of an array)
  *
@@ -675,7 +676,7 @@ export const copy: {
 )
 
 /**
- * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
+ * Copies an image or a region of it into a buffer, packed from `offset` bytes on.
  *
  * **Example** (Elements for a kernel that takes vectors)
  *
@@ -714,7 +715,7 @@ export const toBuffer: {
 )
 
 /**
- * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
+ * Copies packed elements of a buffer, from `offset` bytes on, into an image or a region of it.
  *
  * **Example** (What a kernel has computed, as a picture)
  *
@@ -753,18 +754,18 @@ export const fromBuffer: {
 )
 
 /**
- * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
- * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
- * after, and the array has length 0 from then on. A release of the image ends it first.
+ * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of the
+ * one that fits the format. When the scope closes, also by an interruption, later commands see what the program stored,
+ * and the array has length 0. Releasing the image ends the mapping earlier.
  *
  * **Details**
  *
- * On OpenCL the array is the driver's own mapping of the image, unless its rows lie apart and the layout is to be `"packed"`.
- * Elsewhere it is a private copy, read when it is mapped and written back when it ends. What is stored into an array that was
- * mapped for `"read"` may or may not reach the image, and must not be relied on.
+ * On OpenCL the array is the driver's own mapping of the image, unless its rows have gaps and the layout is `"packed"`.
+ * Elsewhere it is a private copy, read when it is mapped and written back when it ends. Do not store into an array that
+ * was mapped for `"read"`: it may or may not reach the image.
  *
- * While an image is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from; the
- * same elements cannot be mapped twice where one of the two mappings may write.
+ * While an image is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
+ * The same elements cannot be mapped twice where one of the two mappings may write.
  *
  * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for elements that are mapped
  * already, bounds, a class or axes that do not fit, or a missing usage: `copySrc` to read, `copyDst` to write; with
@@ -808,9 +809,9 @@ export const fromBuffer: {
  */
 export const map: {
   /**
-   * An image or a part of it as a typed array, for as long as the scope is open: of the class that is named, or of the one that
-   * fits the format. When the scope closes, also by an interruption, what the program stored is there for the commands that come
-   * after, and the array has length 0 from then on. A release of the image ends it first.
+   * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of the
+   * one that fits the format. When the scope closes, also by an interruption, later commands see what the program
+   * stored, and the array has length 0. Releasing the image ends the mapping earlier.
    */
   (options?: MapOptions): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage, GpuError, Images | Scope.Scope>
   <A extends Elements>(
@@ -879,7 +880,8 @@ export const formats = (
 ): Effect.Effect<ReadonlyArray<ImageFormat>, GpuError, Images> => Images.use((images) => images.formats(usage, kind))
 
 /**
- * The largest dimensions that an image of a kind can have on this device, in elements; memory may end before.
+ * The largest dimensions that an image of a kind can have on this device, in elements; the device's memory may be too
+ * small for them.
  *
  * **Example** (Fitting a picture)
  *

@@ -1,5 +1,5 @@
 /**
- * A part of an image as a typed array of the host, for as long as a scope is open.
+ * A region of an image as a typed array of the host, until a scope closes.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
  * strides count items. Afterwards the array has length 0, and `getUnsafe` and `setUnsafe` throw, so a late use reads and writes nothing.
  * `Mapping.unmap` ends it before its scope closes, and fails when it cannot be given back.
  *
- * Commands cannot use the image meanwhile, except that what is mapped for `"read"` can be read and copied from.
+ * Commands cannot use the image meanwhile; while it is mapped for `"read"`, they can read and copy from it.
  *
  * **Gotchas**
  *
@@ -42,7 +42,7 @@ import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
  * @since 0.1.0
  */
 export class MappedImage<A extends Elements = ImageArray> extends MappedArray<A> {
-  /** The part of the image that is mapped. */
+  /** The region of the image that is mapped. */
   readonly region: ImageRegion
   /** Bytes from a row to the next in the mapped memory. */
   readonly rowPitch: number

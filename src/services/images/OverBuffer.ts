@@ -1,5 +1,5 @@
 /**
- * What an image over a buffer is to be, checked against the buffer.
+ * The options of an image over a buffer, checked against the buffer.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ export interface OverBuffer {
 }
 
 /**
- * The image that is asked for, or what is wrong with that.
+ * The image to create, or what is wrong with the options.
  *
  * @internal
  */
@@ -54,7 +54,7 @@ export const resolve = (
 }
 
 /**
- * Why a driver without such images has none.
+ * The error of a driver without images over buffers.
  *
  * @internal
  */
@@ -68,7 +68,7 @@ export const unsupported = (operation: string, info: DeviceInfo): GpuError =>
     })
   )
 
-/** What the buffer needs for each usage, and what it must not be. */
+/** The usage that the buffer needs for each usage of the image, and the one that it must not have. */
 const needs: ReadonlyArray<readonly [image: ImageUsage.ImageUsage, buffer: number, forbidden: number]> = [
   [ImageUsage.sampled, BufferUsage.storage, BufferUsage.kernelWriteOnly],
   [ImageUsage.storage, BufferUsage.storage, BufferUsage.kernelReadOnly],

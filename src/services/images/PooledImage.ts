@@ -1,5 +1,5 @@
 /**
- * The lease on an image: what a program holds of a pooled image.
+ * The lease on an image: a program's right to use a pooled image.
  *
  * @since 0.1.0
  */
@@ -14,8 +14,8 @@ import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
 
 /**
- * A lease on an image of an `ImagePool`. See `Lease` for how long it is valid, and for what can be done with
- * any lease. Every operation of `Images` takes it.
+ * A lease on an image of an `ImagePool`. See `Lease` for how long it is valid, and for the operations on every lease.
+ * Every operation of `Images` takes it.
  *
  * **Example** (Shape and bytes)
  *
@@ -35,7 +35,7 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
 export class PooledImage extends Lease<DeviceImage> implements LeaseHolder {
   readonly shape: ImageShape
   readonly format: ImageFormat
-  /** What was asked for; a pool that clears adds `copyDst` to its images. */
+  /** The requested usage; a pool that clears adds `copyDst` to its images. */
   readonly usage: ImageUsage.ImageUsage
 
   /** @internal */

@@ -1,5 +1,5 @@
 /**
- * What ends with a lease, before its block goes to anybody else: mappings, and sub-regions.
+ * Mappings and sub-regions, which end with a lease before its block goes to another owner.
  *
  * @internal
  */
@@ -7,22 +7,22 @@ import * as Exit from "effect/Exit"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 
 /**
- * Something that stands on the memory of a lease or device buffer and cannot outlive it.
+ * An attachment: an object over the memory of a lease or device buffer that must end with it.
  *
  * @internal
  */
 export interface Attachment {
   /**
-   * Ends it in this very step: whatever it recorded is ordered before what comes next on the queue. Called at most once
-   * by {@link Attachments}, which has forgotten it by then; ending it again, as its own scope will, does nothing. On a
-   * lost device there is nothing left to tell the driver, and the answer is a success.
+   * Ends it in this step: commands that it recorded come before later ones on the queue. {@link Attachments} removes it
+   * first and calls this at most once; a second end, by its own scope, does nothing. On a lost device it succeeds
+   * without calling the driver.
    */
   readonly endUnsafe: (why: Released["why"]) => Exit.Exit<void, GpuError>
 }
 
 /**
- * Leases, device buffers and images. The field is empty until something is attached, so a lease that nothing stands on
- * pays one comparison.
+ * Leases, device buffers and images. The field is `undefined` until something is attached, so a lease without
+ * attachments pays one comparison.
  *
  * @internal
  */
@@ -50,7 +50,7 @@ export class Attachments {
     this.#attachments.delete(attachment)
   }
 
-  /** Ends all, the last one first, also after one of them has failed; the answer has every failure. */
+  /** Ends all, the last one first, also after one of them has failed; the result has every failure. */
   endAll(why: Released["why"]): Exit.Exit<void, GpuError> {
     const ending = [...this.#attachments]
     this.#attachments.clear()
@@ -71,14 +71,14 @@ export const attach = (owner: Attachable, attachment: Attachment): void => {
 }
 
 /**
- * For an attachment that ended by itself; nothing of it stays behind.
+ * Removes an attachment that ended by itself.
  *
  * @internal
  */
 export const detach = (owner: Attachable, attachment: Attachment): void => owner.attached?.remove(attachment)
 
 /**
- * Ends what stands on `owner`, before `owner` itself is given back.
+ * Ends the attachments of `owner`, before `owner` itself ends.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * The lease: what a program holds of pooled memory, of whatever kind.
+ * The lease: a program's right to use pooled memory of any kind.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { Attachments } from "./Attachments.ts"
 
 /**
- * What a driver made and a pool leases: a device buffer, or an image.
+ * The memory that a driver creates and a pool leases: a device buffer, or an image.
  *
  * @internal
  */
@@ -28,7 +28,7 @@ export interface Leasable {
   label: string | undefined
   /** False once its memory may not exist: no pool leases it again. */
   recyclable: boolean
-  /** What gives it back, for one of a pool. */
+  /** What frees it, for memory of a pool. */
   pooledBy: Giver | undefined
 }
 
@@ -36,12 +36,12 @@ export interface Leasable {
 export interface Giver {
   /** What errors call it. */
   readonly service: string
-  /** Gives it back to the driver when called, in queue order. */
+  /** Frees it when called, in queue order. */
   destroyUnsafe(value: Leasable): Exit.Exit<void, GpuError>
 }
 
 /**
- * Bins of interchangeable blocks are told apart by it: the usage of buffers, and all that tells images apart.
+ * What blocks must have in common to be interchangeable: the usage of buffers; kind, size, format and usage of images.
  *
  * @internal
  */
@@ -57,7 +57,7 @@ export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
  */
 export interface LeaseOwner {
   readonly device: DeviceInfo
-  /** Ends a live lease. What is left to do, as logging a failure, is the effect that comes back. */
+  /** Ends a live lease. It returns an effect for what is left to do, as logging a failure. */
   readonly endUnsafe: (lease: Lease, why: Released["why"]) => Effect.Effect<void> | undefined
 }
 
@@ -68,12 +68,12 @@ export interface LeaseOwner {
  */
 export interface OwningList {
   readonly owner: LeaseOwner
-  /** None for the leases that are lent to a function. */
+  /** `undefined` for the leases of `use`. */
   readonly scope: Scope.Scope | undefined
   /** The fiber that acquired the first lease of the scope. */
   readonly fiberId: number
   readonly closed: boolean
-  /** The lease that came last. */
+  /** The lease that was granted last. */
   readonly last: Lease | undefined
   readonly add: (lease: Lease) => void
   readonly remove: (lease: Lease) => void
@@ -86,21 +86,22 @@ export interface OwningList {
 }
 
 /**
- * What a lease is charged to besides its pool.
+ * The budgets and the reservation that a lease is charged to, beside its pool.
  *
  * @internal
  */
 export interface LeaseAccount {
   /** The budgets, from the innermost out. */
   readonly budgets: ReadonlyArray<{ readonly line: object }>
-  /** The lease is over. */
+  /** The lease has ended. */
   readonly end: (size: number, capacity: number) => void
 }
 
 /**
- * A lease on a block of a pool: a `PooledBuffer`, or a `PooledImage`. It is valid until its scope closes, {@link release}
- * is called or its pool closes. Each acquire makes a new one, so using it afterwards is a Released error and never another
- * owner's memory. A lease equals itself alone: two live leases never share memory, and one that has ended has none.
+ * A lease on a block of a pool: a `PooledBuffer`, or a `PooledImage`. It is valid until its scope closes,
+ * {@link release} is called or its pool closes. Each request gets a new lease, so using it after its end is a Released
+ * error and never reaches another owner's memory. A lease equals only itself: two live leases never share memory, and
+ * one that has ended has none.
  *
  * **Example** (Giving back whatever a job leased)
  *
@@ -116,13 +117,13 @@ export interface LeaseAccount {
  * @since 0.1.0
  */
 export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equal {
-  /** Bytes that were asked for. */
+  /** Requested bytes. */
   readonly size: number
   /** Bytes of the block, at least `size`. */
   readonly capacity: number
   readonly label: string | undefined
 
-  /** The block while the lease is live; a lease of no bytes has none. @internal */
+  /** The block while the lease is live; a lease of 0 bytes has none. @internal */
   block: Block<V> | undefined
   /** Why the lease ended, `undefined` while it is live. @internal */
   ended: Released["why"] | undefined = undefined
@@ -132,13 +133,17 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
   previousInList: Lease | undefined = undefined
   /** @internal */
   nextInList: Lease | undefined = undefined
-  /** The fiber that runs the function which it is lent to; 0 for one that belongs to a scope. @internal */
+  /**
+   * The fiber that runs the function with the lease, for a lease of `use`; 0 for one that belongs to a scope.
+   *
+   * @internal
+   */
   borrowerId = 0
-  /** What ends before the block goes back: sub-regions, mappings. @internal */
+  /** Sub-regions and mappings, which end before the block returns to the pool. @internal */
   attached: Attachments | undefined = undefined
-  /** What it uses of budgets and of a reservation. @internal */
+  /** The budgets and the reservation that it is charged to. @internal */
   account: LeaseAccount | undefined = undefined
-  /** Which lease of its pool this is, in order of granting. @internal */
+  /** The number of leases that its pool had granted with this one. @internal */
   readonly sequence: number
 
   /** @internal */
@@ -150,7 +155,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
     this.sequence = sequence
   }
 
-  /** What errors call its kind; `undefined` for a buffer. @internal */
+  /** The name of its kind in errors; `undefined` for a buffer. @internal */
   abstract get what(): Released["what"]
 
   [Equal.symbol](that: Equal.Equal): boolean {
@@ -194,8 +199,7 @@ export const releasedError = (operation: string, { ended, label, size, what }: L
 export const isLive = (lease: Lease): boolean => isInstance(lease, Lease) && lease.list !== undefined
 
 /**
- * Gives the block back before the scope closes; nothing of it stays behind in the scope. A second call fails with
- * Released.
+ * Ends the lease before its scope closes, and leaves nothing behind in the scope. A second call fails with Released.
  *
  * **Example** (Returning memory early in a long-lived scope)
  *
@@ -222,8 +226,8 @@ export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
   })
 
 /**
- * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
- * and the answer is Released.
+ * Moves the lease to another scope, whose close then ends it. When that scope is closed already, the lease is released
+ * and it fails with Released.
  *
  * **Example** (Keeping a result beyond the scope of its work)
  *
@@ -246,8 +250,8 @@ export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
  */
 export const transfer: {
   /**
-   * Moves the lease to another scope, whose close then gives the block back. Into a closed scope the lease is released
-   * and the answer is Released.
+   * Moves the lease to another scope, whose close then ends it. When that scope is closed already, the lease is
+   * released and it fails with Released.
    */
   (scope: Scope.Scope): (lease: Lease) => Effect.Effect<void, GpuError>
   (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError>

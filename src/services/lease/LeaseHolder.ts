@@ -1,5 +1,5 @@
 /**
- * Values that hold leases, so that the leases can move with the value from scope to scope.
+ * Values with leases in them, so that the leases can move with the value from scope to scope.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import { checkedStep } from "../calls/CheckedStep.ts"
 import { type Lease, transfer } from "./Lease.ts"
 
 /**
- * The method by which a value tells which leases it holds.
+ * The method that yields the leases of a value.
  *
  * **Example** (A record of leases with a method of its own)
  *
@@ -31,7 +31,7 @@ import { type Lease, transfer } from "./Lease.ts"
 export const LeaseHolder: unique symbol = Symbol.for("effect-gpu-pool/LeaseHolder")
 
 /**
- * A value that holds leases, as a device array or a struct of buffers of your own.
+ * A value with leases, as a device array or a struct of buffers of your own.
  *
  * **Example** (A pair of buffers that moves as one)
  *
@@ -61,14 +61,14 @@ export interface LeaseHolder {
 
 const isHolder = (value: object): value is LeaseHolder => LeaseHolder in value
 
-/** Only what a literal makes is walked: the inside of other objects is theirs. */
+/** Only arrays and plain objects are walked: other objects may have private members. */
 const isRecord = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
 /**
- * The leases that a value holds, each once: those of LeaseHolders, and of the tuples, arrays and records around them.
+ * The leases in a value, each once: those of LeaseHolders, and of LeaseHolders in tuples, arrays and records.
  *
  * **Example** (Finding the leases of a result)
  *
@@ -98,7 +98,7 @@ export const leasesOf = (holders: Iterable<LeaseHolder>): ReadonlySet<Lease> => 
   return found
 }
 
-/** Elements that are looked at between two turns of the event loop: about a millisecond's work. */
+/** Elements that are visited in one task of the event loop: about a millisecond's work. */
 const perTurn = 65_536
 
 /**
@@ -117,12 +117,12 @@ export const holders = (operation: string, value: unknown): Effect.Effect<Readon
     return turn
   })
 
-/** Where a walk through tuples, arrays and records stands. What holds nothing, as a number, is passed over. */
+/** The state of a walk through tuples, arrays and records. Values without leases, as numbers, are skipped. */
 class Walk {
   readonly holders: Array<LeaseHolder> = []
   readonly #seen = new Set<object>()
   readonly #pending: Array<object> = []
-  /** The list that is gone through now, and how far. */
+  /** The list that the walk is in, and the position. */
   #list: ReadonlyArray<unknown>
   #at = 0
 

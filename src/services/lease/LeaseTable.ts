@@ -1,5 +1,5 @@
 /**
- * Which scope owns which lease. Everything here happens within one step, so no interruption can come between two changes.
+ * Which scope owns which lease. Every change here is one synchronous step, so no interruption can come in between.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import * as CallSite from "../calls/CallSite.ts"
 import type { Lease, LeaseOwner, OwningList } from "./Lease.ts"
 
 /**
- * What is left to do after several steps: mostly nothing.
+ * The effects that are left to do after several steps: mostly none.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): 
 }
 
 /**
- * The one after the other, of two things of which mostly neither is to be done.
+ * Two effects, one after the other, where mostly both are `undefined`.
  *
  * @internal
  */
@@ -41,7 +41,7 @@ export const together = (
 export interface Awaiting {
   previousOfList: Awaiting | undefined
   nextOfList: Awaiting | undefined
-  /** The scope has closed: it waits no longer. Answers who has to be told that it is gone. */
+  /** The scope has closed, so the request waits no longer. Returns the line that must be served. */
   readonly endWithScope: () => { readonly serve: () => void }
 }
 
@@ -101,7 +101,7 @@ export class LeaseList implements OwningList {
     if (this.#lastAwaiting === undefined) return this.endAll("scopeClosed")
     const lines = this.#endAwaiting()
     const ended = this.endAll("scopeClosed")
-    // A request that left its line may be busy with handlers: it tells those behind it only when it is done.
+    // A request that left its line may be busy with handlers: it serves the line only when it is done.
     for (const line of lines) line.serve()
     return ended
   }
@@ -134,7 +134,7 @@ export class LeaseList implements OwningList {
       const { previousInList: previous } = lease
       const failed = isMeant(lease) ? this.owner.endUnsafe(lease, why) : undefined
       if (failed !== undefined) (failures ??= []).push(failed)
-      // What ended with it, as its attachments, may have ended others of the list.
+      // Its attachments, which ended with it, may have ended other leases of the list.
       lease = previous === undefined || previous.list === this ? previous : this.last
     }
     return failures === undefined ? Exit.void : Effect.all(failures, { discard: true })
@@ -176,7 +176,7 @@ export class LeaseTable {
 
   /** The largest live leases, or those of them that are charged to a budget: the evidence of an out-of-memory error. */
   largestHolders(count: number, budget?: { readonly line: object }): ReadonlyArray<Holder> {
-    // A lease of zero bytes holds nothing.
+    // A lease of 0 bytes has no memory.
     const largest = new Largest<Lease>(count, ({ size }) => size)
     for (const lease of this.live()) {
       if (budget === undefined || lease.account?.budgets.includes(budget)) largest.add(lease)
@@ -193,7 +193,7 @@ export class LeaseTable {
   #listOf(scope: Scope.Scope): LeaseList | undefined {
     const recent = this.#recentList
     if (recent !== undefined && recent.scope === scope) return recent
-    // Asking an empty map would still give the scope an identity hash, which a hit can do without.
+    // A look-up in an empty map would give the scope an identity hash, which would slow a hit.
     const list = this.#lists.size === 0 ? undefined : this.#lists.get(scope)
     if (list !== undefined) this.#remember(list)
     return list
@@ -226,7 +226,7 @@ export class LeaseTable {
     else if (this.#lists.size > 0 && this.#lists.get(list.scope) === list) this.#lists.delete(list.scope)
   }
 
-  /** One list stands aside, so that short scopes in a row never touch the map. */
+  /** One list is kept outside the map, so that short scopes one after the other never use the map. */
   #remember(list: LeaseList): void {
     const recent = this.#recentList
     this.#recentList = list

@@ -1,6 +1,6 @@
 /**
- * What a kind of memory is to a pool: buffers are one source, images are another. The pool knows bytes, blocks and leases;
- * a source knows what a request is for, and the driver.
+ * The source of a pool's memory: one for buffers, one for images. The pool knows bytes, blocks and leases; a source
+ * knows what a request asks for, and the driver.
  *
  * @internal
  */
@@ -11,9 +11,9 @@ import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Block, Family, Giver, Leasable, Lease } from "./Lease.ts"
 
 /**
- * A pool's side of a kind of memory. `W` is what a request wants besides bytes, `V` what the driver makes, and `L` the
- * lease on it. Its members are methods, so that the pool can handle every source as one of unknown kind: it gives back to
- * a source only what it has from that source.
+ * A pool's side of a kind of memory. `W` is the rest of a request besides its bytes, `V` the driver's memory, and `L`
+ * the lease on it. Its members are methods, so that the pool can treat every source alike: it passes to a source only
+ * values of that source.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   readonly what: Released["what"]
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
-  /** Whether a request may get a larger block than its own. */
+  /** Whether a request may get a block larger than its block size. */
   readonly borrows: boolean
   /** Its pool has closed. */
   closed: boolean
@@ -33,24 +33,24 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   readonly inFlight: Set<Fiber.Fiber<V, GpuError>>
   /** Whether blocks are cleared before each lease. */
   readonly clears: boolean
-  /** Waits until the driver has really given back what was destroyed. */
+  /** Waits until the driver really has the destroyed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
   /** The size of the block that a request gets. */
   blockSize(size: number): number
-  /** The size without slack. */
+  /** The requested size, rounded up to the device's granularity. */
   exactSize(size: number): number
-  /** The size of the largest block that may stand in for one of this size. */
+  /** The size of the largest block that a request of this block size may borrow. */
   mostBorrowed(blockSize: number): number
   /** The limit of the pool has changed. */
   limitTo(maxBytes: number): void
   family(wanted: W): Family
   /** Whether a family is one of its own. */
   owns(family: Family): boolean
-  /** Whether nothing can be wrong with what is wanted: most requests are so, and need no other check. */
+  /** Whether a request needs no further check: most requests do not. */
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */
   problem(operation: string, size: number, wanted: W, label: string | undefined): GpuError | undefined
-  /** LimitExceeded for what the device can never serve. */
+  /** LimitExceeded for a request that the device can never serve. */
   limitProblem(operation: string, bytes: number): GpuError | undefined
   /** Asks the driver for a block. */
   create(
@@ -62,6 +62,6 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   destroyUnsafe(value: V): Exit.Exit<void, GpuError>
   /** Fills a block with zeros, in queue order. */
   clearUnsafe(value: V, capacity: number): Exit.Exit<void, GpuError>
-  /** A lease on an active block, or of no bytes without one. */
+  /** A lease on an active block, or a lease of 0 bytes without one. */
   lease(block: Block<V> | undefined, size: number, wanted: W, label: string | undefined, sequence: number): L
 }

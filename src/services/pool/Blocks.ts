@@ -1,6 +1,6 @@
 /**
- * The blocks of a memory: their ledger, who leases them, and how many bytes a request may have of them. Everything here
- * happens within one step, so no interruption can come between two changes.
+ * The blocks of a memory: their ledger, their leases, and how many bytes a request may have. Every change here is one
+ * synchronous step, so no interruption can come in between.
  *
  * @internal
  */
@@ -29,7 +29,7 @@ export class Blocks implements LeaseOwner {
   #sourcesAdded = 0
   readonly #shared: SharedLimit | undefined
   closed = false
-  /** What follows from a block that came back; `undefined` while nobody waits and nothing is trimmed. */
+  /** Called when a block comes back; `undefined` while no request waits and nothing is trimmed. */
   onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
   /** The block that comes back in this step. */
   returning: Block | undefined = undefined
@@ -37,15 +37,15 @@ export class Blocks implements LeaseOwner {
   refusals = 0
   /** Leases that handlers took while others waited. */
   toHandlers = 0
-  /** Driver calls that were refused while another call had memory in its hands. */
+  /** Driver calls that were refused while another call had memory. */
   #givenUp = 0
   /** What came back to others out of the limit that they share with this memory. */
   elsewhere = 0
-  /** What came back of attempts that ended as they began. */
+  /** Blocks that came back from attempts that failed. */
   #retracted = 0
   /** Blocks that went from one lease to the next in one step. */
   #handedOver = 0
-  /** The count of freed blocks up to which the driver has really got everything back. */
+  /** The count of freed blocks whose memory the driver really has. */
   #reclaimed = 0
 
   constructor(device: DeviceInfo, options: PoolCoreOptions, shared: SharedLimit | undefined) {
@@ -67,7 +67,7 @@ export class Blocks implements LeaseOwner {
     this.sources.delete(source)
   }
 
-  /** A lease on an active block, or of no bytes without one. */
+  /** A lease on an active block, or a lease of 0 bytes without one. */
   grant<W, V extends Leasable, L extends Lease<V>>(
     source: PoolSource<W, V, L>,
     list: LeaseList,
@@ -84,15 +84,15 @@ export class Blocks implements LeaseOwner {
   }
 
   /**
-   * Ends a live lease, what stands on it first; its block is held again, or freed. A failing free is counted here and
-   * logged by the effect that comes back, if one does.
+   * Ends a live lease, its attachments first; its block is held again, or freed. A failing free is counted here, and
+   * the returned effect, if any, logs it.
    */
   endUnsafe(lease: Lease, why: Released["why"]): Effect.Effect<void> | undefined {
     lease.ended = why
     if (lease.list !== undefined) lease.list.remove(lease)
     const block = lease.block
     if (block === undefined) return undefined
-    // Before anybody else can have the block: what ends here may still record work on it.
+    // Before another owner can get the block: the attachments that end here may still record commands on it.
     const left = lease.attached === undefined ? undefined : this.#failed(lease.attached.endAll(why), block)
     lease.block = undefined
     const { account, size } = lease
@@ -109,7 +109,7 @@ export class Blocks implements LeaseOwner {
     return this.free(block)
   }
 
-  /** Gives a detached block back to the driver, in this very step. */
+  /** Frees a detached block, in this step. */
   free(block: Block): Effect.Effect<void> | undefined {
     const exit = block.value.pooledBy!.destroyUnsafe(block.value)
     this.core.freed(block)
@@ -139,7 +139,7 @@ export class Blocks implements LeaseOwner {
     const what = block.value.pooledBy?.service ?? "pool"
     return Effect.catch(
       exit,
-      (error) => Effect.logWarning(`A block of the ${what} could not be given back: ${error.message}`)
+      (error) => Effect.logWarning(`A block of the ${what} could not be freed: ${error.message}`)
     )
   }
 
@@ -184,9 +184,9 @@ export class Blocks implements LeaseOwner {
     return Exit.succeed(lease)
   }
 
-  /** Whatever the last owner left in a block goes; or the error of that, and the block goes back. */
+  /** Clears the bytes of the last owner; where that fails, returns the error and gives the block back. */
   #clear(request: LeaseRequest, block: Block): Effect.Effect<never, GpuError> | undefined {
-    // A failing fill is the new owner's, not the last one's.
+    // A failing fill belongs to the new owner, not to the last one.
     block.value.label = request.label
     const cleared = request.source.clearUnsafe(block.value, block.capacity)
     if (Exit.isSuccess(cleared)) return undefined
@@ -214,7 +214,7 @@ export class Blocks implements LeaseOwner {
   /** How many bytes a request may get without touching what is set aside for others. */
   room(request: LeaseRequest): number {
     if (this.core.setAsideBytes === 0) return Infinity
-    // A lowered limit takes nothing from what is certain: what the pool has of it goes to those it was promised to.
+    // A lowered limit takes nothing from reservations: the bytes that are set aside go to them.
     return Math.max(this.freeBytes + request.drawn, isCertain(request) ? request.exactSize : 0)
   }
 
@@ -223,7 +223,10 @@ export class Blocks implements LeaseOwner {
     return Math.min(request.charge?.allowance ?? Infinity, this.room(request))
   }
 
-  /** Whether so many bytes could be had under the limit, if everything held that is not set aside were evicted. */
+  /**
+   * Whether so many bytes would fit under the limit if all held blocks were evicted, without the bytes that are set
+   * aside.
+   */
   mayFit(request: LeaseRequest, bytes: number): boolean {
     return this.core.deficit(bytes) <= this.core.heldBytes && bytes <= this.room(request)
   }
@@ -250,7 +253,7 @@ export class Blocks implements LeaseOwner {
     return true
   }
 
-  /** Sets the bytes aside that a request asks for, if they are free under the limit: evicting what is held may wait. */
+  /** Sets the bytes aside that a request asks for, if they are free under the limit; held blocks are evicted later. */
   setAside(request: LeaseRequest): boolean {
     const { asks, charge, drawn, exactSize, waiter } = request
     const missing = exactSize - drawn
@@ -262,7 +265,7 @@ export class Blocks implements LeaseOwner {
     return true
   }
 
-  /** What a request has drawn is used by now. */
+  /** The bytes that a request has drawn are now reserved or leased. */
   #use(request: LeaseRequest): void {
     const { drawn, from } = request
     if (drawn === 0) return
@@ -271,7 +274,7 @@ export class Blocks implements LeaseOwner {
     request.drawn = 0
   }
 
-  /** The driver, or the queue that clears, gave nothing for it: what it has drawn is set aside again. */
+  /** The driver refused, or the queue failed to clear: the bytes that the request has drawn are set aside again. */
   unuse(request: LeaseRequest): void {
     const { from, used } = request
     if (used === 0) return
@@ -281,9 +284,9 @@ export class Blocks implements LeaseOwner {
   }
 
   /**
-   * Blocks that came back so far: by a release, by the driver's free, or from a request that nobody waits for any more.
-   * Where it has not grown, asking the driver again is of no use. A block that goes to a waiter in the step in which it
-   * came back is none that the others could have.
+   * Blocks that came back so far: by a release, by a free, or from a request that was interrupted. While it does not
+   * grow, asking the driver again is useless. A block that goes to a waiter in the step in which it came back does not
+   * count, since no other request could have it.
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
@@ -300,7 +303,7 @@ export class Blocks implements LeaseOwner {
     this.refusals++
   }
 
-  /** An attempt gave so many blocks back that it had taken itself: they are no reason for other requests to try again. */
+  /** An attempt gave back so many blocks that it had taken itself: these give other requests no reason to try again. */
   retract(times: number): void {
     this.#retracted += times
   }

@@ -1,6 +1,6 @@
 /**
- * A miss asks the driver for a block, whose bytes are reserved. The call runs on a fiber of its own: when the requester
- * is interrupted meanwhile, a block that proves valid is kept as held.
+ * A miss asks the driver for a block, whose bytes are reserved. The call runs on a fiber of its own: when the
+ * requesting fiber is interrupted meanwhile, a valid block is kept as held.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { Memory } from "./Memory.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
 
-/** What came of asking: a block handed out, or nothing, and then the pool should be searched again. */
+/** The result of the call: a lease, or `undefined`, after which the pool should be searched again. */
 type Answer = Effect.Effect<Effect.Effect<Lease, GpuError> | undefined, GpuError>
 
 /**
@@ -25,7 +25,7 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
   Effect.withFiber((fiber) => {
     const { callSite, label, reserved: capacity, source, wanted } = request
     const { refusals } = memory.blocks
-    // From this step on it is the call that owns the reservation, and no more the request.
+    // From this step on the call owns the reserved bytes, and the request does not.
     request.reserved = 0
     request.calling = true
     const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
@@ -42,7 +42,7 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
     })
   })
 
-/** The driver gave a block: it becomes a lease, or held when nobody waits for it, or it goes back. */
+/** The driver created a block: it becomes a lease, or held when no fiber waits for it, or it is freed. */
 const keep = (
   memory: Memory,
   request: LeaseRequest,

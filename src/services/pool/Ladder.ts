@@ -1,6 +1,6 @@
 /**
  * What a pool does when no held block fits: the out-of-memory ladder. Bin, borrow, driver, reclaim, evict, exact size,
- * the program's handlers, waiting; the pool is searched again after every rung, since releases go on meanwhile.
+ * the program's handlers, waiting; the pool is searched again after every rung, since others may release meanwhile.
  *
  * @internal
  */
@@ -30,9 +30,9 @@ export const searchRungs = ({ source }: { readonly source: Pick<PoolSource, "bor
 /** What is tried next, and what was tried. */
 class Climb {
   readonly rungs: Set<Rung>
-  /** The block that is asked of the driver. */
+  /** The block size that the driver is asked for. */
   capacity: number
-  /** The driver was asked and had no memory; nothing was done about it since. */
+  /** The driver had no memory, and nothing was freed since. */
   refused = false
   /** What the pool had got back when the driver was asked. */
   #askedAt = 0
@@ -61,7 +61,7 @@ class Climb {
     return this.capacity !== this.request.blockSize
   }
 
-  /** The block size was a wish; what was asked for may be less. False when that was tried, or is the same. */
+  /** Falls back from the block size to the requested size. False when that was tried, or is the same. */
   shrinkToExact(): boolean {
     if (this.isExact || this.request.exactSize === this.capacity) return false
     this.capacity = this.request.exactSize
@@ -104,9 +104,8 @@ class Climb {
   }
 
   /**
-   * The driver refused. What anybody freed since the last reclaim may not be back yet; if it is, a block is evicted; if
-   * none can help, less is asked for. `undefined` when nothing is left to try.
-   */
+   * The driver refused. Memory that was freed since the last reclaim may not be back yet, so it reclaims. Else it
+   * evicts a block; if none can help, it asks for the exact size. `undefined` when nothing is left to try. */
   relieve(): Effect.Effect<void, GpuError> | undefined {
     const { blocks, core } = this.memory
     if (this.#reclaimedAt !== core.driverFrees) {
@@ -134,7 +133,7 @@ class Climb {
     return blocks.free(block) ?? Exit.void
   }
 
-  /** Handlers, then waiting: what the request was given, or `undefined` to begin again at the bin. */
+  /** Handlers, then waiting: the lease or the bytes that the request got, or `undefined` to begin again at the bin. */
   lastResort(): Effect.Effect<Outcome, GpuError> {
     const { memory, request } = this
     const { blocks } = memory
@@ -164,7 +163,9 @@ class Climb {
     return true
   }
 
-  /** Whoever waited before keeps its place in line, or those behind would get what it is trying for. */
+  /**
+   * A request that waited before keeps its place in line, or those behind it would get the memory that it tries for.
+   */
   refuse(): void {
     this.refused = true
     this.#refusedAt = this.#askedAt

@@ -1,6 +1,6 @@
 /**
- * What a lease uses of the budgets and of the reservation that it was acquired under, for as long as it lives, wherever
- * it is transferred to. Leases under neither have no account.
+ * The budgets and the reservation that a lease is charged to, until it ends, also when it is transferred. Leases under
+ * neither have no account.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ export class LeaseAccount implements Lease.LeaseAccount {
     return this.#budget?.chain ?? []
   }
 
-  /** The lease is over. What the reservation gets back is its own before the budgets' lines are served. */
+  /** The lease has ended. The reservation gets its bytes back before the budgets' lines are served. */
   end(size: number, capacity: number): void {
     this.#budget?.leaseEnded(size, capacity)
     this.#from?.giveBack(this.#drawn)

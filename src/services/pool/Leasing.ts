@@ -1,5 +1,5 @@
 /**
- * The way of a request through the memory: past its budgets, past those who wait, and up the ladder.
+ * The way of a request to a lease: past its budgets, past the line, and up the ladder.
  *
  * @internal
  */
@@ -59,7 +59,7 @@ const leaseUncharged = (memory: Memory, request: LeaseRequest): Effect.Effect<Le
 const leaseAtOnce = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> =>
   memory.problem(request) ?? memory.blocks.search(request) ?? climb(memory, request, undefined)
 
-/** With others waiting, a request takes its place behind them, and may pass them as far as the bound allows. */
+/** While others wait, a request goes to the end of the line, and may overtake them within the bound. */
 const leaseInTurn = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> =>
   Effect.withFiber((fiber) => {
     // It asks for the one that waits for it.

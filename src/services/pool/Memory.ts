@@ -1,6 +1,6 @@
 /**
- * The memory of one pool, or of several that share a limit: its blocks, its waiting line, and what changes all of it. The
- * way of a single request through it is in `Leasing`.
+ * The memory of one pool, or of several that share a limit: its blocks, its waiting line, and the changes of its limit
+ * and its life. `Leasing` has the way of a single request.
  *
  * @internal
  */
@@ -54,7 +54,7 @@ export class Memory implements Gate, Watched {
   readonly turns: JobTurns
   readonly line: WaitLine
   readonly lastResort: LastResort
-  /** What keeps held memory small, if the pool has such options. */
+  /** Trims held memory, if the pool has such options. */
   readonly trimming: Trimming | undefined
   /** Where the memory hears of others, when its blocks come from a limited allocator. */
   readonly shared: SharedLimit | undefined
@@ -193,7 +193,7 @@ export class Memory implements Gate, Watched {
     return this.blocks.mayRecover(request) || this.line.hasOthersTrying(request)
   }
 
-  /** What is left of a request that has ended: its place in line, its reservations, and a lease that nobody saw. */
+  /** Cleans up after a request that has ended: its place in line, its reserved bytes, and a lease that no fiber got. */
   letGo(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
     const { charge, granted, reserved, waiter } = request
     if (waiter !== undefined) {
@@ -210,13 +210,13 @@ export class Memory implements Gate, Watched {
     charge?.refund()
     request.isOver = true
     if (request.from !== undefined) this.#giveBack(request)
-    // It may be only this one that those behind it in a budget's line were kept waiting by.
+    // Waiters behind it in a budget's line may have waited only for this request.
     if (waiter !== undefined && waiter.line !== this.line) waiter.line.serve()
     if (waiter !== undefined || reserved > 0) this.line.serve()
     return ended
   }
 
-  /** What a request that was let go has of its reservation. */
+  /** Gives back the bytes that a request which has ended drew from its reservation. */
   #giveBack(request: LeaseRequest): void {
     // The driver's answer says what becomes of the bytes that it was asked for.
     if (!request.calling) this.blocks.unuse(request)
@@ -245,7 +245,7 @@ export class Memory implements Gate, Watched {
     return this.freeHeld
   })
 
-  /** After the device was lost, or the pool closed, nothing is held any more. */
+  /** After the device was lost, or the pool closed, no block is held any more. */
   readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => {
     if (!this.closed && this.status.error === undefined) this.core.resumeHolding()
   })
@@ -255,7 +255,7 @@ export class Memory implements Gate, Watched {
     return new Budget({ kind, name: label }, limit, parent, this.leases, this.lines, this.settings.maxOvertakes)
   }
 
-  /** Lowering it gives held blocks back, as many as it takes; leases stay. */
+  /** A lower limit frees as many held blocks as needed; leases stay. */
   setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
       const lowered = bytes < this.core.maxBytes
@@ -269,7 +269,7 @@ export class Memory implements Gate, Watched {
     })
   }
 
-  /** Why nobody should wait for a lease any more. */
+  /** Why no request may wait for a lease any more. */
   problem(request: LeaseRequest): GpuError | undefined {
     const why = this.#closedFor(request)
     return this.status.error ?? (why === undefined ? this.#neverFits(request) : unavailable(request, why))
@@ -321,7 +321,7 @@ export class Memory implements Gate, Watched {
     })
   }
 
-  /** The device is lost: nothing that is held can be used again, and nobody needs to wait for its driver. */
+  /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
   drop(): Effect.Effect<void> {
     this.core.stopHolding()
     Deferred.doneUnsafe(this.lines.over, Exit.void)

@@ -1,5 +1,5 @@
 /**
- * What every pool can do besides leasing, whatever it leases: limits, budgets, reservations, and its memory.
+ * The methods of every pool besides leasing: limits, budgets, reservations, and its memory.
  *
  * @since 0.1.0
  */
@@ -56,7 +56,7 @@ import type { SharedLimit } from "./waiting/SharedLimit.ts"
  * @since 0.1.0
  */
 export interface MemoryControls {
-  /** The counters now; under a budget those of what is leased under it. */
+  /** The counters now; under a budget those of its leases. */
   readonly stats: Effect.Effect<PoolStats.PoolStats>
   /** The largest live leases, largest first: three unless told otherwise. */
   readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>>
@@ -64,11 +64,11 @@ export interface MemoryControls {
   readonly maxBytes: Effect.Effect<number>
   /** Changes the limit, of the pool or of the budget. See `BufferPool.setLimit`. */
   readonly setLimit: (limit: MemoryLimit.Input | PoolLimit) => Effect.Effect<void, GpuError>
-  /** Gives held blocks back until no more than so many bytes are managed. See `BufferPool.trimTo`. */
+  /** Frees held blocks until at most so many bytes are managed. See `BufferPool.trimTo`. */
   readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
-  /** Gives all held blocks back, and waits until the driver has. Active leases stay. */
+  /** Frees all held blocks, and waits until the driver has their memory. Active leases stay. */
   readonly freeHeld: Effect.Effect<void, GpuError>
-  /** From now on released blocks go straight back to the driver; frees the held ones. */
+  /** Frees all held blocks, and from now on every block when its lease ends. */
   readonly stopHolding: Effect.Effect<void, GpuError>
   /** From now on released blocks are kept again. */
   readonly resumeHolding: Effect.Effect<void>
@@ -91,13 +91,13 @@ export interface MemoryControls {
  * @since 0.1.0
  */
 export interface PoolControls<P> extends MemoryControls {
-  /** Runs `f` with a pool in which so many bytes are certain. See `BufferPool.reserve`. */
+  /** Runs `f` with a pool that has set so many bytes aside for it. See `BufferPool.reserve`. */
   readonly reserve: <A, E, R>(
     bytes: MemoryLimit.Input,
     f: (pool: P) => Effect.Effect<A, E, R>,
     options?: ReserveOptions
   ) => Effect.Effect<A, E | GpuError, R>
-  /** Runs an effect when no other one runs that cannot say what it needs. See `BufferPool.inTurn`. */
+  /** Runs an effect when no other effect of `inTurn` runs. See `BufferPool.inTurn`. */
   readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
   /** Asks a handler when memory has run out, until the scope closes. See `BufferPool.onOutOfMemory`. */
   readonly onOutOfMemory: <R>(
@@ -230,7 +230,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
   }
 }
 
-/** What a pool works with, to be shown. */
+/** The facts of a pool that its line shows. */
 const insides = new WeakMap<object, Shown>()
 
 type Shown = Pick<PoolRequests<never, Leasable, Lease>, "budget" | "label" | "memory" | "source" | "terms">
@@ -319,7 +319,7 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
   )
 
 /**
- * A configuration of all options, or of some while the others are given.
+ * One configuration for all options, or a configuration or a value for each.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * How a pool behaves, and the check of it.
+ * The options of a pool, and their check.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ import type { Patience } from "./waiting/LeaseRequest.ts"
  * @since 0.1.0
  */
 export interface ExhaustedOptions {
-  /** `"fail"` (the default of a pool), or `"wait"`: first come, first served, interruptible, without polling. */
+  /** `"fail"` (the default of a pool), or `"wait"`: first come, first served; interruptible; without polling. */
   readonly onExhausted?: "fail" | "wait" | undefined
   /**
    * How long a request waits at most, for handlers and in line, before it fails with OutOfMemory, evidence and all.
@@ -41,7 +41,7 @@ export interface ExhaustedOptions {
 }
 
 /**
- * What one request to any pool may say.
+ * The options of one request to any pool.
  *
  * @internal
  */
@@ -51,7 +51,7 @@ export interface RequestOptions extends ExhaustedOptions {
 }
 
 /**
- * What a budget may say: what requests under it do that do not say it themselves, instead of what the pool says.
+ * The options of a budget: defaults for the requests under it, in place of those of the pool.
  *
  * **Example** (A budget whose requests wait)
  *
@@ -74,7 +74,7 @@ export interface BudgetOptions extends ExhaustedOptions {
 }
 
 /**
- * What a reservation may say about waiting for it; it waits unless it says `onExhausted: "fail"`.
+ * The options of a reservation. It waits unless `onExhausted` is `"fail"`.
  *
  * **Example** (Turning a job away that could not begin within two seconds)
  *
@@ -108,7 +108,7 @@ export interface PoolLimit {
 }
 
 /**
- * How the memory of a pool behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
+ * The options of a pool's memory. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
  * where the backend reports it: see `MemoryLimit.Input`.
  *
  * @category models
@@ -127,26 +127,26 @@ export interface MemoryOptions extends PoolLimit {
    * and `freeHeld`. Default: `EvictionPolicy.byNeed`.
    */
   readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
-  /** The most bytes that are kept for reuse: what is over it goes, the longest held first. Default: no limit. */
+  /** The most held bytes. Above it held blocks are freed, the longest held first. Default: no limit. */
   readonly maxHeldBytes?: MemoryLimit.Input | undefined
   /**
-   * How long a held block may be idle. What nobody asks for goes in `idleSteps` parts over that time, the longest idle
-   * first, and all of it after that time and one step more. Default: held blocks stay.
+   * How long a held block may be idle. Idle blocks are freed over that time in `idleSteps` steps, the longest idle
+   * first, and all of them after that time and one more step. Default: held blocks stay.
    */
   readonly idleTimeToLive?: Duration.Input | undefined
   /** Held bytes that stay however long they are idle. Default 0. */
   readonly idleKeepBytes?: MemoryLimit.Input | undefined
-  /** The parts in which idle memory goes, from 1 to 1000. Default 4. */
+  /** The steps in which idle memory is freed, from 1 to 1000. Default 4. */
   readonly idleSteps?: number | undefined
   /**
-   * How often a waiting request may be passed by later ones that fit where it does not; the first 64 in line are looked
-   * at. Default 16; 0 serves strictly in order.
+   * How often later requests that fit may overtake a waiting one that does not; a release looks at the first 64 in
+   * line. Default 16; 0 serves strictly in order.
    */
   readonly maxOvertakes?: number | undefined
   /**
-   * How long requests that wait for each other, and that nothing came back for, are left waiting before the one whose job
-   * began to hold memory last fails with OutOfMemory: its `standstill` names them. That is between one and two such times
-   * after they began to wait. Default 1 second; `Infinity` for never.
+   * How long requests wait for each other, with no memory coming back, before one fails with OutOfMemory: the request
+   * of the job that took its first lease last. The error's `standstill` names them. It fails between one and two such
+   * times after they began to wait. Default 1 second; `Infinity` for never.
    */
   readonly suspectAfter?: Duration.Input | undefined
   /** What errors call it; for a pool also the label of leases without one of their own. */
@@ -154,7 +154,7 @@ export interface MemoryOptions extends PoolLimit {
 }
 
 /**
- * How a pool treats its requests.
+ * The options of a pool for its requests.
  *
  * @category models
  * @since 0.1.0
@@ -162,9 +162,9 @@ export interface MemoryOptions extends PoolLimit {
 export interface LeasingOptions extends ExhaustedOptions {
   /**
    * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
-   * default) hands memory out as it is; `"acquire"` fills the whole block or image with zeros, in queue order, before
-   * each lease, and adds `copyDst` to its usage. It holds as long as the queue reports no failure: a fill that the device
-   * fails to run is told by the next `finish` or `read`.
+   * default) does not change the memory; `"acquire"` fills the whole block or image with zeros, in queue order, before
+   * each lease, and adds `copyDst` to its usage. It holds as long as the queue reports no failure: when the device
+   * fails to run a fill, the next `finish` or `read` fails.
    */
   readonly clear?: "never" | "acquire" | undefined
   /** The label of leases without one of their own. */
@@ -172,7 +172,7 @@ export interface LeasingOptions extends ExhaustedOptions {
 }
 
 /**
- * How a pool behaves, whatever it leases.
+ * The options of every pool.
  *
  * @category models
  * @since 0.1.0
@@ -195,7 +195,7 @@ export interface SharedPoolOptions extends LeasingOptions, PoolLimit {
 }
 
 /**
- * Options that were checked and made definite for one device.
+ * Checked options, resolved for one device.
  *
  * @internal
  */
@@ -206,7 +206,7 @@ export interface MemorySettings {
   readonly maxHeldBytes: number
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly idle: IdleDecayOptions | undefined
-  /** The time from one part of idle memory to the next. */
+  /** The time of one idle step. */
   readonly stepMillis: number
   readonly maxOvertakes: number
   readonly suspectAfterMillis: number
@@ -242,7 +242,7 @@ export const ofMemory = {
 } as const
 
 /**
- * The names of the options that a pool has whether its memory is its own or not.
+ * The names of the options of a pool with or without a memory of its own.
  *
  * @internal
  */
@@ -329,7 +329,7 @@ const millis = (
 }
 
 /**
- * What a request or a pool says about waiting, over what holds without it.
+ * The waiting options of a request or a pool, with the defaults of the level around it.
  *
  * @internal
  */
@@ -343,7 +343,7 @@ export const patienceOf = (
   if (problem !== undefined) return problem
   const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
   if (isGpuError(longest)) return longest
-  // To say how long is to say that it waits.
+  // A request with `waitAtMost` waits.
   const implied = waitAtMost === undefined ? without.onExhausted : "wait"
   return { onExhausted: onExhausted ?? implied, waitAtMost: longest }
 }
@@ -362,7 +362,7 @@ export const limitOf = (
     device.limits.defaultMaxBytes ?? Infinity
 
 /**
- * What the options of a memory mean on a device, or why there can be none with them.
+ * The options of a memory resolved for a device, or the error.
  *
  * @internal
  */
@@ -403,7 +403,7 @@ export const memorySettingsOf = (
 }
 
 /**
- * The same for how a pool treats its requests.
+ * The same for the options of requests.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * What a pool does with requests: checks them, answers a hit in one step, and sends the others the long way. A budget has
+ * The requests of a pool: it checks them, serves a hit in one step, and passes the others to `Leasing`. A budget has
  * requests of its own on the memory of its pool, and so has a reservation.
  *
  * @internal
@@ -55,7 +55,7 @@ const asOf = <L extends Lease>(leased: Effect.Effect<Lease, GpuError>): Effect.E
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /**
- * One of several leases that are wanted together.
+ * One of several leases that a program asks for together.
  *
  * @internal
  */
@@ -64,7 +64,7 @@ export interface Want<W> {
   readonly wanted: W
 }
 
-/** Leases of which all are wanted or none. */
+/** Leases that a program gets all together or not at all. */
 interface WantedTogether<W, L> {
   /** The list that will own them. */
   readonly list: LeaseList
@@ -72,7 +72,7 @@ interface WantedTogether<W, L> {
   readonly wants: ReadonlyArray<Want<W>>
   readonly label: string | undefined
   readonly options: RequestOptions | undefined
-  /** Has each of them from the step on that grants it. */
+  /** Has each lease from the step on that grants it. */
   readonly granted: Array<L>
 }
 
@@ -86,7 +86,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   readonly #blocks: Blocks
   readonly #leases: LeaseTable
   readonly #allocating: string
-  /** Whether a hit is all that there is to do: no budget and no reservation has to be told, and nothing is cleared. */
+  /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
   readonly #isPlain: boolean
   readonly #largest: number
 
@@ -139,7 +139,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       if (problem !== undefined) return problem
       let hit: L | undefined
       let request: LeaseRequest | undefined
-      // The block is taken inside, when the finalizer is on the fiber's stack already: no interruption can lose it.
+      // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
       return Effect.onExitPrimitive(
         Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
           hit = this.#hit(this.#leases.loans, size, wanted, label)
@@ -158,7 +158,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     })
   }
 
-  /** Runs `f` with requests that a reservation of so many bytes serves, as soon as these are certain. */
+  /** Runs `f` with the requests of a reservation, as soon as so many bytes are set aside. */
   reserve<A, E, R>(
     bytes: number,
     f: (requests: PoolRequests<W, V, L>) => Effect.Effect<A, E, R>,
@@ -176,7 +176,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     })
   }
 
-  /** Runs an effect when no other one runs that cannot say what it needs, if requests wait at all. */
+  /** Runs an effect when no other effect of `inTurn` runs, if requests wait at all. */
   inTurn<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
     if (this.terms.patience.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
@@ -230,7 +230,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     return isGpuError(read) ? read : CallSite.locate(read, entry)
   }
 
-  /** Kept short for the requests that are in order, which are nearly all. */
+  /** Kept short for valid requests, which are nearly all. */
   #problem(size: number, wanted: W, label: string | undefined): GpuError | undefined {
     const { memory } = this
     return !this.source.closed && memory.status.error === undefined &&
@@ -246,7 +246,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (source.closed) return unavailable({ source, operation, size, label }, "poolClosed")
     const problem = memory.status.error ?? source.problem(operation, size, wanted, label)
     if (problem !== undefined || this.#mayFit(size)) return problem
-    // A request that can never fit is told under its label.
+    // The error of a request that can never fit has its label.
     return memory.limitProblem(
       source,
       label === undefined ? operation : `${operation}, "${line(label)}"`,
@@ -329,8 +329,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /**
-   * What a request does when nothing fits; or InvalidRequest for options that make no sense, and LimitExceeded for what can
-   * never fit.
+   * What a request does when nothing fits; or InvalidRequest for invalid options, and LimitExceeded for a request that
+   * can never fit.
    */
   #patienceOf(
     where: string,
@@ -437,7 +437,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     return this.#areHeld(wants) ? this.#hitAll(together) : this.#reserveAll(together, bytes)
   }
 
-  /** Whether each of a few has a held block of its own, so that none would be taken in vain. */
+  /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
   #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { memory, source } = this
     if (wants.length === 0 || wants.length > mostHitTogether || !memory.mayHit || !this.#isPlain) return false
@@ -500,7 +500,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     )
   }
 
-  /** Where the driver has no memory for one of them, all are given back before it waits. */
+  /** Where the driver has no memory for one of them, all leases end before the request waits. */
   readonly #untilAll = Effect.fnUntraced(
     { self: this },
     function*(
@@ -523,7 +523,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
         blocks.retract(own.length + own.filter(({ state }) => state === "freed").length)
         if (left !== undefined) yield* left
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
-        // What others gave back meanwhile may do.
+        // Memory that others gave back meanwhile may be enough.
         if (core.releases - own.length > before) continue
         const seen = blocks.progress
         yield* memory.lastResort.take({

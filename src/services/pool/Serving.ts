@@ -1,6 +1,6 @@
 /**
- * Who of a pool's waiting line is served when: by a held block, by bytes of the limit, or by a try of its own where the
- * driver is short.
+ * Which waiter of a pool's line is served when: with a held block, with bytes of the limit, or by a try of its own
+ * where the driver has no memory.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import { type Answer, passed, Reservation, tryAgain } from "./waiting/Waiter.ts"
 import type { Waiter, WaitLine } from "./waiting/WaitLine.ts"
 
 /**
- * Whether anybody could be served. Cheap, since it is asked at every release while somebody waits.
+ * Whether any waiter could be served. Cheap, since every release calls it while a request waits.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ export const mayServe = (
 }
 
 /**
- * What a request was given in line. With bytes that are reserved for it, it goes on by itself.
+ * What a request got in line. With reserved bytes it asks the driver itself.
  *
  * @internal
  */
@@ -53,9 +53,9 @@ const tryServe = (blocks: Blocks, line: WaitLine, waiter: Waiter): Answer | unde
   if (request.asks !== undefined) return serveReservation(blocks, line, waiter, request.asks)
   const found = blocks.search(request)
   if (found !== undefined) return found
-  // Where the driver refuses, bytes under the limit are no promise.
+  // Where the driver refuses, free bytes under the limit do not help.
   if (!line.isRefused) return reserveFor(blocks, request)
-  // One at a time, or all would ask the driver for the memory that one release gave back.
+  // One waiter at a time, or all would ask the driver for the memory of one release.
   if (line.trying > 0 || !blocks.mayFit(request, request.exactSize)) return undefined
   return retry(blocks, waiter)
 }

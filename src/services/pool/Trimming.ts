@@ -1,5 +1,5 @@
 /**
- * Keeps held memory small: within `maxHeldBytes` at once, and down to a floor by the clock when nobody asks for it.
+ * Keeps held memory small: within `maxHeldBytes` at once, and down to a floor by the clock while no request takes it.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ import type { MemorySettings } from "./PoolOptions.ts"
 export class Trimming {
   readonly #blocks: Blocks
   readonly #settings: Pick<MemorySettings, "idle" | "stepMillis">
-  /** What was freed may be what requests wait for. */
+  /** Requests may wait for the memory that was freed. */
   readonly #serve: () => void
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Runs only while there is something to trim. */
@@ -35,7 +35,7 @@ export class Trimming {
     this.#run = run
   }
 
-  /** After a block became held: the longest held ones go where that is too much. */
+  /** After a block became held: frees the longest held ones above the limit. */
   trimExcess(): Effect.Effect<void> | undefined {
     this.#startTimer()
     return this.#blocks.core.excessHeld ? this.#blocks.freeAll(this.#excess()) : undefined
@@ -107,7 +107,8 @@ export class Trimming {
     })
     return Effect.whileLoop({
       while: () => {
-        // After a whole time to live nothing more goes: what is left is over the floor by less than its oldest block.
+        // After a whole time to live no more blocks are freed: the rest is above the floor by less than its oldest
+        // block.
         const goesOn = this.#hasIdle && this.#stillSteps <= idle!.steps
         // In the same step, or a release that comes before the fiber has ended would start no other.
         if (!goesOn) this.#timer = undefined

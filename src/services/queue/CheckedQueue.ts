@@ -178,7 +178,9 @@ export class CheckedQueue implements Service {
 
   readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.#driver, this.#driver.positionUnsafe()))
 
-  /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
+  /**
+   * Why an operation that needs `usage` cannot use a buffer; `host` is what the program itself does by the operation.
+   */
   readonly #problem = (
     operation: string,
     buffer: BufferLike.BufferLike,
@@ -189,7 +191,7 @@ export class CheckedQueue implements Service {
     return problem ?? BufferAccess.problem(operation, buffer, usage, host)
   }
 
-  /** How to read a source that is usable, from a good offset on. */
+  /** How to read a source that can be used, from an offset that was checked. */
   #reading(
     operation: string,
     source: BufferLike.BufferLike,
@@ -215,7 +217,7 @@ export class CheckedQueue implements Service {
     )
   }
 
-  /** A kernel can have left the cache since it was compiled for this dispatch; then it is compiled again. */
+  /** The cache may have dropped the kernel since it was compiled for this dispatch: then it is compiled again. */
   #record(
     compiled: CompiledKernel,
     kernel: Kernel,

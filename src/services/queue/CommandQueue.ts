@@ -27,7 +27,7 @@ export type { ElementType } from "../../domain/ElementClass.ts"
 export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
 
 /**
- * The part of a buffer that `write` and `readInto` touch.
+ * The range of a buffer that `write` and `readInto` use.
  *
  * @category models
  * @since 0.1.0
@@ -38,7 +38,7 @@ export interface OffsetOptions {
 }
 
 /**
- * The part of a buffer that `read` returns.
+ * The range of a buffer that `read` returns.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +49,7 @@ export interface ReadOptions extends OffsetOptions {
 }
 
 /**
- * The part of a buffer that `fill` sets, in bytes.
+ * The range of a buffer that `fill` sets, in bytes.
  *
  * @category models
  * @since 0.1.0
@@ -60,7 +60,7 @@ export interface FillOptions extends OffsetOptions {
 }
 
 /**
- * The parts of two buffers between which `copy` copies, in bytes.
+ * The ranges of two buffers between which `copy` copies, in bytes.
  *
  * @category models
  * @since 0.1.0
@@ -77,8 +77,8 @@ export interface CopyOptions {
 /**
  * The service: one queue on one device. Each backend's layer provides it.
  *
- * Operations that return at once only record work; its failures (DriverError with the labels of the commands) are told
- * by the next `finish` or `read`. Every operation fails with Released, ForeignDevice, InvalidRequest,
+ * Operations that return at once only record commands. The next `finish` or `read` fails with the errors of these
+ * commands (DriverError with their labels). Every operation fails with Released, ForeignDevice, InvalidRequest,
  * LimitExceeded or DeviceLost before anything is sent.
  *
  * **Example** (Looking the service up once for many commands)
@@ -152,7 +152,7 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     target: HostData.HostData,
     options: HostRectOptions
   ) => Effect.Effect<void, GpuError>
-  /** What was recorded until now, as a value to wait for. */
+  /** The event of all commands that were recorded until now. */
   readonly event: Effect.Effect<QueueEvent.QueueEvent>
   /** Runs `count` items of a kernel; its arguments by name. Compiles the kernel on first use. */
   readonly dispatch: <const Args extends ReadonlyArray<KernelArgument>>(
@@ -160,7 +160,7 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     args: DispatchArguments.DispatchArguments<Args>,
     count: number
   ) => Effect.Effect<void, GpuError>
-  /** Submits what was recorded, without waiting. */
+  /** Submits the recorded commands, without waiting. */
   readonly flush: Effect.Effect<void, GpuError>
   /** Waits until everything recorded before has run, and fails with its errors. Never blocks the event loop. */
   readonly finish: Effect.Effect<void, GpuError>
@@ -171,8 +171,8 @@ export class CommandQueue extends Context.Service<CommandQueue, {
 type Methods = CommandQueue["Service"]
 
 /**
- * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
- * are still under way, the write waits in line until the device has come far enough.
+ * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of such
+ * copies are under way, the write waits in line until the device has used enough of them.
  *
  * **Example** (Uploading four numbers)
  *
@@ -382,8 +382,8 @@ export const fill: {
 
 /**
  * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
- * DriverError with the compiler's log. For 0 items the arguments are checked and nothing runs: then, and only then, a buffer
- * may be too small for one element. No argument is null, which WebGPU cannot bind.
+ * DriverError with the compiler's log. For 0 items the arguments are checked and nothing runs; only then may a buffer
+ * be too small for one element. No argument may be null, because WebGPU cannot bind null.
  *
  * **Example** (Doubling a vector)
  *
@@ -409,8 +409,8 @@ export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
 ): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.dispatch(kernel, args, count))
 
 /**
- * Submits what was recorded, without waiting for it. Fails with DeviceLost, or with the DriverError of a submit that
- * the driver refuses; the work's own failures are told by `finish` and `read`.
+ * Submits the recorded commands, without waiting for them. Fails with DeviceLost, or with DriverError when the driver
+ * refuses the submit. `finish` and `read` fail with the errors of the commands themselves.
  *
  * **Example** (Letting the device begin while the program goes on)
  *
@@ -623,8 +623,8 @@ export const readRectInto: {
 )
 
 /**
- * Everything that was recorded until now, as a value to wait for with {@link QueueEvent}. It costs nothing: there is no
- * driver object behind it, and nothing to release.
+ * The event of all commands that were recorded until now, to wait for with {@link QueueEvent}. It has no driver object,
+ * so it costs nothing and is never released.
  *
  * **Example** (Waiting for the first half only)
  *
@@ -668,9 +668,9 @@ export const withEvent = <A, E, R>(
   Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
 
 /**
- * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
- * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
- * the effect.
+ * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no wait.
+ * For events of other queues the fiber waits, without blocking. When commands of another queue failed, it fails with
+ * their errors and does not run the effect.
  *
  * **Example** (Work of one device after that of another)
  *
@@ -688,9 +688,9 @@ export const withEvent = <A, E, R>(
  */
 export const after: {
   /**
-   * Runs an effect when these events have happened. Events of its own queue cost nothing, since a queue runs in order: only
-   * for other queues' events the fiber waits, without blocking, and fails with the errors of their work instead of running
-   * the effect.
+   * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no wait.
+   * For events of other queues the fiber waits, without blocking. When commands of another queue failed, it fails with
+   * their errors and does not run the effect.
    */
   (
     events: Iterable<QueueEvent.QueueEvent>

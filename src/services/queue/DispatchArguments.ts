@@ -1,5 +1,5 @@
 /**
- * The arguments of one dispatch: their types, and the checks that stand between a program and a driver.
+ * The arguments of one dispatch: their types, and the checks before a driver gets them.
  *
  * @since 0.1.0
  */
@@ -98,10 +98,10 @@ export interface BoundArguments extends ImageArguments.BoundImages {
 
 const operation = "CommandQueue.dispatch"
 
-/** Why a buffer cannot be used at all, given by the queue. */
+/** Why a buffer cannot be used; the queue provides the check. */
 type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
 
-/** What a dispatch needs to know of a kernel beyond its list of arguments, worked out once. */
+/** What a dispatch needs to know of a kernel beside its list of arguments; computed once. */
 interface Shape {
   /** As it was when it was first used. */
   readonly kernel: Kernel
@@ -132,9 +132,9 @@ const shapeOf = (given: Kernel): Shape => {
 }
 
 /**
- * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why the
- * device is gone, where it is. This stands on the path of every dispatch: what it does each time is one loop over the
- * arguments, and another one where some are images.
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why
+ * the device is lost, if it is. Every dispatch runs this, so it does one loop over the arguments, and another one only
+ * where some are images.
  *
  * @internal
  */
@@ -180,7 +180,7 @@ const countProblem = (count: number): GpuError | undefined =>
   )
 
 /**
- * What to do about a number of items or elements that is none.
+ * The advice for a number of items or elements that is not valid.
  *
  * @internal
  */
@@ -288,7 +288,7 @@ const bindVector = (
   if (typeof value !== "object") {
     return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
   }
-  // Whatever else it may be is refused as unusable.
+  // Anything else is refused as unusable.
   const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
   if (buffer === null) return nullProblem(operation, argument.name, "buffer")
   const offset = isOffsetBuffer(value) ? value.offset : 0
@@ -296,38 +296,41 @@ const bindVector = (
   if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusableProblem(argument, buffer, usable)
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
   if (problem !== undefined) return problem
-  // No driver gets one that is empty: what has no element is bound for no items alone.
+  // No driver gets an empty buffer: one without an element can be bound only for 0 items.
   const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
   return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
 }
 
-/** The same, said of the argument: no dispatch in order pays for its name. */
+/** The same, with the argument's name, which only a failing dispatch computes. */
 const unusableProblem = ({ name }: VectorArg, buffer: BufferLike.BufferLike, usable: Usable): GpuError => {
   const named = `${operation}, argument "${name}"`
   return ArrayBuffer.isView(buffer)
     ? invalidRequest(
       named,
       `${shown(buffer)} was given for a buffer`,
-      "Bring the data to the device first: allocate a lease, and CommandQueue.write to it."
+      "Allocate a lease first, and CommandQueue.write the data to it."
     )
     : usable(named, buffer, BufferUsage.storage)!
 }
 
-/** Elements lie at multiples of their own bytes; where devices align regions to less, only the host finds out. */
+/**
+ * Elements lie at multiples of their own bytes. Where a device aligns sub-regions to less, only this check finds a
+ * wrong offset.
+ */
 const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
   origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(
     operation,
     `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
-    `Begin the region at a multiple of ${DType.byteSize(dtype)} bytes.`
+    `Begin the sub-region at a multiple of ${DType.byteSize(dtype)} bytes.`
   )
 
-/** An array on the device is no buffer, but has one. */
+/** A device array is no buffer: its `lease` is. */
 const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
   typeof value === "object" && value !== null && LeaseHolder in value && !BufferLike.isBufferLike(value)
     ? invalidRequest(
       operation,
-      `argument "${name}" is a value that holds leases, no buffer`,
-      "Pass a lease that it holds: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
+      `argument "${name}" is a value with leases, no buffer`,
+      "Pass one of its leases: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
         "argument declared withOffset."
     )
     : undefined
@@ -353,15 +356,16 @@ const sizeProblem = (
   info: DeviceInfo
 ): GpuError | undefined => {
   const itemSize = DType.byteSize(argument.dtype)
-  // Nothing runs for no items, so nothing is bound: any buffer will do.
+  // For 0 items nothing runs and nothing is bound, so any buffer is allowed.
   if (count > 0 && buffer.size < itemSize) {
     return invalidRequest(
       operation,
       `argument "${argument.name}" is a buffer of ${buffer.size} bytes, which holds no ${argument.dtype}`,
-      "Allocate at least one element, or dispatch 0 items: what is empty cannot be bound."
+      "Allocate at least one element, or dispatch 0 items: an empty buffer cannot be bound."
     )
   }
-  // Bodies get lengths as unsigned 32-bit numbers, which small elements can outgrow before the device's limit.
+  // Bodies get lengths as unsigned 32-bit numbers. A buffer of small elements can have more elements than that within
+  // the device's limit.
   const limit = Math.min(info.limits.maxBindingSize, 0xffffffff * itemSize)
   if (buffer.size > limit) {
     return makeError(
@@ -390,7 +394,7 @@ const sizeProblem = (
   )
 }
 
-/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever parts of it are bound. */
+/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever ranges of it are bound. */
 const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
   for (let i = 1; i < vectors.length; i++) {
     const { buffer } = vectors[i]!
@@ -402,7 +406,7 @@ const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuE
       return invalidRequest(
         operation,
         `the arguments "${first.name}" and "${second.name}" are ${
-          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "parts of one buffer"
+          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "sub-regions of one buffer"
         } and one of them is written`,
         "Give the kernel two different buffers."
       )

@@ -1,5 +1,5 @@
 /**
- * Buffers made from the program's own data, and where the memory of buffers is.
+ * Buffers of the program's own data, and moving the memory of buffers.
  *
  * @since 0.1.0
  */
@@ -45,9 +45,9 @@ export interface FromHostOptions {
    * the device can reach it.
    */
   readonly mode?: HostMode | undefined
-  /** How many bytes of the data, from its first on; all of them without it. */
+  /** How many bytes of the data to take, from the first on; all of them without it. */
   readonly size?: number | undefined
-  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it; none is needed for what the buffer begins with. */
+  /** `BufferUsage.defaultUsage` (storage, copySrc, copyDst) without it; the first contents need none. */
   readonly usage?: BufferUsage.BufferUsage | undefined
   /** What errors call it. */
   readonly label?: string | undefined
@@ -59,16 +59,17 @@ export interface FromHostOptions {
  * **Details**
  *
  * With mode "use" (OpenCL and the host) the buffer keeps the data's ArrayBuffer for as long as it and its sub-regions
- * live and until the commands on it have ended. What a kernel writes is there after {@link hostArray}, and what the
- * program writes reaches the device through `Mapping.map`; at other times a device with memory of its own has another
+ * live and until the commands on it have ended. The data has the writes of kernels after {@link hostArray}, and the
+ * device gets the program's writes through `Mapping.map`. At other times a device with memory of its own has another
  * copy. The data must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer.
  *
  * **Gotchas**
  *
- * Do not transfer data in use to a worker: the driver still has its address. What comes after is InvalidRequest, but what
- * was recorded before may read memory that is gone. Data that is copied must stay until the effect has completed.
+ * Do not transfer data in use to a worker: the driver still has its address. Later commands are InvalidRequest, but
+ * commands that were recorded before may read freed memory. Data that is copied must stay until the effect has
+ * completed.
  *
- * A copy of no bytes is an empty buffer, as `Allocator.allocate` gives it; memory of no bytes cannot be used.
+ * A copy of 0 bytes is an empty buffer, as of `Allocator.allocate`; mode "use" needs at least one byte.
  *
  * Fails with InvalidRequest for a size above the data's, for data that is shared, detached or, in use, resizable or without
  * bytes; with LimitExceeded above `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its
@@ -121,8 +122,8 @@ export const fromHost = (
       )))
 
 /**
- * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
- * has written visible. A view of the data, not a copy.
+ * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible. It
+ * is a view of the data, not a copy.
  *
  * Fails with InvalidRequest for a buffer that is not made so, is mapped to be written or lacks the usage `copySrc`, or
  * whose bytes are no whole number of elements; and as `Mapping.map`.
@@ -185,17 +186,17 @@ export const hostArray: {
 export interface MigrateOptions {
   /** `"device"` without it. */
   readonly to?: "device" | "host" | undefined
-  /** The contents are not needed any more, and need not move: they are unspecified afterwards. */
+  /** The contents need not move: they are unspecified afterwards. */
   readonly contentUndefined?: boolean | undefined
 }
 
 /**
- * Brings the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
- * nothing but when the data travels. On the host backend, where both are one, it does nothing.
+ * Moves the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
+ * only when the data moves. On the host backend, where both places are the same, it does nothing.
  *
- * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest for
- * what is mapped, or lacks `copyDst` while its contents may go; and with Released, ForeignDevice, DeviceLost,
- * OutOfMemory or DriverError.
+ * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest
+ * for memory that is mapped, or that lacks `copyDst` while its contents need not move; and with Released,
+ * ForeignDevice, DeviceLost, OutOfMemory or DriverError.
  *
  * **Example** (Having the inputs there when the kernel starts)
  *
@@ -246,7 +247,7 @@ const known = KnownOptions.of<FromHostOptions>({ mode: true, size: true, usage: 
 
 const knownOfMigrate = KnownOptions.of<MigrateOptions>({ to: true, contentUndefined: true })
 
-/** The memory of a buffer, none for an empty lease, or why it cannot move. */
+/** The memory of a buffer, `undefined` for an empty lease, or why it cannot move. */
 const movableBuffer = (
   operation: string,
   buffer: BufferLike.BufferLike,
@@ -273,7 +274,7 @@ const movableImage = (
     )
   }
   const own = ImageLike.deviceImage(image)
-  // The memory of one over a buffer is the buffer's.
+  // An image over a buffer has the buffer's memory.
   return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own
 }
 

@@ -65,7 +65,7 @@ describe("a limiting allocator", () => {
       assert.isTrue(error.isRetryable)
       assert.include(
         error.message,
-        "500 bytes could not be had under maxBytes 1000 B: 600 B are allocated and 0 B reserved"
+        "500 bytes could not be allocated under maxBytes 1000 B: 600 B are allocated and 0 B reserved"
       )
       const { activeBytes, limit, pooled, rungs } = yield* outOfMemoryOf(Allocator.allocate(500))
       deepStrictEqual({ activeBytes, limit, pooled, rungs }, {

@@ -12,8 +12,8 @@ import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
 /**
- * An image of the host backend: its elements lie in a buffer of its own, so that all that is done with it is done with
- * rectangles of that buffer. Only the program's own memory has gaps between rows and slices.
+ * An image of the host backend: its elements are in a buffer of its own, and every operation works on rectangles of
+ * that buffer. Only the program's own memory has gaps between rows and slices.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * Filling a part of an image with one element over and over.
+ * Filling a region of an image with one element.
  *
  * @internal
  */
@@ -8,7 +8,7 @@ import { byteLength, type Extent, packed, type Place, runs } from "../../../doma
 import { chunkBytes, type HostCommand } from "../HostCommand.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
-/** The element is laid out that often at most, and copied from there. */
+/** At most so many copies of the element are prepared, and copied from there. */
 const patternElements = 4096
 
 /** @internal */
@@ -19,7 +19,7 @@ export class FillElementsCommand implements HostCommand {
   readonly #element: Uint8Array<ArrayBuffer>
   readonly #name: string | undefined
 
-  /** Keeps `element`: pass one that nobody changes. */
+  /** Keeps `element`: do not change it later. */
   constructor(target: HostBuffer, extent: Extent, place: Place, element: Uint8Array<ArrayBuffer>) {
     this.buffers = [target]
     this.#extent = extent

@@ -1,5 +1,6 @@
 /**
- * The host backend's side of images: rectangles of the buffers that they lie in, recorded on the one queue.
+ * The host backend's side of images: commands on rectangles of the buffers that their elements are in, on the one
+ * queue.
  *
  * @internal
  */

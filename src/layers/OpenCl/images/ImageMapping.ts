@@ -1,5 +1,5 @@
 /**
- * Mapping a part of an image where the driver has it.
+ * Mapping a region of an image in the driver's own memory.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueMapImage
  * @internal
@@ -62,14 +62,14 @@ export const map = (
   return Exit.map(given, () => undefined)
 }
 
-/** Whether other elements of the image lie between those of the part, wherever a driver puts them. */
+/** Whether other elements of the image are between those of the region, in every driver's layout. */
 const isCut = ({ shape }: DeviceImage, { extent: [width, height, slices] }: ImageRegion): boolean =>
   (width < shape.width && height * slices > 1) || (height < shape.height && slices > 1)
 
 /** A size_t that the driver sets; 0 until then, since PoCL sets none for an image over a buffer. */
 const sizeOut = () => new BigUint64Array(new ArrayBuffer(8))
 
-/** What a driver says of rows or slices that there is only one of means nothing. */
+/** A driver's pitch means nothing where there is only one row or slice. */
 const pitchesOf = (
   { extent: [, height, slices] }: ImageRegion,
   part: Pitches,
@@ -83,7 +83,7 @@ const pitchesOf = (
 const spanOf = ({ extent: [, height, slices] }: ImageRegion, part: Pitches, { rowPitch, slicePitch }: Pitches) =>
   (slices - 1) * slicePitch + (height - 1) * rowPitch + part.rowPitch
 
-/** An array of the host can only be had where pitches are whole elements. */
+/** An array of the host is possible only where the pitches are multiples of an element. */
 const isFit = (
   { format }: DeviceImage,
   { extent: [, height] }: ImageRegion,

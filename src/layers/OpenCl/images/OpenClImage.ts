@@ -15,7 +15,9 @@ import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 export class OpenClImage extends DeviceImage {
   /** The cl_mem. */
   readonly memory: bigint
-  /** Another image around the same cl_mem, for one that was adopted: handles are given out again, objects are not. */
+  /**
+   * Another image around the same cl_mem, for one that was adopted: a driver uses handles again; objects are unique.
+   */
   readonly #twin: OpenClImage | undefined
 
   constructor(

@@ -7,7 +7,9 @@ import * as ImageChannel from "../../../domain/images/ImageChannel.ts"
 import * as ImageElement from "../../../domain/images/ImageElement.ts"
 import type * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 
-/** Of a step, by which a normalised value is off: drivers that round and those that cut off then agree. */
+/**
+ * The share of a step that is added to a normalised value, so that drivers that round and drivers that cut off agree.
+ */
 const quarter = 0.25
 
 /** Orders whose colour the driver takes as red, green, blue and alpha, without a curve. */
@@ -23,7 +25,7 @@ const plainOrders: ReadonlySet<ImageFormat.ChannelOrder> = new Set([
 ])
 
 /**
- * What clEnqueueFillImage turns into exactly that element, or `undefined` where that is not sure.
+ * The colour of which clEnqueueFillImage makes exactly that element, or `undefined` where no colour is sure to.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * Shapes and parts of images as OpenCL takes them: it counts the layers of a 1-D array as rows, and those of others as
- * slices.
+ * Shapes and regions of images as OpenCL takes them: it counts the layers of a 1-D array as rows, and those of others
+ * as slices.
  *
  * @internal
  */
@@ -64,11 +64,11 @@ export const set = (into: Uint32Array<ArrayBuffer>, x: number, y: number, z: num
 /** Whether slices count as rows. @internal */
 export const isRow = ({ shape }: DeviceImage): boolean => shape.kind === "1dArray"
 
-/** Where a part begins. @internal */
+/** The origin of a region. @internal */
 export const place = (into: Uint32Array<ArrayBuffer>, image: DeviceImage, [x, y, z]: ImageShape.ImageOrigin) =>
   isRow(image) ? set(into, x, z, 0) : set(into, x, y, z)
 
-/** How large a part is. @internal */
+/** The extent of a region. @internal */
 export const extent = (
   into: Uint32Array<ArrayBuffer>,
   image: DeviceImage,

@@ -53,7 +53,7 @@ const limits = {
   arraySize: 0x1041
 }
 
-/** How much of a filling is laid out in host memory at most, where the driver's own fill would not be exact. */
+/** The most host memory for the elements of a fill, where the driver's own fill would not be exact. */
 const patternBytes = 1024 * 1024
 
 /** @internal */
@@ -62,7 +62,7 @@ export class OpenClImages implements Driver {
   readonly #queue: OpenClQueue
   readonly #api: OpenClApi
   readonly samplers: OpenClSamplers
-  /** What nobody has given back yet. */
+  /** The images that are not released yet. */
   readonly #images = new Set<OpenClImage>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
@@ -168,7 +168,7 @@ export class OpenClImages implements Driver {
     return Exit.succeed(this.#add(new OpenClImage(memory, info, shape, format, usage, label)))
   }
 
-  /** Takes over a reference to a cl_mem that the program made, and gives it back as any image's. */
+  /** Takes over a reference to a cl_mem that the program made, and releases it as that of any image. */
   adoptUnsafe(
     memory: bigint,
     shape: ImageShape.ImageShape,
@@ -343,7 +343,7 @@ export class OpenClImages implements Driver {
     )
   }
 
-  /** PoCL 3.1 takes a whole buffer, and no region of one. */
+  /** PoCL 3.1 takes a whole buffer, and no sub-buffer. */
   #notOver({ parent, size }: DeviceBuffer, code: number): GpuError {
     if (code !== CL_INVALID_MEM_OBJECT || parent === undefined) {
       return onMemory(this.#device.status, size, { call: "clCreateImage", code })
@@ -352,7 +352,7 @@ export class OpenClImages implements Driver {
       new Unsupported({
         operation: "Images.overBuffer",
         backend: formatDevice(this.#device.info),
-        feature: "an image over a region of a buffer",
+        feature: "an image over a sub-region",
         hint: "Pass the whole buffer, or allocate one for the image."
       })
     )
@@ -562,5 +562,8 @@ const copyLabel = (
 ) =>
 () => CommandLabel.copy(bytes, source, target)
 
-/** PoCL ends the process when a sub-buffer is copied to or from an image: the buffer that it is a part of is, instead. */
+/**
+ * PoCL ends the process when a sub-buffer is copied to or from an image: the library copies the whole buffer under it
+ * instead.
+ */
 const wholeOf = ({ root }: DeviceBuffer): bigint => memoryOf(root)

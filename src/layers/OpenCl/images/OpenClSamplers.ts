@@ -49,7 +49,7 @@ export const hasImages = ({ device }: OpenDevice): boolean => device.images !== 
 /** @internal */
 export class OpenClSamplers {
   readonly #device: OpenDevice
-  /** What nobody has given back yet. */
+  /** The samplers that are not released yet. */
   readonly #samplers = new Set<OpenClSampler>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
 
@@ -68,7 +68,7 @@ export class OpenClSamplers {
     return handle === null ? Exit.fail(this.#refused(this.#code[0]!)) : Exit.succeed(this.#add(handle, options))
   }
 
-  /** Takes over a reference to a cl_sampler that the program made, and gives it back as any sampler's. */
+  /** Takes over a reference to a cl_sampler that the program made, and releases it as that of any sampler. */
   adoptUnsafe(handle: bigint, options: Resolved): OpenClSampler {
     const twin = [...this.#samplers].find((sampler) => sampler.handle === handle)
     return this.#add(handle, options, twin)
@@ -84,7 +84,7 @@ export class OpenClSamplers {
     return Exit.void
   }
 
-  /** Gives back what is left. */
+  /** Releases the samplers that are left. */
   close(): void {
     for (const sampler of this.#samplers) this.destroyUnsafe(sampler)
   }

@@ -51,16 +51,17 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
 )
 
 /**
- * Where a lease or device buffer lies, on host and device alike, for `clSetKernelArgSVMPointer` and other OpenCL code. A
- * region's address is its own.
+ * The address of a lease or device buffer, the same on host and device, for `clSetKernelArgSVMPointer` and other OpenCL
+ * code. A sub-region has its own address.
  *
- * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a buffer of no bytes, which is nowhere;
- * with Unsupported, Released, ForeignDevice or DeviceLost.
+ * Fails with InvalidRequest for a buffer that is not in shared virtual memory, and for a buffer of 0 bytes, which has
+ * no address; with Unsupported, Released, ForeignDevice or DeviceLost.
  *
  * **Gotchas**
  *
- * An address knows nothing of the lease: when that ends, be it by another fiber, the memory is the next owner's or freed. Use it
- * in a scope that no other fiber closes; {@link bindToQueue} orders what is enqueued elsewhere before the next owner's work.
+ * An address is valid only while the lease lives: when it ends, also by another fiber, the memory belongs to the next
+ * owner or is freed. Use it in a scope that no other fiber closes; {@link bindToQueue} orders what is enqueued
+ * elsewhere before the next owner's work.
  *
  * **Example** (An argument of a raw kernel)
  *

@@ -8,17 +8,17 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 import type { Grain } from "./SvmCapabilities.ts"
 
 /**
- * What clSVMAlloc gave. A cl_mem over it does not keep it alive, nor does a sub-buffer of that: so it goes back after the
- * last buffer that stands on it.
+ * Memory of clSVMAlloc. Neither a cl_mem over it nor a sub-buffer of that keeps it alive, so it is freed after the last
+ * buffer over it.
  *
  * @internal
  */
 export class SvmAllocation {
   readonly address: bigint
   readonly grain: Grain
-  /** Work on a queue of the program's could not be ordered before what comes next: nobody knows when it ends. */
+  /** Commands on a queue of the program could not be ordered before later ones, so their end is unknown. */
   abandoned = false
-  /** A program has moved it out of a view: it is the program's, and never freed. */
+  /** A program has transferred it out of a view: it is never freed. */
   taken = false
   /** Views of it that a program has. */
   readonly shown = new Set<ArrayBuffer>()
@@ -31,7 +31,7 @@ export class SvmAllocation {
     this.#free = free
   }
 
-  /** One more buffer stands on it, or one more reference to a cl_mem over it was lent. */
+  /** One more buffer is over it, or one more reference to a cl_mem over it was lent. */
   retain(): void {
     this.#buffers += 1
   }

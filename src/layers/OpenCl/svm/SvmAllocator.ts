@@ -46,7 +46,7 @@ export interface AllocatorOptions {
 }
 
 /**
- * The options of a pool, and which memory it holds.
+ * The options of a pool, and the kind of its memory.
  *
  * @category models
  * @since 0.1.0
@@ -59,9 +59,9 @@ export interface PoolOptions extends BufferPool.BufferPoolOptions, AllocatorOpti
  *
  * **Details**
  *
- * Kernels' access follows from the usage, as for all buffers. An allocation proves that the memory exists: a driver that
- * has none answers at once, and the answer is OutOfMemory, which a pool's ladder takes up. Memory that is given back is
- * freed after everything that was recorded before.
+ * Kernels' access follows from the usage, as for all buffers. An allocation proves that the memory exists: a driver
+ * without memory fails at once with OutOfMemory, and a pool climbs its ladder. Memory is freed after all commands that
+ * were recorded before.
  *
  * Building it fails with Unsupported where the device has no such memory, and with InvalidRequest for an alignment that no
  * allocation could have.

@@ -1,5 +1,5 @@
 /**
- * Commands on shared virtual memory by its addresses, recorded as all others are.
+ * Commands on shared virtual memory by address, recorded as all other commands.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import type { SvmMemory } from "./SvmMemory.ts"
 import { rangeProblem, usableTargetOf } from "./SvmTarget.ts"
 
 /**
- * The part of a buffer that {@link fill} sets, in bytes.
+ * The range of a buffer that {@link fill} sets, in bytes.
  *
  * @category models
  * @since 0.1.0
@@ -35,7 +35,7 @@ export interface FillOptions {
 }
 
 /**
- * The parts between which {@link copy} copies, in bytes. They need no alignment.
+ * The ranges between which {@link copy} copies, in bytes. They need no alignment.
  *
  * @category models
  * @since 0.1.0
@@ -58,7 +58,7 @@ export interface CopyOptions {
 export interface MigrateOptions {
   /** `"device"` without it. */
   readonly to?: "device" | "host" | undefined
-  /** What is in the memory need not be kept, which saves the transfer. */
+  /** The contents need not be kept, which saves the transfer. */
   readonly contentUndefined?: boolean | undefined
 }
 
@@ -71,10 +71,10 @@ const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_NON_BLOCKING = 0
 
 /**
- * Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes over a buffer in shared virtual memory, or over a part of it.
- * The pattern is copied before the effect completes.
+ * Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes over a buffer in shared virtual memory, or over a range of
+ * it. The pattern is copied before the effect completes.
  *
- * Fails with InvalidRequest for another pattern, a part that is no whole number of patterns or outside the buffer, a
+ * Fails with InvalidRequest for another pattern, a range that is no multiple of the pattern or is outside the buffer, a
  * mapped buffer, or a usage without `copyDst`; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (Setting each element to one double)
@@ -145,10 +145,10 @@ const fillOn = (
 }
 
 /**
- * Copies bytes between two buffers in shared virtual memory, or within one where the parts do not overlap. (To and from
- * other buffers `CommandQueue.copy` copies, to and from arrays of the program `CommandQueue.write` and `read`.)
+ * Copies bytes between two buffers in shared virtual memory, or within one where the ranges do not overlap. (To and
+ * from other buffers `CommandQueue.copy` copies, to and from arrays of the program `CommandQueue.write` and `read`.)
  *
- * Fails with InvalidRequest for parts that overlap or are outside their buffers, a mapped buffer, or a usage without
+ * Fails with InvalidRequest for ranges that overlap or are outside their buffers, a mapped buffer, or a usage without
  * `copySrc` and `copyDst`; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Example** (The second half over the first)
@@ -199,7 +199,7 @@ const copyOn = (
     return invalidRequest(
       operation,
       `the ${bytes} bytes from ${sourceOffset} and those from ${targetOffset} overlap`,
-      "Copy parts that do not overlap, or go through a second buffer."
+      "Copy ranges that do not overlap, or go through a second buffer."
     )
   }
   const [sourceLabel, targetLabel] = [source.label, target.label]

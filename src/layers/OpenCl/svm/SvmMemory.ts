@@ -77,7 +77,7 @@ export class SvmMemory {
     const { api, context, driverObjects, info, status } = this.device
     // CL_MEM_ALLOC_HOST_PTR is left out: the memory is the host's anyway.
     const address = api.clSVMAlloc(context, kernelAccessFlag(usage) | grainFlags(kind), bytes, kind.alignment)
-    // The null has no code. What else it could mean was checked before.
+    // A null has no code. Its other possible causes were checked before.
     if (address === null) return Exit.fail(outOfMemory(bytes))
     driverObjects.add("svm")
     const memory = api.clCreateBuffer(context, usedFlags(usage), bytes, address, this.#code)
@@ -91,7 +91,10 @@ export class SvmMemory {
     return Exit.succeed(buffer)
   }
 
-  /** After everything that is recorded now; where no command could wait for that, at the close, or at once after it. */
+  /**
+   * After all commands that are recorded now. Where no command could wait for them, when the layer closes, or at once
+   * after that.
+   */
   readonly #freeUnsafe = (allocation: SvmAllocation): Exit.Exit<void, GpuError> => {
     const { abandoned, address, shown } = allocation
     // Views end before, unless a program destroys the buffer under them.

@@ -24,11 +24,10 @@ const CL_INVALID_COMMAND_QUEUE = -36
 
 /**
  * Says that a program uses the memory of a lease or device buffer on an in-order queue of its own, of the same context,
- * from now on. What was recorded before comes before what the program enqueues there; and everything that it enqueues
- * there until the lease ends (released, by its scope, or with its pool) comes before the memory is used again or freed.
- * Nothing waits for that on the host: markers in both queues see to it. The queue is retained meanwhile. Another call moves
- * the binding to another queue; {@link unbindFromQueue} ends it.
- *
+ * from now on. Commands that were recorded before run before those that the program enqueues there. All commands that
+ * it enqueues there until the lease ends (released, by its scope, or with its pool) run before the memory is used again
+ * or freed. The host does not wait for that: markers in both queues order the commands. The queue is retained
+ * meanwhile. Another call moves the binding to another queue; {@link unbindFromQueue} ends it. *
  * Fails with InvalidRequest for an out-of-order queue, one of another context, or a buffer that is not in shared virtual
  * memory; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
@@ -62,14 +61,14 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
     if (isGpuError(target)) return target
     const problem = queueProblem(svm, queue)
     if (problem !== undefined || target === undefined) return problem ?? Exit.void
-    // In the step in which the lease was found to be alive: nothing would end a binding of a released one.
+    // In the step that has checked that the lease is live: nothing would end the binding of a released lease.
     const unbound = unbind(buffer)
     return Exit.isFailure(unbound) ? unbound : bind(svm, target, queue)
   })
 
 /**
- * Ends a binding: what the program enqueued on its queue comes before what is recorded from now on. Does nothing for a
- * buffer that is not bound. Nothing waits on the host.
+ * Ends a binding: commands that the program enqueued on its queue run before those that are recorded from now on. Does
+ * nothing for a buffer that is not bound. Nothing waits on the host.
  *
  * Fails with InvalidRequest for a buffer that is not in shared virtual memory; with Unsupported, Released,
  * ForeignDevice, DeviceLost or DriverError.
@@ -118,23 +117,23 @@ const bind = (svm: SvmMemory, target: SvmTarget, queue: bigint): Exit.Exit<void,
   return Exit.void
 }
 
-/** What comes next on `queue` waits for everything that is recorded now. */
+/** The next commands on `queue` wait for all commands that are recorded now. */
 const orderAfterRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
   const { api, status } = svm.device
   let code = OpenClCode.success
   const marked = svm.queue.record(marker, (own, event) => {
     const recorded = api.clEnqueueMarkerWithWaitList(own, 0, null, event)
-    // Within the record, because afterwards the event may have ended and be gone.
+    // Inside the record, because later the event may be released already.
     if (recorded === OpenClCode.success) code = api.clEnqueueMarkerWithWaitList(queue, 1, event, null)
     return recorded
   })
   if (Exit.isFailure(marked)) return marked
   if (code !== OpenClCode.success) return Exit.fail(onQueue(status, { call: marker.call, code }))
-  // An event in a queue that nobody flushes would never come.
+  // Without a flush the event might never be done.
   return svm.queue.flushUnsafe()
 }
 
-/** What is recorded next waits for everything that is on `queue` now. */
+/** The next recorded commands wait for all commands that are on `queue` now. */
 const orderBeforeRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
   const { api, driverObjects, status } = svm.device
   const wait = new BigUint64Array(new ArrayBuffer(8))
@@ -173,7 +172,7 @@ class QueueBinding implements Attachments.Attachment {
     Attachments.detach(owner, this)
     const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue) : Exit.void
     if (Exit.isFailure(ordered)) {
-      // Whoever got the memory next would share it with what still runs there.
+      // The next owner would share the memory with commands that still run there.
       buffer.root.recyclable = false
       allocation.abandoned = true
     }
@@ -189,7 +188,7 @@ const queueProblem = (svm: SvmMemory, queue: unknown): GpuError | undefined => {
     return invalidRequest(
       operation,
       `${shown(queue)} is no command queue`,
-      "Pass the handle that clCreateCommandQueue gave."
+      "Pass the handle that clCreateCommandQueue returned."
     )
   }
   const properties = queueInfo(svm, queue, CL_QUEUE_PROPERTIES)
@@ -197,7 +196,7 @@ const queueProblem = (svm: SvmMemory, queue: unknown): GpuError | undefined => {
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
     return invalidRequest(
       operation,
-      "the queue executes out of order, so nothing is known of what comes before what",
+      "the queue executes out of order, so it does not order its commands",
       "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
     )
   }
@@ -218,10 +217,10 @@ const queueInfo = (svm: SvmMemory, queue: bigint, what: number): bigint | GpuErr
   return code !== CL_INVALID_COMMAND_QUEUE ? onDevice(status, { call: "clGetCommandQueueInfo", code }) : invalidRequest(
     "Svm.bindToQueue",
     `the driver knows no command queue ${shown(queue)}`,
-    "Pass the handle that clCreateCommandQueue gave, before it is released."
+    "Pass the handle that clCreateCommandQueue returned, before it is released."
   )
 }
 
-/** A queue of the program's that is none, or none any more, says nothing of the device. */
+/** An invalid or released queue of the program does not mean that the device is lost. */
 const onQueue = (status: DeviceStatus, failed: FailedCall): GpuError =>
   failed.code === CL_INVALID_COMMAND_QUEUE ? driverError(failed) : onDevice(status, failed)

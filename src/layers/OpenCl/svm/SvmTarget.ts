@@ -1,5 +1,5 @@
 /**
- * What an operation on shared virtual memory works on, checked.
+ * The checked target of an operation on shared virtual memory.
  *
  * @internal
  */
@@ -16,7 +16,7 @@ import type { SvmMemory } from "./SvmMemory.ts"
 
 /** @internal */
 export interface SvmTarget {
-  /** The lease or device buffer as the program holds it. */
+  /** The lease or device buffer that the program passed. */
   readonly owner: BufferLike.BufferLike
   /** The device buffer of it. */
   readonly buffer: DeviceBuffer
@@ -26,8 +26,8 @@ export interface SvmTarget {
 }
 
 /**
- * Where a buffer lies, for an operation that needs `usage` and by which the program itself does `host`; `undefined` for a
- * buffer of no bytes, which is nowhere.
+ * The address of a buffer, for an operation that needs `usage` and by which the program itself does `host`; `undefined`
+ * for a buffer of 0 bytes, which has none.
  *
  * @internal
  */
@@ -71,8 +71,8 @@ export const usableTargetOf = (
 }
 
 /**
- * Why bytes from `offset` on are no part of a buffer of `size` bytes, or `undefined`. The host and the device address
- * single bytes here, so the rule of WebGPU, multiples of 4, is none: what counts are whole items of `itemSize` bytes.
+ * Why bytes from `offset` on are no range of a buffer of `size` bytes, or `undefined`. Host and device address single
+ * bytes here, so WebGPU's rule of multiples of 4 does not hold: a range has whole items of `itemSize` bytes.
  *
  * @internal
  */
@@ -95,13 +95,13 @@ export const rangeProblem = (
     return invalidRequest(
       operation,
       `a size of ${shown(bytes)} bytes is no whole number of elements of ${itemSize} bytes, zero or more`,
-      "Say how much of the buffer is meant."
+      "Pass the size, in bytes."
     )
   }
   return offset + bytes <= size ? undefined : invalidRequest(
     operation,
     `bytes ${offset} to ${offset + bytes} are outside the buffer of ${size} bytes`,
-    "Stay within the size that was asked for at allocate, or allocate more."
+    "Stay within the requested size, or allocate more."
   )
 }
 

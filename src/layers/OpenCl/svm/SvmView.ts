@@ -29,7 +29,7 @@ import type { SvmMemory } from "./SvmMemory.ts"
 import { rangeProblem, type SvmTarget, targetOf } from "./SvmTarget.ts"
 
 /**
- * What of a buffer is seen, and as which shape.
+ * The range of a buffer to view, and the shape of the array.
  *
  * @category models
  * @since 0.1.0
@@ -45,16 +45,16 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  *
  * **Details**
  *
- * It waits for what was recorded before, whose results it then shows. What the program stores is there for every command
- * that is recorded later. What later commands store is there after the next `CommandQueue.finish`; until then host and
- * device must keep off each other's elements, or meet there with atomics.
+ * It waits for all commands before, and shows their results. Later commands see what the program stores. The program
+ * sees what later commands store after the next `CommandQueue.finish`; until then host and device must not use the same
+ * elements, except with atomics.
  *
  * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
  * length is 0, methods throw, and what is stored into it goes nowhere; `getUnsafe` and `setUnsafe` throw Released.
  *
  * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
- * memory; with InvalidRequest for a buffer that is not in it, a part outside the buffer, or a usage without `copySrc` and
- * `copyDst`; with Released, ForeignDevice, DeviceLost, and the errors of recorded work.
+ * memory; with InvalidRequest for a buffer that is not in it, a range outside the buffer, or a usage without `copySrc`
+ * and `copyDst`; with Released, ForeignDevice, DeviceLost, and the errors of recorded work.
  *
  * **Example** (Filling an array where a kernel reads it)
  *
@@ -95,7 +95,7 @@ export const view = <A extends Mapping.Elements>(
  * the memory until the scope closes, the lease is released, or `Mapping.unmap` is called; then the device has it again.
  * The array is the memory itself, never a copy. Mapping does not block the event loop.
  *
- * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from.
+ * While a buffer is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
  *
  * Fails as `Mapping.map`; also with Unsupported without shared virtual memory, and InvalidRequest for a buffer that is not
  * in it.

@@ -309,7 +309,7 @@ const ownMemoryAlone = (): GpuError =>
       operation: "Images.fromHost",
       backend: "webgpu",
       feature: "an image in the program's own memory",
-      hint: `WebGPU has no memory but its own: pass mode "copy".`
+      hint: `WebGPU cannot use the program's memory: pass mode "copy".`
     })
   )
 

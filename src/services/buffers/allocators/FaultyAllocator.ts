@@ -1,5 +1,5 @@
 /**
- * An allocator that fails where a test planned it, over any backend.
+ * An allocator that fails where a test plans it, on any backend.
  *
  * @since 0.1.0
  */
@@ -36,11 +36,11 @@ export type { FaultWindow } from "../../../domain/FaultPlan.ts"
 export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
 
 /**
- * Failures to come and counts of what has been, shared between a test and the allocators that it builds. The counts and
+ * The planned failures and the counts of calls, shared between a test and the allocators that it builds. The counts and
  * plans belong to the test, so they stay readable after an allocator is closed and carry over to the next one.
  *
- * Everything is counted, not timed, so a run with the same calls fails at the same place. A position that is no
- * positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A position that is
+ * no positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
  * pass for the wrong reason.
  *
  * **Example** (A driver that can't take the second buffer back)
@@ -108,14 +108,14 @@ export class Faults {
     this.#frees.add(options, options?.log ?? plannedLog)
   }
 
-  /** Makes reclaims fail with DriverError, without waiting for the driver. */
+  /** Makes reclaims fail with DriverError, before they wait for the driver. */
   failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
     FaultPlan.demandNames("Faults.failReclaims", options, "log")
     this.#reclaims.add(options, options?.log ?? plannedLog)
   }
 
   /**
-   * Puts allocations off from now on, `undefined` for no more. The time passes on Effect's clock, so that a TestClock
+   * Delays allocations from now on; `undefined` ends that. The time passes on Effect's clock, so that a TestClock
    * drives it. Interruption meanwhile creates nothing.
    */
   delayAllocations(delay: Duration.Input | undefined): void {
@@ -133,7 +133,7 @@ export class Faults {
     return this.#allocationDelay
   }
 
-  /** Counts an allocation and answers the error that it meets. @internal */
+  /** Counts an allocation and returns the planned error, if any. @internal */
   nextAllocation(bytes: number): GpuError | undefined {
     const fault = this.#allocations.next()
     if (fault === undefined) return undefined
@@ -212,8 +212,8 @@ const driverError = (call: string, log: string): GpuError =>
 export const makeFaults = (): Faults => new Faults()
 
 /**
- * The service by which a program plans the faults of its allocator. Of such allocators over each other, it is the
- * outermost one's.
+ * The service by which a program plans the faults of its allocator. Where several such allocators are stacked, it
+ * belongs to the outermost.
  *
  * **Example** (A test that meets a full device)
  *
@@ -265,7 +265,7 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
     const create = Effect.suspend(() => faults.nextAllocation(bytes) ?? inner.allocate(bytes, located))
     return Effect.uninterruptible(Effect.suspend(() => {
       const delay = faults.allocationDelay
-      // Until the driver is asked there is nothing that an interruption could lose.
+      // Before the driver is asked, an interruption can lose nothing.
       return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
     }))
   }
@@ -282,8 +282,9 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
 }
 
 /**
- * Makes the Allocator in context fail as planned: OutOfMemory, LimitExceeded or DriverError for allocations, DriverError
- * for frees and reclaims; and late, by Effect's clock. Nothing is planned when it is built, unless its `faults` are.
+ * Makes the Allocator in context fail as planned: OutOfMemory, LimitExceeded or DriverError for allocations,
+ * DriverError for frees and reclaims; and delays them, on Effect's clock. It fails nothing until a fault is planned, in
+ * its `faults` or later.
  *
  * **Example** (A pool that has to give up)
  *

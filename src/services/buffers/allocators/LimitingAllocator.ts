@@ -1,5 +1,5 @@
 /**
- * An allocator with a byte limit of its own, whatever is built on it: several pools, or none.
+ * An allocator with a byte limit for everything above it: several pools, or none.
  *
  * @see rmm::mr::limiting_resource_adaptor
  * @since 0.1.0
@@ -40,8 +40,8 @@ const operation = "Allocator.allocate"
  * a pool answers as it does its driver's, by giving up blocks that it holds. Before that, every pool on it gives up held blocks
  * for the request. Requests that wait in one pool hear of what comes back to another.
  *
- * Bytes are those asked for. They count from before the driver is asked, so that requests under way together stay
- * within the limit too, and until `freeUnsafe` is called, whatever the driver answers.
+ * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
+ * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
  *
  * Building it fails with InvalidRequest for options that name no limit or two, and with Unsupported for a share of
  * memory that the device does not tell.
@@ -93,7 +93,7 @@ const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError 
       info
     ) ?? noLimit()
 
-/** A limit that was forgotten, or a setting that is missing, must not pass for no limit. */
+/** A forgotten limit or a missing setting must not mean "no limit". */
 const noLimit = (): GpuError =>
   invalidRequest(
     layerOperation,
@@ -104,7 +104,7 @@ const noLimit = (): GpuError =>
 const owner: LimitOwner = { kind: "allocator" }
 
 const limited = (inner: Allocator["Service"], limit: number): Allocator["Service"] => {
-  /** What each buffer counts for. Those of other allocators count for nothing, nor does a buffer a second time. */
+  /** The bytes that each buffer counts. Buffers of other allocators are not counted, and no buffer is counted twice. */
   const live = new WeakMap<DeviceBuffer, number>()
   let activeBytes = 0
   let reservedBytes = 0

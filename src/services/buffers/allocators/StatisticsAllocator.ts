@@ -45,9 +45,9 @@ export class AllocatorStatistics extends Context.Service<AllocatorStatistics, {
 }>()("effect-gpu-pool/AllocatorStatistics") {}
 
 /**
- * Counts what is allocated and freed through the Allocator in context. Bytes are those asked for; an allocation that
- * fails counts for nothing, and a buffer is freed when `freeUnsafe` is called, whatever the driver answers. Over a pool
- * these are the pool's blocks, not its leases: those are in `BufferPool.stats`.
+ * Counts what is allocated and freed through the Allocator in context. It counts requested bytes. An allocation that
+ * fails is not counted, and a buffer counts as freed when `freeUnsafe` is called, also where the driver fails to free
+ * it. Over a pool these are the pool's blocks, not its leases: those are in `BufferPool.stats`.
  *
  * **Example** (What a pool asks of its driver)
  *
@@ -84,10 +84,10 @@ export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocato
   }))
 )
 
-/** Everybody who counts: the counters on top of the stack, and those of the effects that are measured now. */
+/** All counters that count now: the top of the stack, and those of the effects that are measured. */
 class Counting {
   top = new AllocationCounters()
-  /** The counters that stand still until those above them are popped. */
+  /** The counters below the top: they do not count until those above them are popped. */
   readonly below: Array<AllocationCounters> = []
   readonly measured = new Set<AllocationCounters>()
 
@@ -119,7 +119,7 @@ class Counting {
 }
 
 const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Service"] => {
-  /** What each buffer counts for. Those of other allocators count for nothing, nor does a buffer a second time. */
+  /** The bytes that each buffer counts. Buffers of other allocators are not counted, and no buffer is counted twice. */
   const live = new WeakMap<DeviceBuffer, number>()
   return Allocator.of({
     allocate: (bytes, options) =>
@@ -206,9 +206,8 @@ export const counters: Effect.Effect<Counters, never, AllocatorStatistics> = All
 )
 
 /**
- * Starts to count from zero, on top of the counters until now, which it answers and which stand still until the
- * matching {@link pop}. The stack is the allocator's own, whichever fiber pushes: for effects that run concurrently
- * take {@link measure}.
+ * Pushes new counters that start from zero. It returns the counters below them, which do not count until the matching
+ * {@link pop}. All fibers share the allocator's one stack: use {@link measure} for effects that run concurrently.
  *
  * **Example** (The peak of each phase, and of them all)
  *
@@ -233,8 +232,8 @@ export const push: Effect.Effect<Counters, never, AllocatorStatistics> = Allocat
 )
 
 /**
- * Ends the counters of the last {@link push} and answers them. What they have counted is added to the ones below: their
- * peak on top of what was allocated at the push. Fails with InvalidRequest when there is no push left to end.
+ * Pops the counters of the last {@link push} and returns them. Their counts are added to the counters below; the peak
+ * is added to the bytes that were allocated at the push. Fails with InvalidRequest when there is no push left to end.
  *
  * **Example** (What was pushed is counted below too)
  *
@@ -268,8 +267,8 @@ export const pop: Effect.Effect<Counters, GpuError, AllocatorStatistics> = Alloc
 )
 
 /**
- * Runs an effect and answers, before its result, what the allocator did meanwhile, counted from zero: also for other
- * fibers. It leaves the stack of {@link push} and {@link pop} alone, so any number of effects may be measured at once,
+ * Runs an effect and returns the counters of that time and its result. They start from zero and also count other
+ * fibers. It does not use the stack of {@link push} and {@link pop}, so any number of effects may be measured at once,
  * one within the other or side by side.
  *
  * **Example** (What one step allocates)

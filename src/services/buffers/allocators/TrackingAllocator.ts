@@ -1,5 +1,5 @@
 /**
- * An allocator that knows what it has given and not got back, and says so when it closes.
+ * An allocator that lists the buffers that were not freed, and logs them when it closes.
  *
  * @see rmm::mr::tracking_resource_adaptor
  * @since 0.1.0
@@ -32,7 +32,7 @@ export interface Allocation {
 }
 
 /**
- * The service that tells what is outstanding. Of trackers over each other, it is the outermost one's.
+ * The service that lists the outstanding buffers. Where several trackers are stacked, it belongs to the outermost.
  *
  * **Example** (Failing a test that forgets its buffers)
  *
@@ -65,7 +65,7 @@ const make = Effect.gen(function*() {
 
   const outstanding = Clock.clockWith((clock) => {
     const now = clock.currentTimeMillisUnsafe()
-    // One that was destroyed behind the allocator's back is no leak either.
+    // A buffer that was destroyed without the allocator is no leak either.
     const left = Array.from(live).filter(([buffer]) => !buffer.destroyed)
     return Effect.succeed(left.map(([buffer, tracked]) => allocationOf(buffer, tracked, now)))
   })
@@ -85,7 +85,7 @@ const make = Effect.gen(function*() {
 
   const freeUnsafe: Allocator["Service"]["freeUnsafe"] = (buffer) => {
     const exit = inner.freeUnsafe(buffer)
-    // A driver's complaint does not mean that the memory is still there.
+    // Where the driver fails to free, the memory may be gone all the same.
     if (Exit.isSuccess(exit) || buffer.destroyed) live.delete(buffer)
     return exit
   }
@@ -102,7 +102,7 @@ const allocationOf = (buffer: DeviceBuffer, { callSite, label, since }: Tracked,
   callSite
 })
 
-/** More lines help nobody, and a loop that leaks makes very many. */
+/** A loop that leaks would make very many lines. */
 const longestReport = 100
 
 const report = (left: ReadonlyArray<Allocation>): Effect.Effect<void> => {
@@ -133,9 +133,9 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
  * Tracks what the Allocator in context gives and gets back: label, bytes, age and, in `CallSite.track`, the place in
  * the program.
  *
- * When it closes, it logs a warning that lists what was not freed. It frees nothing by itself: such buffers go with
- * their device. Under a pool it sees blocks instead of leases, each with the label and place of its first lease, and
- * the pool frees them all when it closes.
+ * When it closes, it logs a warning that lists what was not freed. It frees nothing itself: the device frees such
+ * buffers when it closes. Under a pool it sees blocks instead of leases, each with the label and place of its first
+ * lease, and the pool frees them all when it closes.
  *
  * **Example** (What is not freed yet)
  *

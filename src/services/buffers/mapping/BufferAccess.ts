@@ -1,5 +1,5 @@
 /**
- * What may be done with a buffer now: its usage, and what of it is mapped.
+ * Which commands may use a buffer now: its usage and its mappings decide.
  *
  * @internal
  */
@@ -11,8 +11,8 @@ import * as BufferLike from "../BufferLike.ts"
 import * as MappedMemory from "./MappedMemory.ts"
 
 /**
- * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the program
- * itself does with its bytes by that command, where it does anything.
+ * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the
+ * program itself does with its bytes by that command, if anything.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ export const problem = (
 ): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
 
 /**
- * Why a buffer does not have all of `usage`, or may not be accessed so by the program, or `undefined`.
+ * Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`.
  *
  * @internal
  */

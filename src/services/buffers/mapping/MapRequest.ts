@@ -1,5 +1,5 @@
 /**
- * What the program does with what it maps, a buffer or an image.
+ * What the program does with a mapped buffer or image.
  *
  * @internal
  */

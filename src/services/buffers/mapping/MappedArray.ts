@@ -40,8 +40,8 @@ const dtypes: Readonly<Record<string, DType>> = {
  *
  * **Gotchas**
  *
- * Do not transfer the ArrayBuffer of `data`: the mapping then fails to end with InvalidRequest, and on OpenCL, where it is
- * the driver's memory, that memory is never used or freed again. Copy with `slice()`, and transfer the copy.
+ * Do not transfer the ArrayBuffer of `data`: the end of the mapping then fails with InvalidRequest. On OpenCL, where it
+ * is the driver's memory, that memory is never used or freed again. Copy with `slice()`, and transfer the copy.
  *
  * **Example** (Rows and columns)
  *
@@ -65,7 +65,7 @@ const dtypes: Readonly<Record<string, DType>> = {
  * @since 0.1.0
  */
 export class MappedArray<A extends Elements> {
-  /** All mapped elements, in memory order; those between the array's own, where strides leave some out, included. */
+  /** All mapped elements, in memory order; where strides leave some out, these are included. */
   readonly data: A
   /** Elements along each axis. */
   readonly shape: ReadonlyArray<number>
@@ -113,7 +113,7 @@ export class MappedArray<A extends Elements> {
 }
 
 /**
- * The line by which a mapping is shown, with what else there is to say of its place.
+ * The line that shows a mapping; `place` adds where it is.
  *
  * @internal
  */
@@ -128,7 +128,7 @@ export const mappedInOneLine = (
     mapping.ended === undefined ? "mapped" : state(mapping.ended, undefined)
   ])
 
-// Not its elements: they are the device's memory, and gone once the mapping has ended.
+// Without its elements: they are device memory, and cannot be read after the mapping has ended.
 showing<MappedArray<Elements>>((mapped) => mappedInOneLine("MappedArray", mapped, []))(MappedArray.prototype)
 
 const isIndex = (index: number, length: number): boolean => Number.isInteger(index) && index >= 0 && index < length

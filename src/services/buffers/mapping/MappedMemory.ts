@@ -10,7 +10,7 @@ import { type Claim, type MappedPart, MappedParts } from "../../../domain/Mapped
 /** By what stands for the driver's object. */
 const mapped = new WeakMap<object, MappedParts>()
 
-/** Most programs never map anything, and then no command looks further. */
+/** Most programs never map anything: then no command checks more than this. */
 let isUsed = false
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Device memory as typed arrays of the host, for as long as a scope is open.
+ * Device memory as typed arrays of the host, until a scope closes.
  *
  * **Details**
  *
@@ -41,16 +41,16 @@ export type { MapAccess } from "../../device/QueueDriver.ts"
 export { type Elements, MappedArray } from "./MappedArray.ts"
 
 /**
- * What of a buffer is mapped, and how its elements are seen.
+ * The range of a buffer to map, and the axes of the array.
  *
  * @category models
  * @since 0.1.0
  */
 export interface MapOptions extends StridedShape.ShapeOptions {
   /**
-   * What the program does: `"readwrite"` without it. What is mapped for `"write"` alone is not read first: its contents are
-   * unspecified (zeros, or what was there), and all of it is written, unless strides leave elements out, which then keep
-   * their values.
+   * What the program does: `"readwrite"` without it. With `"write"` the elements are not read first: the array begins
+   * with unspecified numbers (zeros, or the old ones), and all of them are written back. Elements that the strides
+   * leave out keep their contents.
    */
   readonly access?: MapAccess | undefined
   /** Where to start, in bytes: a multiple of 4 and of an element's bytes; 0 without it. */
@@ -58,14 +58,13 @@ export interface MapOptions extends StridedShape.ShapeOptions {
 }
 
 /**
- * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
- * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
- * length is 0.
+ * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or when the
+ * lease ends before, later commands see what the program stored, and the array is detached: its length is 0.
  *
- * What is stored into an array that was mapped for `"read"` may or may not reach the buffer, and must not be relied on.
+ * Do not store into an array that was mapped for `"read"`: it may or may not reach the buffer.
  *
- * While a buffer is mapped, commands cannot use it, except that what is mapped for `"read"` can be read and copied from;
- * the same part cannot be mapped twice where one of the two may write.
+ * While a buffer is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
+ * The same bytes cannot be mapped twice where one of the two mappings may write.
  *
  * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
  * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
@@ -123,7 +122,7 @@ export const map: {
 )
 
 /**
- * The same for an operation that maps, which errors name.
+ * The same, for another operation that maps: errors name it.
  *
  * @internal
  */
@@ -175,10 +174,10 @@ export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect
 const noMapping = (value: unknown): GpuError =>
   invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
 
-/** Of typed arrays over the mapped memory, which drivers show in place: they need it wherever commands do not. */
+/** The alignment of typed arrays over memory that a driver maps in place. They need it also where commands do not. */
 const { portableAlignment } = BufferRange
 
-/** What was asked for, checked. */
+/** The checked options. */
 interface Request {
   readonly layout: StridedShape.StridedShape
   readonly offset: number
@@ -260,7 +259,7 @@ const requestOf = <A extends Elements>(
   }
   const layout = StridedShape.resolve(operation, options, Math.floor(rest))
   if (isGpuError(layout)) return layout
-  // Elements between those of the array are not the program's to write.
+  // The program must not write the elements between those of the array.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??

@@ -1,5 +1,5 @@
 /**
- * Mapping of memory that no program can see: a private copy of its bytes, written back at the end.
+ * A mapping as a private copy of the bytes, which is written back at the end.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ import type { DriverMapping, MapAccess } from "../../device/QueueDriver.ts"
 import type { Begin } from "../../device/Reading.ts"
 
 /**
- * A part of a buffer or of an image, as its driver copies it.
+ * A range of a buffer or a region of an image, as its driver copies it.
  *
  * @internal
  */
@@ -33,11 +33,11 @@ export class PrivateMapping implements DriverMapping {
   readonly #access: MapAccess
   readonly #contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
   readonly #giveUp: () => void
-  /** The copy, once there is one. */
+  /** The copy; `undefined` before it is read. */
   #copy: ArrayBuffer | undefined = undefined
   #ended = false
 
-  /** To be made in the step in which the part was found to be usable: that is when it is read. */
+  /** Create it in the step that has checked the range: it is read then. */
   constructor(status: DeviceStatus, part: CopiedPart, access: MapAccess) {
     this.#status = status
     this.#part = part
@@ -48,7 +48,7 @@ export class PrivateMapping implements DriverMapping {
   }
 
   readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.map(Deferred.await(this.#contents), (copy) => {
-    // Where the mapping has ended meanwhile, nothing is to be written back, and no program gets the copy.
+    // The mapping may have ended meanwhile: then nothing is written back, and no program gets the copy.
     if (this.#ended) detachMemory(copy)
     else this.#copy = copy
     return copy
@@ -59,7 +59,7 @@ export class PrivateMapping implements DriverMapping {
     const copy = this.#copy
     if (copy === undefined) {
       this.#giveUp()
-      // Who waits for the copy finds that the mapping has ended.
+      // The fiber that waits for the copy learns that the mapping has ended.
       Deferred.doneUnsafe(this.#contents, Exit.succeed(new ArrayBuffer(0)))
       return Exit.void
     }
@@ -71,7 +71,7 @@ export class PrivateMapping implements DriverMapping {
     return written
   }
 
-  /** What is mapped to be written alone begins with zeros. */
+  /** A mapping for `"write"` begins with zeros. */
   #beginEmpty(): () => void {
     const { bytes } = this.#part
     const copy = HostData.allocate(bytes)
@@ -79,7 +79,7 @@ export class PrivateMapping implements DriverMapping {
     return constVoid
   }
 
-  /** A program may have transferred the copy elsewhere, as to a worker. */
+  /** The program may have transferred the copy, as to a worker. */
   #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
     const bytes = HostData.bytes("Mapping.unmap", copy)
     return isGpuError(bytes) ? Exit.fail(bytes) : this.#part.writeUnsafe(bytes)

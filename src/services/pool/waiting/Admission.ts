@@ -41,7 +41,7 @@ export const admit = (
   return passed ? Exit.void : admitSlowly(request, gates, lines)
 }
 
-/** What a reservation has made certain, and what the one turn asks for, need not stand in line. */
+/** A request within a reservation, and one of the job whose turn it is, need not stand in line. */
 const pass = (request: LeaseRequest, gate: Gate): boolean =>
   (gate.line.length === 0 || goesFirst(request) || request.exactSize === 0) && gate.tryAdmit(request)
 

@@ -1,6 +1,6 @@
 /**
- * A limit within a pool: a ledger of its own on the pool's blocks. What is leased under it is charged with the capacity
- * of its blocks, here and to every budget around it, before the pool is asked for memory.
+ * A limit within a pool: a ledger of its own on the pool's blocks. The capacity of every lease under it is charged,
+ * here and to every budget around it, before the pool is asked for memory.
  *
  * @internal
  */
@@ -115,7 +115,7 @@ export class Budget implements Gate, ChargedBudget {
     for (const budget of this.chain) budget.line.serve()
   }
 
-  /** What is leased under it. It owns no blocks: what is held, and what the driver did, are the pool's affair. */
+  /** The counters of its leases. It owns no blocks: held blocks and driver calls belong to the pool. */
   stats(): PoolStats {
     return {
       ...this.#counters,
@@ -157,7 +157,7 @@ export class Budget implements Gate, ChargedBudget {
     return undefined
   }
 
-  /** A limit below what is charged takes nothing away: it keeps new leases out. */
+  /** A limit below the charged bytes takes nothing away: it only stops new leases. */
   setLimit(limit: number): void {
     this.limit = limit
     this.#returned++

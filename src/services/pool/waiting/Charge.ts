@@ -1,5 +1,5 @@
 /**
- * What one request uses of the budgets that it is made under, from the innermost out.
+ * The bytes that one request charges to its budgets, from the innermost out.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 export type Origin = "held" | "borrowed" | "driver"
 
 /**
- * What a budget has to know of a request.
+ * The facts of a request that a budget needs.
  *
  * @internal
  */
@@ -39,7 +39,7 @@ export interface ChargedBudget {
   readonly charge: (bytes: number) => void
   /** From now on a lease is charged. */
   readonly granted: (request: Charged, capacity: number, from: Origin) => void
-  /** A lease that was acquired under it is over; its line, and those around it, are still to be served. */
+  /** A lease under it has ended; its line, and those around it, are still to be served. */
   readonly leaseEnded: (size: number, capacity: number) => void
   readonly serveChain: () => void
   /** The policy's block, or the exact size where that would be over a limit. */
@@ -114,14 +114,14 @@ export class Charge {
     this.settled()
   }
 
-  /** From now on it is something else that is charged with the same bytes. */
+  /** From now on another object is charged with the same bytes. */
   settled(): void {
     this.#charged.length = 0
     this.#coveredBudgets = []
     this.#covered = 0
   }
 
-  /** The request came to nothing. */
+  /** The request has failed. */
   refund(): void {
     const charged = this.#charged.slice()
     for (const budget of charged) budget.charge(-this.#cost(budget, this.bytes))

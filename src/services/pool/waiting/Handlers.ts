@@ -1,6 +1,6 @@
 /**
- * What a program offers to do when memory has run out: drop a cache, spill. Handlers are asked in the order of their
- * registration until one has freed something.
+ * The effects of a program that free memory when it has run out: drop a cache, spill. Handlers are asked in the order
+ * of their registration until one has freed something.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { GpuError } from "../../../domain/GpuError.ts"
 
 /**
- * What a pool is short of when it asks its out-of-memory handlers.
+ * What a pool needs when it asks its out-of-memory handlers.
  *
  * **Example** (Dropping a cache only for large requests)
  *
@@ -31,15 +31,15 @@ import type { GpuError } from "../../../domain/GpuError.ts"
  * @since 0.1.0
  */
 export interface Need {
-  /** What the caller asked for, in bytes. */
+  /** Requested bytes. */
   readonly requested: number
   /** The block that the size policy made of it, in bytes. */
   readonly blockSize: number
   /** The label of the request. */
   readonly label: string | undefined
   /**
-   * How many bytes must come free for the request to fit under the limit; 0 when it is the driver that has no memory,
-   * since nobody knows how much it lacks.
+   * How many bytes must become free for the request to fit under the limit; 0 when the driver has no memory, since its
+   * deficit is unknown.
    */
   readonly missing: number
 }
@@ -53,7 +53,7 @@ export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
  * @internal
  */
 export class HandlerRun {
-  /** A fiber that a handler leaves behind is none of its own any more. */
+  /** A fiber that outlives its handler does not count as the handler. */
   isOver = false
   readonly pool: object
   readonly outer: HandlerRun | undefined
@@ -74,7 +74,7 @@ export const InHandler = Context.Reference<HandlerRun | undefined>("effect-gpu-p
 })
 
 /**
- * Whether a handler of the pool asks, maybe by way of another pool's.
+ * Whether the request comes from a handler of the pool, perhaps through a handler of another pool.
  *
  * @internal
  */
@@ -89,7 +89,7 @@ export const isWithin = (innermost: HandlerRun | undefined, pool: object): boole
 export class Handlers {
   readonly #handlers = new Set<{ readonly handler: Handler }>()
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
-  /** What tells the pool from others. */
+  /** The identity of the pool. */
   readonly #pool: object
   /** How often they freed something. */
   #freed = 0
@@ -111,8 +111,8 @@ export class Handlers {
   }
 
   /**
-   * Whether memory may be had now: one of them says so, and `came` agrees. They work for one request at a time; what they
-   * free for one is reason enough for those who waited for their turn to look again first.
+   * Whether memory may be free now: one handler says so, and `came` agrees. Handlers run for one request at a time.
+   * What they free for one request is a reason for the next ones to search again before they ask.
    */
   run(need: Need, came: () => boolean): Effect.Effect<boolean, GpuError> {
     return Effect.suspend(() => {

@@ -18,8 +18,8 @@ export interface Shortage {
 }
 
 /**
- * How often a request believes what it cannot see, where it is the driver that has no memory: they may have freed memory
- * of the driver that is none of the pool's; and one that always says so must not keep it for ever.
+ * How often a request believes a handler without evidence, where the driver has no memory: the handler may have freed
+ * driver memory outside of the pool. A handler that always says so must not keep the request for ever.
  */
 const mostBelieved = 16
 
@@ -30,7 +30,7 @@ const mostBelieved = 16
  */
 export class Help {
   readonly shortage: Shortage
-  /** They were of no help: what they do on the way is no reason to ask them again. */
+  /** The handlers did not help: what they released meanwhile is no reason to ask them again. */
   declined = false
   /** The most room that there was since another request was served. */
   #room: number
@@ -44,8 +44,8 @@ export class Help {
   }
 
   /**
-   * Whether it is worth while to look again, now that a handler says so. What came back may be somebody else's by now,
-   * who is in line before this one or may pass it: of those there are only so many.
+   * Whether it is worth while to search again after a handler said so. Another request may have the memory by now: one
+   * before this one in line, or one that may overtake it. There are only so many of those.
    */
   came(refused: boolean): boolean {
     const { shortage } = this

@@ -1,6 +1,6 @@
 /**
- * The turns of jobs that cannot say how much memory they will need: one of them runs at a time, so that no two of them hold
- * memory and wait for each other.
+ * The turns of jobs that do not know how much memory they will need: one of them runs at a time, so that no two of them
+ * have memory and wait for each other.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import { type Answer, passed } from "./Waiter.ts"
 import { type LineOwner, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
 /**
- * Known to what runs in a turn, so that turns within it do not wait, and to its requests.
+ * In the context of an effect that runs in a turn: turns inside it do not wait, and its requests go first.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * What is left when nothing fits: the handlers, then waiting, or the error with its evidence. A pool has one, and so has
- * each budget.
+ * The last rungs when nothing fits: the handlers, then waiting, or the error with its evidence. Each pool and each
+ * budget has one.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ import type { LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, type Outcome, tryAgain } from "./Waiter.ts"
 import type { LineOwner, WaitLine, WaitLines } from "./WaitLine.ts"
 
-/** What the driver said to a request, and how much the pool had got back by then. */
+/** The driver's refusal of a request, and how many blocks the pool had got back by then. */
 export interface Refusal {
   readonly seen: number
   /** Whether it has got more back since. */
@@ -47,7 +47,7 @@ export class LastResort {
     this.#lines = lines
   }
 
-  /** Comes back with what the request was given, or with `undefined`: then it should look again. */
+  /** Returns what the request got, or `undefined`: then it should search again. */
   readonly take = Effect.fnUntraced(
     { self: this },
     function*(exhausted: Exhausted): Effect.fn.Return<Outcome, GpuError> {
@@ -58,7 +58,7 @@ export class LastResort {
         const known = request.help?.shortage === this.#owner ? request.help : undefined
         if (inHandler || known?.declined === true) break
         rungs.add("handlers")
-        // In line meanwhile, or whoever comes by would take what they free for it.
+        // The request stands in line meanwhile, or a later request would take the memory that handlers free for it.
         const served = line.enter(request, refusal)
         if (served !== undefined) return yield* served
         const help = request.help = known ?? new Help(this.#owner)
@@ -76,7 +76,7 @@ export class LastResort {
       if (!waits || !exhausted.mayWait()) {
         const answer = this.#lastLook(exhausted)
         if (answer !== undefined) return yield* answer
-        // Looking may have set others to work.
+        // The search may have served other waiters.
         if (!waits || !exhausted.mayWait()) return yield* this.#owner.outOfMemory(request, rungs)
       }
       rungs.add("wait")
@@ -108,7 +108,7 @@ export class LastResort {
   #askHandlers(exhausted: Exhausted, help: Help): Effect.Effect<boolean | "too late", GpuError> {
     const { refusal, request } = exhausted
     const run = this.handlers.run(needOf(exhausted), () => help.came(refusal !== undefined))
-    // A handler that never ends must not outlive the pool.
+    // A handler that never ends is interrupted when the pool closes.
     const asked = Effect.raceFirst(run, Effect.as(Deferred.await(this.#lines.over), false))
     if (request.patience.onExhausted === "fail" || request.patience.waitAtMost === Infinity) return asked
     const tooLate = Exit.succeed("too late" as const)

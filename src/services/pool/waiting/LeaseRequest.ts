@@ -27,18 +27,18 @@ export interface Patience {
 }
 
 /**
- * What holds for all requests of one pool, budget or reservation.
+ * The terms of all requests of one pool, budget or reservation.
  *
  * @internal
  */
 export interface Terms {
   readonly budget: ChargedBudget | undefined
   readonly from: SetAside | undefined
-  /** What requests do that do not say it themselves. */
+  /** The defaults of requests. */
   readonly patience: Patience
   /** What leases without a label of their own are called. */
   readonly label: string | undefined
-  /** Where all leases are noted that are granted, in the step that grants them. */
+  /** The list that every granted lease is added to, in the step that grants it. */
   readonly collect?: Array<Lease> | undefined
 }
 
@@ -58,7 +58,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   /** The reservation that it asks for, instead of a lease. */
   readonly asks: Asks
   readonly size: number
-  /** The size without slack: the request rounded up to the device's granularity. */
+  /** The requested size, rounded up to the device's granularity. */
   readonly exactSize: number
   /** The block that the size policy makes of it. */
   readonly blockSize: number
@@ -76,7 +76,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   readonly terms: Terms
   /** What it uses of its budget and of those around it. */
   readonly charge: Charge | undefined
-  /** Bytes of `from` in its hands, which still count as set aside. */
+  /** Bytes of `from` that it has drawn, and that still count as set aside. */
   drawn = 0
   /** Bytes of `from` that count as reserved or leased by now. */
   used = 0
@@ -84,7 +84,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   reserved = 0
   /** The driver is at work for it. */
   calling = false
-  /** It was let go. */
+  /** The request has ended. */
   isOver = false
   /** A handler asks for a lease of its own while others wait. */
   inHandler = false
@@ -94,7 +94,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   waitingSince: number | undefined = undefined
   /** What the handlers that it asked last have done for it. */
   help: Help | undefined = undefined
-  /** Set in the step that grants it, so that whoever asked can end it wherever it is interrupted. */
+  /** Set in the step that grants it, so that the requesting fiber can end the lease wherever it is interrupted. */
   granted: Lease | undefined = undefined
 
   /** One by one, since an object of options would cost each request that waits a tenth of its time. */
@@ -192,8 +192,8 @@ export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) 
 export const waitsFirst = (request: LeaseRequest): boolean => goesFirst(request) || request.from?.isOpen === true
 
 /**
- * Takes into the request's hands what it still lacks, as far as its reservation has it: for the step that serves it, or
- * for as long as budgets are charged with the rest.
+ * Draws the bytes that the request still lacks from its reservation, as far as that has them: for the step that serves
+ * it, or while budgets are charged with the rest.
  *
  * @internal
  */
@@ -216,7 +216,7 @@ export const rest = (request: LeaseRequest): void => {
 }
 
 /**
- * Gives back to its reservation what it has drawn and not used.
+ * Gives the drawn bytes that it has not used back to its reservation.
  *
  * @internal
  */

@@ -1,10 +1,10 @@
 /**
- * What `BufferPool.reserve` has made certain for one effect: bytes of the pool's limit, and of the budgets around it,
- * that no other request can take. They are bytes of the limit and no blocks: the pool may hold blocks with them, which it
- * evicts when they are asked for.
+ * The bytes that `BufferPool.reserve` has set aside for one effect: bytes of the pool's limit, and of the budgets
+ * around it, that no other request can take. They are bytes of the limit and no blocks: held blocks may use them until
+ * the effect asks for them, and are evicted then.
  *
- * Every byte is counted in one place at a time: here, or in the hands of a request that was made under the reservation, or
- * in the capacity of that request's lease. When the lease ends the bytes come back here, as long as the effect runs.
+ * Every byte is counted in one place at a time: here, or in a request that was made under the reservation, or in the
+ * capacity of that request's lease. When the lease ends the bytes come back here, as long as the effect runs.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ export interface SetAsideOptions {
   readonly fiberId: number
   /** How many leases the pool had granted when it was asked for. */
   readonly sequence: number
-  /** Has it while it is open. */
+  /** The pool's list of open reservations. */
   readonly registry: Set<SetAside>
 }
 
@@ -57,7 +57,7 @@ export class SetAside {
     return this.isOpen && this.#core === core
   }
 
-  /** From now on so many bytes are certain, of which the reservation around it gave some; the budgets are charged. */
+  /** From now on so many bytes are set aside, of which the reservation around it gave some; the budgets are charged. */
   open(bytes: number, drawn: number): void {
     this.isOpen = true
     this.#registry.add(this)
@@ -69,7 +69,7 @@ export class SetAside {
     }
   }
 
-  /** Moves up to so many bytes into the hands of a request. They stay counted as set aside. */
+  /** Draws up to so many bytes for a request. They still count as set aside. */
   draw(bytes: number): number {
     const drawn = Math.min(this.left, bytes)
     this.left -= drawn
@@ -82,7 +82,7 @@ export class SetAside {
     for (const budget of this.budgets) budget.setAsideBytes -= bytes
   }
 
-  /** A request came to nothing: what it had drawn comes back. */
+  /** A request has failed: the bytes that it had drawn come back. */
   undraw(bytes: number): void {
     this.#count(-bytes)
     this.giveBack(bytes)
@@ -99,7 +99,7 @@ export class SetAside {
     }
   }
 
-  /** The effect has ended: what it does not use is for others again. False if it had never begun. */
+  /** The effect has ended: other requests may have the bytes that it does not use. False if it had never begun. */
   close(): boolean {
     if (!this.isOpen) return false
     const { left } = this

@@ -1,13 +1,13 @@
 /**
- * Finds requests that wait for each other: each holds memory that the others wait for, so that nothing can come back.
- * The request of the youngest job then fails with an OutOfMemory that says so, and what the job holds comes back when its
+ * Finds requests that wait for each other: each job has memory that the others wait for, so that none can come back.
+ * The request of the youngest job then fails with an OutOfMemory that says so, and the job's memory comes back when its
  * scope closes.
  *
- * A lease is stuck when its scope, or the fiber that acquired the first lease of its scope, or the fiber that it is lent
- * to, has a request that is stuck. A request is stuck when it waits in a line to which only stuck leases, stuck
- * reservations and the charges of stuck requests can give anything back. What is left when all others are taken out again
- * and again is a standstill. The rule sees no release that another fiber would still do, so it is believed only when it
- * has held twice, `suspectAfter` apart, with nothing given back between.
+ * A lease is stuck when its scope, or the fiber that acquired the first lease of its scope, or the fiber that it is
+ * lent to, has a request that is stuck. A request is stuck when it waits in a line to which only stuck leases, stuck
+ * reservations and the charges of stuck requests can give anything back. The requests that are left when all others are
+ * removed, again and again, are a standstill. The rule does not see a release that another fiber would still do, so it
+ * must hold twice, `suspectAfter` apart, with nothing given back in between.
  *
  * @internal
  */
@@ -146,13 +146,13 @@ const findStuck = (
   return waiters()
 }
 
-/** Whether other requests wait for what this one is charged with, while it waits elsewhere. */
+/** Whether other requests wait for the bytes that this one is charged with, while it waits in another line. */
 const blocksBudget = ({ request: { budget, charge } }: Waiter): boolean =>
   budget?.chain.some(({ line }, index, chain) => line.length > 0 && charge?.charged(chain[index]!) !== 0) ?? false
 
 /**
- * Since when jobs hold what they hold, as the sequence number of their oldest lease or reservation. A job that asks for
- * more keeps its age, so the oldest one is never ended, and at last it gets all that it needs.
+ * The age of each job, as the sequence number of its oldest lease or reservation. A job that asks for more keeps its
+ * age, so the oldest job never fails, and at last it gets all that it needs.
  */
 class Ages {
   readonly #ofFibers = new Map<number, number>()
@@ -169,7 +169,7 @@ class Ages {
     }
   }
 
-  /** Infinity for one that holds nothing. */
+  /** Infinity for a job without memory. */
   of({ request: { fiberId, from, scope } }: Waiter): number {
     return Math.min(
       this.#ofFibers.get(fiberId) ?? Infinity,
@@ -183,7 +183,7 @@ const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
   if (age < (ages.get(key) ?? Infinity)) ages.set(key, age)
 }
 
-/** Those of the waiters that hold what others wait for, the youngest first. */
+/** The waiters whose jobs have memory that others wait for, the youngest first. */
 const holdersAmong = (
   pools: ReadonlyArray<Watched>,
   live: ReadonlyArray<Lease>,
@@ -219,7 +219,7 @@ export class StandstillWatch {
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Runs only while requests wait. */
   #timer: Fiber.Fiber<void> | undefined = undefined
-  /** Who was stuck when it looked last, and how much their lines had got back by then. */
+  /** The requests that were stuck at the last look, and how much their lines had got back by then. */
   #suspects: ReadonlyMap<Waiter, number> = new Map()
 
   constructor(pool: Watched, suspectAfterMillis: number, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
@@ -265,14 +265,14 @@ export class StandstillWatch {
     const live = peers.flatMap(({ leases }) => leases.live())
     const stuck = findStuck(peers, live, () => true)
     this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
-    // Those that were found before must wait for each other without the ones that came since.
+    // The requests that were found before must wait for each other without later ones.
     const proven = stuck.length === 0
       ? stuck
       : findStuck(peers, live, (waiter) => before.get(waiter) === waiter.line.returned())
     if (proven.length > 0) this.#endYoungest(live, proven)
   })
 
-  /** The youngest. One that says how long it waits ends by itself, and the oldest of several is left to go on. */
+  /** The youngest. A request with `waitAtMost` ends by itself, and the oldest of several goes on. */
   #victimOf(holding: ReadonlyArray<Waiter>, stuck: ReadonlyArray<Waiter>): Waiter | undefined {
     const [oldest] = holding.slice(-1)
     const victim = (holding.length === 0 ? stuck : holding)
@@ -286,8 +286,8 @@ export class StandstillWatch {
     if (victim === undefined) return
     const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool.peers, live, waiter))
     this.#suspects = new Map()
-    // What the victim gives back is for the others, the oldest first: requests that hold nothing yet would take it, and then
-    // stand still as well.
+    // The memory of the failed job goes to the others, the oldest first. Requests of jobs without memory would take it,
+    // and then wait for each other too.
     for (const waiter of holding) if (waiter !== victim) waiter.line.promote(waiter)
     victim.line.fail(victim, jobs)
   }

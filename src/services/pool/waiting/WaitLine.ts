@@ -1,9 +1,8 @@
 /**
  * A line of requests that wait for memory: first come, first served, within a bound on overtaking.
  *
- * Whoever gives memory back serves the line in the same step, so that nobody else can take it first. A waiter that can
- * be served is told so by a task of its own: resuming it inside somebody's release would nest fibers as deep as the line
- * is long.
+ * A release serves the line in the same step, so that no other request can take the memory first. A served waiter
+ * continues in a task of its own: resuming it inside the release would nest fibers as deep as the line is long.
  *
  * @internal
  */
@@ -19,7 +18,7 @@ import { type Answer, type Line, type Outcome, tryAgain, Waiter as WaiterOf } fr
 export type Waiter = WaiterOf<LeaseRequest>
 
 /**
- * The lines of one pool that are not empty, and the waiters that have answers to hear.
+ * The lines of one pool that are not empty, and the waiters with an answer that they have not read yet.
  *
  * @internal
  */
@@ -29,18 +28,18 @@ export class WaitLines {
   onFilled: (() => void) | undefined = undefined
   /** What counts the requests in all lines. */
   readonly counter: { waiters: number }
-  /** Why nobody should wait for a lease any more. */
+  /** Why no request may wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
   /** Done when the pool has closed or its device is lost. */
   readonly over = Deferred.makeUnsafe<void>()
   #arrivals = 0
-  /** Not empty while a task is to come that tells them; so many of them have heard. */
+  /** The waiters to resume: not empty while a task for them is scheduled. So many of them are resumed. */
   #told: Array<Waiter> = []
   #heard = 0
 
   readonly #dispatcher: Scheduler.SchedulerDispatcher
 
-  /** Waiters are told by way of the pool's own scheduler: one of theirs may be slow. */
+  /** Waiters are resumed by the pool's own scheduler: one of theirs may be slow. */
   constructor(counter: { waiters: number }, ended: WaitLines["ended"], scheduler: Scheduler.Scheduler) {
     this.counter = counter
     this.ended = ended
@@ -56,13 +55,13 @@ export class WaitLines {
     return this.#arrivals++
   }
 
-  /** Answers every waiter that should wait no longer. */
+  /** Ends every wait that should not go on. */
   end(): void {
     // A line that this empties leaves the set meanwhile, and none comes in.
     for (const line of this.filled) line.end()
   }
 
-  /** Serves those who were behind others that are gone. */
+  /** Serves the waiters that were behind others that are gone. */
   serve(): void {
     for (const line of Array.from(this.filled)) line.serve()
   }
@@ -82,19 +81,19 @@ export class WaitLines {
     this.#dispatcher.scheduleTask(this.#resumeTold, 0)
   }
 
-  /** Fibers run from here until they suspend; whom they serve is told in a task after this one. */
+  /** Fibers run from here until they suspend; waiters that they serve are resumed in a later task. */
   readonly #resumeTold = (): void => {
     const end = Math.min(this.#told.length, this.#heard + mostToldAtOnce)
     try {
       while (this.#heard < end) {
         const waiter = this.#told[this.#heard++]!
         const { resume } = waiter
-        // One that was interrupted, or timed out, has been let go.
+        // A request that was interrupted, or timed out, has ended already.
         const answer = waiter.take()
         if (answer !== undefined) resume?.(answer)
       }
     } finally {
-      // What watches a fiber may throw at its end, which is no reason to forget the others.
+      // An observer of a fiber may throw at its end; the other waiters are resumed all the same.
       if (2 * this.#heard >= this.#told.length) {
         this.#told = this.#told.slice(this.#heard)
         this.#heard = 0
@@ -116,7 +115,7 @@ const window = 64
  * @internal
  */
 export interface LineOwner extends Shortage {
-  /** Whether anybody in the line could be served, as far as that can be told at once. */
+  /** Whether any waiter in the line could be served, as far as that is known synchronously. */
   readonly mayServe: (line: WaitLine) => boolean
   /** Serves one waiter if its turn can be now. */
   readonly serve: (waiter: Waiter) => Answer | undefined
@@ -137,13 +136,13 @@ export interface LineOwner extends Shortage {
   readonly queueing?: (filled: boolean) => void
 }
 
-/** What was tried for a request that did nothing but wait. */
+/** The rungs of a request that only waited. */
 const waitRungs: ReadonlySet<Rung> = new Set(["wait"])
 
 /** @internal */
 export class WaitLine implements Line<LeaseRequest> {
   length = 0
-  /** How many in line are at work themselves. */
+  /** How many waiters in the line try for themselves. */
   trying = 0
   /** The driver refused one of those in line, or one who has stood among them. */
   isRefused = false
@@ -162,8 +161,7 @@ export class WaitLine implements Line<LeaseRequest> {
   }
 
   /**
-   * Waits for an answer. An interruption leaves the request where it is: whoever made it lets it go, and with it all
-   * that it was given.
+   * Waits for an answer. An interruption does not remove the request: its caller ends it, with everything that it got.
    */
   wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
     return Effect.callback<Outcome, GpuError>((resume) => {
@@ -174,14 +172,14 @@ export class WaitLine implements Line<LeaseRequest> {
   }
 
   /**
-   * What a request that may have stood in line was told or given meanwhile, or why it should wait no longer. Who acts on
-   * the answer `undefined` does so in the same step.
+   * What a request in line got meanwhile, or why it should wait no longer. A caller must act on `undefined` in the same
+   * step.
    */
   answerOf(request: LeaseRequest): Answer | undefined {
     return request.waiter?.take() ?? this.#owner.given(request) ?? this.#lines.ended(request)
   }
 
-  /** Takes a place in line, unless the request is served in this very step, past others where that may be. */
+  /** Takes a place in line, unless the request is served in this step, where it may overtake others. */
   enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer | undefined {
     // It may have been served, or its waiting ended, since it was looked at last.
     const answer = this.answerOf(request)
@@ -198,9 +196,9 @@ export class WaitLine implements Line<LeaseRequest> {
     return answer
   }
 
-  /** Serves whom it can, in order. */
+  /** Serves the waiters that it can, in order. */
   serve(): void {
-    // How often those who are left behind may still be passed.
+    // How often the waiters that are left may still be overtaken.
     let passesLeft = Infinity
     let waiter = this.#first
     for (let looked = 0; waiter !== undefined && looked < window && this.#owner.mayServe(this);) {
@@ -228,7 +226,7 @@ export class WaitLine implements Line<LeaseRequest> {
     waiter.passing = false
     waiter.wasServed = true
     this.leave(waiter)
-    // The next one that was refused may try now, whatever the first one does with its lease.
+    // The next waiter that the driver refused may try now, also before the first one's lease ends.
     if (tried) this.serve()
   }
 
@@ -286,7 +284,7 @@ export class WaitLine implements Line<LeaseRequest> {
     this.#first = waiter
   }
 
-  /** Answers a waiter that waits for others who wait for it. */
+  /** Ends the wait of a request that waits for others which wait for it. */
   fail(waiter: Waiter, jobs: ReadonlyArray<WaitingJob>): void {
     const error = this.#owner.outOfMemory(waiter.request, waitRungs, undefined, jobs)
     this.leave(waiter)
@@ -294,7 +292,7 @@ export class WaitLine implements Line<LeaseRequest> {
     this.serve()
   }
 
-  /** Answers every waiter that should wait no longer. */
+  /** Ends every wait that should not go on. */
   end(): void {
     let waiter = this.#first
     while (waiter !== undefined) {

@@ -1,5 +1,5 @@
 /**
- * One request in a waiting line, and what it is told.
+ * One request in a waiting line, and its answer.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ export class Reservation {
 }
 
 /**
- * What a waiter is told: a lease, bytes, or (`undefined`) that it may try again.
+ * The answer to a waiter: a lease, bytes, or `undefined`, with which it may try again.
  *
  * @internal
  */
@@ -58,16 +58,16 @@ export const passed: Answer = Exit.succeed(undefined)
  */
 export interface Line<R> {
   readonly length: number
-  /** Serves whom it can, in order. */
+  /** Serves the waiters that it can, in order. */
   readonly serve: () => void
-  /** A waiter has what it wanted. */
+  /** A waiter has its lease or its place past the gate. */
   readonly served: (waiter: Waiter<R>) => void
   readonly leave: (waiter: Waiter<R>) => void
   /** Answers a waiter if it should wait no longer. */
   readonly endWaiter: (waiter: Waiter<R>) => void
   /** Puts a waiter at the head. */
   readonly promote: (waiter: Waiter<R>) => void
-  /** Answers a waiter that waits for others who wait for it. */
+  /** Ends the wait of a request that waits for others which wait for it. */
   readonly fail: (waiter: Waiter<R>, jobs: ReadonlyArray<WaitingJob>) => void
   /** Grows with everything that comes back, and changes with the limit. */
   readonly returned: () => number
@@ -81,7 +81,7 @@ export class Waiter<R> implements Awaiting {
   readonly arrival: number
   /** In line it waits to be served, or it is at work itself and keeps its place. */
   state: "out" | "waiting" | "trying" = "out"
-  /** How often one behind it was served before it, or is trying just now. */
+  /** How often a later request has overtaken it, or is trying to now. */
   passes = 0
   /** It tries, and those before it are counted as passed already. */
   passing = false
@@ -91,7 +91,7 @@ export class Waiter<R> implements Awaiting {
   refused = false
   /** What the pool had got back when the driver refused. */
   seen = 0
-  /** What it is told as soon as its fiber is resumed. */
+  /** The answer that its fiber gets when it is resumed. */
   answer: Answer | undefined = undefined
   resume: ((answer: Answer) => void) | undefined = undefined
   previous: Waiter<R> | undefined = undefined
