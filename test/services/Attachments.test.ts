@@ -152,7 +152,7 @@ describe("a region of a lease", () => {
         const reason = yield* reasonOf(CommandQueue.fill(region, 0))
         assert(reason._tag === "Released")
         deepStrictEqual([reason.label, reason.size, reason.why], ["x[16:32]", 16, "parentReleased"])
-        assert.include(reason.message, "is part of a lease that has ended. Keep the lease")
+        assert.include(reason.message, "is over a lease that has ended. Keep the lease")
         deepStrictEqual(driverObjects.liveByKind, { device: 1, buffer: 1 })
       }).pipe(Effect.scoped, Effect.provide(layer())))
   }
