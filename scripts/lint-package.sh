@@ -34,7 +34,7 @@ done
 echo "package: an installed copy loads"
 
 for entry in $entries; do
-  echo "export * as ${entry//[^a-z]/_} from \"$entry\""
+  echo "export * as ${entry//[^a-zA-Z]/_} from \"$entry\""
 done >entries.ts
 cp "$root"/scripts/consumer/*.ts .
 cp -r "$root"/examples/backend .

@@ -1,5 +1,5 @@
 /**
- * The devices of a machine and the choice among them, for Node.
+ * The devices of a machine, the choice among them, for Node, and what is known of them.
  *
  * @since 0.1.0
  */
@@ -11,3 +11,67 @@
  * @since 0.1.0
  */
 export * as Devices from "./devices/Devices.ts"
+
+/**
+ * What one multiprocessor of an NVIDIA GPU holds.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as ComputeCapability from "./domain/characterisation/ComputeCapability.ts"
+
+/**
+ * PyCUDA's figures of an NVIDIA device, and its rounding for coalesced access.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as DeviceData from "./domain/characterisation/DeviceData.ts"
+
+/**
+ * Conflicts of work items that access local memory at the same time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
+
+/**
+ * How many blocks of a kernel run on a multiprocessor at a time.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as Occupancy from "./domain/characterisation/Occupancy.ts"
+
+/**
+ * What follows from what an OpenCL device says of itself.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
+
+/**
+ * How long transfers take, measured.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as TransferSpeed from "./services/queue/TransferSpeed.ts"
+
+/**
+ * Which devices a program wants, in one grammar.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceSelector from "./domain/selection/DeviceSelector.ts"
+
+/**
+ * A device of this machine as a listing tells it.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as ListedDevice from "./domain/selection/ListedDevice.ts"

@@ -5,100 +5,12 @@
  */
 
 /**
- * Arrays on a device that take their memory from the pool, and operations on them.
- *
- * @category arrays
- * @since 0.1.0
- */
-export * as DeviceArray from "./array/DeviceArray.ts"
-
-/**
- * Kernels that compute each element of their outputs, written in every language from expressions.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as ElementwiseKernel from "./kernels/ElementwiseKernel.ts"
-
-/**
- * Typed expressions over the elements of vectors.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as Expr from "./kernels/Expr.ts"
-
-/**
- * Kernels that combine the elements of vectors into one.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as ReductionKernel from "./kernels/ReductionKernel.ts"
-
-/**
- * Kernels that combine each element of vectors with all that come before it.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as ScanKernel from "./kernels/ScanKernel.ts"
-
-/**
  * What a buffer may be used for, as flags.
  *
  * @category buffers
  * @since 0.1.0
  */
 export * as BufferUsage from "./domain/BufferUsage.ts"
-
-/**
- * What one multiprocessor of an NVIDIA GPU holds.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as ComputeCapability from "./domain/characterisation/ComputeCapability.ts"
-
-/**
- * PyCUDA's figures of an NVIDIA device, and its rounding for coalesced access.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as DeviceData from "./domain/characterisation/DeviceData.ts"
-
-/**
- * Conflicts of work items that access local memory at the same time.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
-
-/**
- * How many blocks of a kernel run on a multiprocessor at a time.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as Occupancy from "./domain/characterisation/Occupancy.ts"
-
-/**
- * What follows from what an OpenCL device says of itself.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as OpenClFacts from "./domain/characterisation/OpenClFacts.ts"
-
-/**
- * How long transfers take, measured.
- *
- * @category characterisation
- * @since 0.1.0
- */
-export * as TransferSpeed from "./services/queue/TransferSpeed.ts"
 
 /**
  * The memory of a device, shared by several pools.
@@ -115,22 +27,6 @@ export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
  * @since 0.1.0
  */
 export * as DeviceInfo from "./domain/DeviceInfo.ts"
-
-/**
- * Which devices a program wants, in one grammar.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as DeviceSelector from "./domain/selection/DeviceSelector.ts"
-
-/**
- * A device of this machine as a listing tells it.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as ListedDevice from "./domain/selection/ListedDevice.ts"
 
 /**
  * Whether a device is alive or lost.
@@ -157,14 +53,6 @@ export * as DriverObjects from "./domain/DriverObjects.ts"
 export * as DType from "./domain/DType.ts"
 
 /**
- * Which held block a pool gives back next when it needs memory.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as EvictionPolicy from "./domain/EvictionPolicy.ts"
-
-/**
  * The one error, and its reasons.
  *
  * @category errors
@@ -181,54 +69,6 @@ export * as GpuError from "./domain/GpuError.ts"
 export * as HostData from "./domain/HostData.ts"
 
 /**
- * Image data in typed arrays of the host.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageArray from "./domain/images/ImageArray.ts"
-
-/**
- * What kind of number a channel of an image is in a kernel.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageChannel from "./domain/images/ImageChannel.ts"
-
-/**
- * The values of an element's channels, and its bytes.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageElement from "./domain/images/ImageElement.ts"
-
-/**
- * What one element of an image is.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageFormat from "./domain/images/ImageFormat.ts"
-
-/**
- * The dimensions of an image, and parts of it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageShape from "./domain/images/ImageShape.ts"
-
-/**
- * What an image may be used for, as flags.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageUsage from "./domain/images/ImageUsage.ts"
-
-/**
  * Kernel definitions: arguments, and a body per language.
  *
  * @category kernels
@@ -243,14 +83,6 @@ export * as Kernel from "./domain/Kernel.ts"
  * @since 0.1.0
  */
 export * as KernelArgument from "./domain/KernelArgument.ts"
-
-/**
- * Images as a host kernel sees them.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as KernelImage from "./domain/images/KernelImage.ts"
 
 /**
  * Byte limits: bytes, sizes with units, shares of a device's memory.
@@ -283,14 +115,6 @@ export * as PoolStats from "./domain/PoolStats.ts"
  * @since 0.1.0
  */
 export * as Rectangle from "./domain/Rectangle.ts"
-
-/**
- * How a kernel reads an image between and beyond its elements.
- *
- * @category images
- * @since 0.1.0
- */
-export * as SamplerOptions from "./domain/images/SamplerOptions.ts"
 
 /**
  * From the bytes of a request to those of its block.
@@ -381,22 +205,6 @@ export * as DeviceBuffer from "./services/device/DeviceBuffer.ts"
 export * as DeviceContext from "./services/device/DeviceContext.ts"
 
 /**
- * One image on a device, as a backend makes it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as DeviceImage from "./services/device/DeviceImage.ts"
-
-/**
- * One sampler on a device, as a backend makes it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as DeviceSampler from "./services/device/DeviceSampler.ts"
-
-/**
  * Results that are computed once for each open device.
  *
  * @category devices
@@ -419,38 +227,6 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
  * @since 0.1.0
  */
 export * as FaultyAllocator from "./services/buffers/allocators/FaultyAllocator.ts"
-
-/**
- * What a backend gives so that images can be built on it.
- *
- * @category backends
- * @since 0.1.0
- */
-export * as ImageDriver from "./services/device/ImageDriver.ts"
-
-/**
- * What operations on images take: a lease or an image of its own.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImageLike from "./services/images/ImageLike.ts"
-
-/**
- * The image pool: layers, leases, statistics.
- *
- * @category images
- * @since 0.1.0
- */
-export * as ImagePool from "./services/images/ImagePool.ts"
-
-/**
- * Images on one device: writes, reads, fills, copies, mappings, samplers.
- *
- * @category images
- * @since 0.1.0
- */
-export * as Images from "./services/images/Images.ts"
 
 /**
  * Compiled kernels of a device.
@@ -501,14 +277,6 @@ export * as MemoryObjects from "./services/queue/MemoryObjects.ts"
 export * as Mapping from "./services/buffers/mapping/Mapping.ts"
 
 /**
- * A part of an image as a typed array, for as long as a scope is open.
- *
- * @category images
- * @since 0.1.0
- */
-export * as MappedImage from "./services/images/MappedImage.ts"
-
-/**
  * An allocator that counts bytes and allocations.
  *
  * @category allocators
@@ -531,14 +299,6 @@ export * as Pool from "./services/pool/Pool.ts"
  * @since 0.1.0
  */
 export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
-
-/**
- * The lease on an image, and how to end or move it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as PooledImage from "./services/images/PooledImage.ts"
 
 /**
  * Parts of a buffer that are buffers themselves.

@@ -70,11 +70,14 @@ const rules: ReadonlyArray<Rule> = [
     inside: ["src/domain", "src/devices", "src/cli"],
     packages: ["effect", "node", "cli-table3"]
   },
-  { part: "src/index.ts", inside: [...services, "src/kernels", "src/array"], packages: [] },
+  { part: "src/index.ts", inside: services, packages: [] },
+  { part: "src/images.ts", inside: services, packages: [] },
+  { part: "src/kernels.ts", inside: ["src/kernels"], packages: [] },
+  { part: "src/array.ts", inside: ["src/array"], packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },
-  { part: "src/devices.ts", inside: ["src/devices"], packages: [] },
+  { part: "src/devices.ts", inside: [...services, "src/devices"], packages: [] },
   { part: "src/properties.ts", inside: ["src/testing/properties"], packages: [] },
   { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
 ]
@@ -224,6 +227,8 @@ describe("the check itself", () => {
     ["src/layers/Shared.ts", `export const shared = 1`],
     ["src/webgpu.ts", `export * as OpenCl from "./layers/OpenCl/OpenCl.ts"`],
     ["src/index.ts", `export * as Host from "./layers/Host/Host.ts"`],
+    ["src/index.ts", `export * as DeviceArray from "./array/DeviceArray.ts"`],
+    ["src/kernels.ts", `export * as DeviceArray from "./array/DeviceArray.ts"`],
     ["src/testing/A.ts", `import { table } from "cli-table3"`],
     ["src/testing/A.ts", `import { it } from "vitest"`],
     ["src/testing/A.ts", `import * as fc from "fast-check"`],

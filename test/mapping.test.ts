@@ -88,7 +88,7 @@ const contradictions = (table: ReadonlyArray<Row>): ReadonlyArray<string> => {
 
 /** Where each namespace of the entry points lies. */
 const modules: ReadonlyMap<string, string> = new Map(
-  ["index", "opencl", "webgpu", "host", "devices", "testing"].flatMap((entry) =>
+  ["index", "images", "kernels", "array", "devices", "opencl", "webgpu", "host", "testing"].flatMap((entry) =>
     [...text(`src/${entry}.ts`).matchAll(/^export \* as (\w+) from "\.\/(.+)"$/gm)].map(([, name, path]) =>
       [name!, `src/${path}`] as const
     )

@@ -15,9 +15,10 @@ const packageOf = (input: string): string =>
 
 const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`
 
-describe("the bundle of the root and /webgpu", () => {
+describe("the bundle of what is for a page", () => {
   const stdin = {
-    contents: `export * from "effect-gpu-pool"; export * from "effect-gpu-pool/webgpu"`,
+    contents: ["", "/images", "/kernels", "/array", "/webgpu"].map((entry) => `export * from "effect-gpu-pool${entry}"`)
+      .join("\n"),
     resolveDir: import.meta.dirname
   }
 
@@ -33,7 +34,7 @@ describe("the bundle of the root and /webgpu", () => {
     const external = imports.filter((imported) => imported.external === true || isBuiltin(imported.path))
     assert.deepStrictEqual(external, [])
     console.log(
-      `root + /webgpu for a browser: ${kilobytes(Buffer.byteLength(code))} minified, ` +
+      `root, /images, /kernels, /array and /webgpu for a browser: ${kilobytes(Buffer.byteLength(code))} minified, ` +
         `${kilobytes(gzipSync(code).length)} with gzip`
     )
   })

@@ -1,9 +1,12 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { join } from "node:path"
+import * as Arrays from "../../src/array.ts"
 import * as Devices from "../../src/devices.ts"
 import * as Host from "../../src/host.ts"
+import * as Images from "../../src/images.ts"
 import * as Root from "../../src/index.ts"
+import * as Kernels from "../../src/kernels.ts"
 import * as OpenCl from "../../src/opencl.ts"
 import * as Properties from "../../src/properties.ts"
 import * as Testing from "../../src/testing.ts"
@@ -37,6 +40,9 @@ export interface EntryPoint {
 
 const entryModules: Readonly<Record<string, object>> = {
   "index.ts": Root,
+  "images.ts": Images,
+  "kernels.ts": Kernels,
+  "array.ts": Arrays,
   "webgpu.ts": WebGpu,
   "opencl.ts": OpenCl,
   "host.ts": Host,

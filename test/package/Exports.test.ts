@@ -1,0 +1,53 @@
+/** The entry points of the package, and a path for each module that they export. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Root from "effect-gpu-pool"
+import * as Arrays from "effect-gpu-pool/array"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as DeviceArrayModule from "effect-gpu-pool/DeviceArray"
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "../..")
+
+describe("exports of package.json", () => {
+  it("are what the entry points export", () => {
+    const { status, stderr } = spawnSync(process.execPath, ["scripts/exports.ts", "--check"], {
+      cwd: root,
+      encoding: "utf8"
+    })
+    strictEqual(status, 0, stderr)
+  })
+
+  it("have a path for each module", () => {
+    strictEqual(BufferPool.allocate, Root.BufferPool.allocate)
+    strictEqual(DeviceArrayModule.add, Arrays.DeviceArray.add)
+    const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports: object }
+    const modules = Object.keys(exports).filter((path) => /^\.\/[A-Z]/.test(path)).map((path) => path.slice(2))
+    assert.includeMembers(modules, Object.keys(Root))
+    assert.includeMembers(modules, [
+      "DeviceArray",
+      "Expr",
+      "Images",
+      "WebGpu",
+      "WebGpuApi",
+      "OpenCl",
+      "Host",
+      "Devices"
+    ])
+  })
+
+  it("give the root no images, expressions, arrays and choice of devices", () => {
+    const elsewhere = [
+      "Images",
+      "ImagePool",
+      "ImageFormat",
+      "Expr",
+      "ElementwiseKernel",
+      "DeviceArray",
+      "DeviceSelector"
+    ]
+    deepStrictEqual(Object.keys(Root).filter((name) => elsewhere.includes(name)), [])
+  })
+})
