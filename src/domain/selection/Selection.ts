@@ -4,6 +4,9 @@
  * @internal
  */
 
+/** Entries, in the order of preference. @internal */
+export type Selection = readonly [Entry, ...Array<Entry>]
+
 /**
  * An index from 0, a negative one from the end, a part of a name or vendor in any case, or `undefined` for any.
  *
@@ -23,6 +26,3 @@ export interface Entry {
   readonly platform: Part
   readonly devices: readonly [Part, ...Array<Part>]
 }
-
-/** Entries, in the order of preference. @internal */
-export type Selection = readonly [Entry, ...Array<Entry>]
