@@ -53,6 +53,14 @@ export * as DriverObjects from "./domain/DriverObjects.ts"
 export * as DType from "./domain/DType.ts"
 
 /**
+ * Which held block a pool gives back next when it needs memory.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as EvictionPolicy from "./domain/EvictionPolicy.ts"
+
+/**
  * The one error, and its reasons.
  *
  * @category errors

@@ -3,7 +3,8 @@
  * device's threads take their share of the machine meanwhile, so the time of the program's own thread is told as well.
  */
 import { Effect, Schema } from "effect"
-import { BufferPool, CommandQueue, DeviceArray } from "effect-gpu-pool"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 

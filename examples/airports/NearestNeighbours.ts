@@ -4,7 +4,7 @@
  * layers to say; in which form its expressions run, for the caller.
  */
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import type { Airport } from "./Airports.ts"
 import type { Form } from "./Form.ts"
 

@@ -1,16 +1,7 @@
 /** Filtering a picture: an image that a sampler reads, and an image that the kernel writes. */
 import { Effect } from "effect"
-import {
-  BufferPool,
-  CommandQueue,
-  ImageFormat,
-  ImagePool,
-  Images,
-  ImageShape,
-  ImageUsage,
-  Kernel,
-  KernelArgument
-} from "effect-gpu-pool"
+import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
+import { ImageFormat, ImagePool, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import type { Filter } from "./Filters.ts"
 import type { Picture } from "./Picture.ts"
 

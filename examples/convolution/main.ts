@@ -1,9 +1,10 @@
 /** `npm run convolution`, with options after `--`: `npm run convolution -- --help`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer, Option } from "effect"
-import { BufferPool, DeviceContext, ImagePool } from "effect-gpu-pool"
+import { BufferPool, DeviceContext } from "effect-gpu-pool"
 import type { Device, GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import { ImagePool } from "effect-gpu-pool/images"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import { Command, Flag } from "effect/cli"

@@ -1,6 +1,6 @@
 /** Light on slopes. */
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import { type Slopes, steepest } from "./Slopes.ts"
 
 export interface LightOptions {

@@ -1,5 +1,6 @@
 /** A program with declarations of WebGPU, from wherever: what it gives and what it gets are of its own types. */
-import type { ImageLike, PooledBuffer } from "effect-gpu-pool"
+import type { PooledBuffer } from "effect-gpu-pool"
+import type { ImageLike } from "effect-gpu-pool/images"
 import { WebGpu, type WebGpuHandle } from "effect-gpu-pool/webgpu"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

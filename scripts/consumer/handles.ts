@@ -1,6 +1,8 @@
 /** A program with raw handles that names no type of WebGPU: it compiles with any declarations of it, and with none. */
-import { BufferPool, CommandQueue, Images } from "effect-gpu-pool"
-import type { ImageLike, PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import type { PooledBuffer } from "effect-gpu-pool"
+import { Images } from "effect-gpu-pool/images"
+import type { ImageLike } from "effect-gpu-pool/images"
 import { WebGpu, type WebGpuApi, WebGpuCharacteristics, type WebGpuHandle } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -2,7 +2,8 @@
  * All of the conformance suite on one backend, for any runtime: `suite.ts host|webgpu|opencl`. It is copied next to an
  * installed package, and prints how many tests it ran and what failed.
  */
-import { BufferPool, DeviceArray, DType } from "effect-gpu-pool"
+import { BufferPool, DType } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { Conformance } from "effect-gpu-pool/testing"

@@ -24,7 +24,7 @@ import type * as Promotion from "./layout/Promotion.ts"
  * **Example** (Choosing an operation)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const accumulate = (product: boolean): DeviceArray.Arithmetic => product ? DeviceArray.multiply : DeviceArray.add
  * ```
@@ -48,7 +48,7 @@ export interface Arithmetic {
  * **Example** (Fractions of integers)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const share = (part: DeviceArray.DeviceArray<"i32">, whole: DeviceArray.DeviceArray<"i32">) =>
  *   DeviceArray.divide(part, whole)
@@ -76,7 +76,7 @@ export interface Division {
  * **Example** (Choosing an operation)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const tidy: DeviceArray.SameType = DeviceArray.round
  * ```
@@ -93,7 +93,8 @@ export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
@@ -122,7 +123,8 @@ export const add: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
@@ -151,7 +153,8 @@ export const subtract: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
@@ -180,7 +183,8 @@ export const multiply: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(1, 2)).pipe(
@@ -212,7 +216,8 @@ export const divide: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(-7, 7)).pipe(
@@ -249,7 +254,8 @@ export const floorDivide: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-90, 450)).pipe(
@@ -287,7 +293,8 @@ export const remainder: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(2, -3)).pipe(
@@ -346,7 +353,8 @@ const negativeExponent = (exponent: number): GpuError =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
@@ -372,7 +380,7 @@ export const negative: SameType = unary(plain("negative"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const distance = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.subtract(x, y), DeviceArray.abs)
@@ -391,7 +399,8 @@ export const abs: SameType = unary(plain("abs"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-5, 0, 3)).pipe(
@@ -417,7 +426,7 @@ export const sign: SameType = unary(plain("sign"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const norm = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.lazy(Effect.gen(function*() {
@@ -439,7 +448,8 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 5)).pipe(
@@ -468,7 +478,8 @@ export const minimum: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1, 5)).pipe(
@@ -502,7 +513,8 @@ const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperati
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
@@ -528,7 +540,8 @@ export const floor: SameType = unary(rounding("floor"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
@@ -554,7 +567,8 @@ export const ceil: SameType = unary(rounding("ceil"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
@@ -580,7 +594,8 @@ export const trunc: SameType = unary(rounding("trunc"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(

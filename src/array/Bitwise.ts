@@ -17,7 +17,7 @@ import type * as Promotion from "./layout/Promotion.ts"
  * **Example** (Choosing an operation)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const combine = (both: boolean): DeviceArray.Bitwise => both ? DeviceArray.bitwiseAnd : DeviceArray.bitwiseOr
  * ```
@@ -45,7 +45,7 @@ export interface Bitwise {
  * **Example** (Choosing a direction)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const shift = (up: boolean): DeviceArray.Shift => up ? DeviceArray.leftShift : DeviceArray.rightShift
  * ```
@@ -65,7 +65,7 @@ export interface Shift {
  * **Example** (Naming an operation)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const inverse: DeviceArray.BitwiseUnary = DeviceArray.bitwiseNot
  * ```
@@ -82,7 +82,8 @@ export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Comp
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
@@ -113,7 +114,8 @@ export const bitwiseAnd: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
@@ -144,7 +146,8 @@ export const bitwiseOr: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
@@ -175,7 +178,8 @@ export const bitwiseXor: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
@@ -201,7 +205,8 @@ export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.int
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
@@ -230,7 +235,8 @@ export const leftShift: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
@@ -259,7 +265,8 @@ export const rightShift: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Uint32Array.of(0, 7, 255)).pipe(

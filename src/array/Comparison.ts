@@ -17,7 +17,7 @@ import type { Computed } from "./fusion/Evaluation.ts"
  * **Example** (Choosing a comparison)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const sharp = (strict: boolean): DeviceArray.Comparison => strict ? DeviceArray.less : DeviceArray.lessEqual
  * ```
@@ -41,7 +41,8 @@ const comparison = (ordering: Ordering): Comparison =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
@@ -70,7 +71,8 @@ export const equal: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
@@ -99,7 +101,8 @@ export const notEqual: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
@@ -128,7 +131,8 @@ export const less: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
@@ -157,7 +161,8 @@ export const lessEqual: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
@@ -186,7 +191,8 @@ export const greater: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(

@@ -31,7 +31,8 @@ const castOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
@@ -76,7 +77,7 @@ const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f6
  * **Example** (Keeping a small part of a large array)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const keep = (view: DeviceArray.DeviceArray<"f32">) => DeviceArray.scoped(DeviceArray.copy(view))
  * ```

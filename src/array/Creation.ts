@@ -26,7 +26,7 @@ import * as Shape from "./layout/Shape.ts"
  * **Example** (A counter for each of ten bins)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const counters = DeviceArray.zeros([10], { dtype: "u32" })
  * ```
@@ -64,8 +64,9 @@ const problemOf = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue, DeviceArray } from "effect-gpu-pool"
+ * import { CommandQueue } from "effect-gpu-pool"
  * import type { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * type Noise = Kernel.Kernel<readonly [KernelArgument.VectorArg<"y", "f32">]>
  *
@@ -127,7 +128,8 @@ const valueProblem = (operation: string, value: number, dtype: DType.DType): Gpu
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.zeros([2, 3], { dtype: "u32" }).pipe(
@@ -156,7 +158,8 @@ export const zeros = <D extends DType.DType = "f32">(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.ones([3]).pipe(
@@ -184,7 +187,8 @@ export const ones = <D extends DType.DType = "f32">(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.full([2, 2], 0.5).pipe(
@@ -221,7 +225,7 @@ const like = <D extends DType.DType>(
  * **Example** (A function of what is to be filled in)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const initial = (make: DeviceArray.Like, x: DeviceArray.DeviceArray<"f32">) => make(x, { dtype: "u32" })
  * ```
@@ -251,7 +255,8 @@ const filledLike = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(1, 2, 3)).pipe(
@@ -283,7 +288,7 @@ export const zerosLike: {
  * **Example** (Weights to begin with)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const weights = (x: DeviceArray.DeviceArray<"i32">) => DeviceArray.onesLike(x, { dtype: "f32" })
  * ```
@@ -305,7 +310,7 @@ export const onesLike: {
  * **Example** (A limit for each element)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const limits = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.fullLike(x, 100)
  * ```
@@ -335,7 +340,7 @@ export const fullLike: {
  * **Example** (Indices of the rows of a matrix)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const rows = (range: DeviceArray.Arange, matrix: DeviceArray.DeviceArray) =>
  *   range(matrix.shape[0] ?? 0, { dtype: "u32" })
@@ -363,7 +368,8 @@ export interface Arange {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.arange(1, 10, 3, { dtype: "i32" }).pipe(
@@ -475,7 +481,7 @@ const elementsProblem = (
  * **Example** (Angles once around)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const angles = DeviceArray.linspace(0, 2 * Math.PI, { count: 360, endpoint: false })
  * ```
@@ -502,7 +508,8 @@ const knownOfLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: t
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.linspace(0, 1, { count: 5 }).pipe(
@@ -574,7 +581,7 @@ const distance = (dtype: DType.DType, start: number, stop: number, steps: number
  * **Example** (The ones below the diagonal)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const below = DeviceArray.eye(4, { diagonal: -1 })
  * ```
@@ -598,7 +605,8 @@ const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, colum
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.eye(2, { columns: 3, diagonal: 1 }).pipe(

@@ -19,7 +19,7 @@ import type { Computed } from "./fusion/Evaluation.ts"
  * **Example** (Choosing a test)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const wrong = (strict: boolean): DeviceArray.Test => strict ? DeviceArray.isNaN : DeviceArray.isInf
  * ```
@@ -48,7 +48,7 @@ const test = (name: string, of: (x: Expr.Expr<DType>) => Expr.Expr<"bool">): Tes
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const inside = (x: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.lazy(Effect.gen(function*() {
@@ -71,7 +71,7 @@ export const logicalAnd: {
  * **Example** (Either mask)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const either = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) => DeviceArray.logicalOr(a, b)
  * ```
@@ -91,7 +91,7 @@ export const logicalOr: {
  * **Example** (Where masks differ)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const differs = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) =>
  *   DeviceArray.logicalXor(a, b)
@@ -116,7 +116,8 @@ export const logicalXor: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
@@ -142,7 +143,7 @@ export const logicalNot: Test = test("logicalNot", (x) => Expr.logicalNot(isTrue
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const filled = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.where(0, x))
  * ```
@@ -160,7 +161,8 @@ export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : 
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
@@ -186,7 +188,8 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(

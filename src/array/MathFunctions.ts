@@ -21,7 +21,7 @@ import type * as Promotion from "./layout/Promotion.ts"
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const wave = (even: boolean): DeviceArray.RealFunction => even ? DeviceArray.cos : DeviceArray.sin
  * ```
@@ -40,7 +40,8 @@ const real = (operation: Operation): RealFunction => unary(plain(operation), Sig
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(2, 4)).pipe(
@@ -69,7 +70,8 @@ export const reciprocal: RealFunction = unary(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Int32Array.of(4, 9)).pipe(
@@ -95,7 +97,7 @@ export const sqrt: RealFunction = real("sqrt")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const normalised = (x: DeviceArray.DeviceArray<"f32">, squares: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.inverseSqrt(squares), DeviceArray.multiply(x))
@@ -113,7 +115,7 @@ export const inverseSqrt: RealFunction = real("inverseSqrt")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const logistic = (x: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.lazy(Effect.gen(function*() {
@@ -135,7 +137,7 @@ export const exp: RealFunction = real("exp")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const frequency = (octave: DeviceArray.DeviceArray<"i32">) =>
  *   Effect.flatMap(DeviceArray.exp2(octave), DeviceArray.multiply(440))
@@ -154,7 +156,7 @@ export const exp2: RealFunction = real("exp2")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const entropy = (p: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.log(p), DeviceArray.multiply(p))
@@ -172,7 +174,7 @@ export const log: RealFunction = real("log")
  * **Example** (Bits)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const bits = (choices: DeviceArray.DeviceArray<"u32">) => DeviceArray.log2(choices)
  * ```
@@ -190,7 +192,7 @@ export const log2: RealFunction = real("log2")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const decibels = (power: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.log10(power), DeviceArray.multiply(10))
@@ -212,7 +214,7 @@ export const log10: RealFunction = unary(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const wave = (degrees: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.sin)
@@ -231,7 +233,7 @@ export const sin: RealFunction = real("sin")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const wave = (degrees: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.cos)
@@ -250,7 +252,7 @@ export const cos: RealFunction = real("cos")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const slope = (degrees: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.tan)
@@ -269,7 +271,7 @@ export const tan: RealFunction = real("tan")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.asin(x), DeviceArray.degrees)
  * ```
@@ -287,7 +289,7 @@ export const asin: RealFunction = real("asin")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.acos(x), DeviceArray.degrees)
  * ```
@@ -305,7 +307,7 @@ export const acos: RealFunction = real("acos")
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.atan(x), DeviceArray.degrees)
  * ```
@@ -322,7 +324,7 @@ export const atan: RealFunction = real("atan")
  * **Example** (Directions of vectors)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const direction = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) => DeviceArray.atan2(y, x)
  * ```
@@ -345,7 +347,8 @@ export const atan2: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(3, 6)).pipe(
@@ -379,7 +382,7 @@ export const hypot: {
  * **Example** (Sums of exponentials)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const half = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.sinh(x)
  * ```
@@ -396,7 +399,7 @@ export const sinh: RealFunction = real("sinh")
  * **Example** (A hanging chain)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const chain = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.cosh(x)
  * ```
@@ -413,7 +416,7 @@ export const cosh: RealFunction = real("cosh")
  * **Example** (A soft limit)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const limited = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.tanh(x)
  * ```
@@ -430,7 +433,7 @@ export const tanh: RealFunction = real("tanh")
  * **Example** (A scale for both signs)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const scaled = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.asinh(x)
  * ```
@@ -447,7 +450,7 @@ export const asinh: RealFunction = real("asinh")
  * **Example** (From a chain's height)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const place = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.acosh(x)
  * ```
@@ -464,7 +467,7 @@ export const acosh: RealFunction = real("acosh")
  * **Example** (From a soft limit back)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const unlimited = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.atanh(x)
  * ```
@@ -481,7 +484,7 @@ export const atanh: RealFunction = real("atanh")
  * **Example** (A half turn)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const compass = (heading: DeviceArray.DeviceArray<"f32">) => DeviceArray.degrees(heading)
  * ```
@@ -498,7 +501,7 @@ export const degrees: RealFunction = real("degrees")
  * **Example** (Latitudes)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const latitude = (degrees: DeviceArray.DeviceArray<"f32">) => DeviceArray.radians(degrees)
  * ```

@@ -27,7 +27,7 @@ import { scoped } from "./Regions.ts"
  * **Example** (Choosing a product)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const productOf = (batched: boolean): DeviceArray.Product => batched ? DeviceArray.matmul : DeviceArray.dot
  * ```
@@ -65,7 +65,8 @@ export interface Product {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -139,7 +140,8 @@ const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {

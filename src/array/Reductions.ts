@@ -29,7 +29,7 @@ import * as Rules from "./reduction/Rules.ts"
  * **Example** (Along the last axis, which stays with length 1)
  *
  * ```ts
- * import type { DeviceArray } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * const along: DeviceArray.ReductionOptions = { axis: -1, keepDims: true }
  * ```
@@ -50,7 +50,7 @@ export interface ReductionOptions {
  * **Example** (Choosing a reduction)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const extreme = (largest: boolean): DeviceArray.SameTypeReduction => largest ? DeviceArray.max : DeviceArray.min
  * ```
@@ -69,7 +69,7 @@ export interface SameTypeReduction {
  * **Example** (A name of one's own)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const average: DeviceArray.FloatReduction = DeviceArray.mean
  * ```
@@ -88,7 +88,7 @@ export interface FloatReduction {
  * **Example** (Choosing a test)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const holds = (everywhere: boolean): DeviceArray.IndexReduction => everywhere ? DeviceArray.all : DeviceArray.any
  * ```
@@ -223,7 +223,8 @@ const meanOf: Finish = (totals, self, axis) =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -250,7 +251,7 @@ export const sum: {
  * **Example** (How many elements a shape has)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const volume = (sides: DeviceArray.DeviceArray<"u32">) => DeviceArray.prod(sides)
  * ```
@@ -270,7 +271,7 @@ export const prod: {
  * **Example** (The coldest hour of each day)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const coldest = (hours: DeviceArray.DeviceArray<"f32">) => DeviceArray.min(hours, { axis: -1 })
  * ```
@@ -291,7 +292,7 @@ export const min: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const scaled = (x: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.max(x, { axis: 1, keepDims: true }), (most) => DeviceArray.divide(x, most))
@@ -313,7 +314,7 @@ export const max: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const centred = (x: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.scoped(Effect.flatMap(DeviceArray.mean(x), (mean) => DeviceArray.subtract(x, mean)))
@@ -336,7 +337,8 @@ export const mean: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -366,7 +368,7 @@ export const argmin: {
  * **Example** (The likeliest class)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const classes = (scores: DeviceArray.DeviceArray<"f32">) => DeviceArray.argmax(scores, { axis: 1 })
  * ```
@@ -390,7 +392,7 @@ export const argmax: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const spoilt = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.any())
  * ```
@@ -411,7 +413,7 @@ export const any: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const positive = (x: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.greater(x, 0), DeviceArray.all({ axis: 1 }))

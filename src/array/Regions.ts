@@ -32,7 +32,8 @@ type Scoped<A, E, R> = Effect.Effect<
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const norm = DeviceArray.scoped(
@@ -103,7 +104,8 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -160,7 +162,8 @@ export const scoped: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -206,7 +209,7 @@ export const lazy: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const spread = (x: DeviceArray.DeviceArray<"f32">) =>
  *   DeviceArray.lazy(Effect.gen(function*() {

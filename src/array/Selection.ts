@@ -17,7 +17,7 @@ import * as Promotion from "./layout/Promotion.ts"
  * **Example** (A number takes the type beside it)
  *
  * ```ts
- * import type { DeviceArray } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * const dtype: DeviceArray.TypeBeside<number, "i32"> = "i32"
  * ```
@@ -33,7 +33,7 @@ export type TypeBeside<T extends DeviceArray | number, D extends DType> = T exte
  * **Example** (Of an array and a number)
  *
  * ```ts
- * import type { DeviceArray } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * const dtype: DeviceArray.TypeOfBoth<DeviceArray.DeviceArray<"u32">, number> = "u32"
  * ```
@@ -58,7 +58,8 @@ const clipOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
@@ -113,7 +114,8 @@ const whereOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {

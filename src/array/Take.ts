@@ -29,7 +29,7 @@ import type { NestedNumbers } from "./transfer/NestedNumbers.ts"
  * **Example** (A lookup that never leaves its table)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const lookUp = (table: DeviceArray.DeviceArray<"f32">, keys: DeviceArray.DeviceArray<"i32">) =>
  *   DeviceArray.take(table, keys, { axis: 0, mode: "clip" })
@@ -56,7 +56,7 @@ const known = KnownOptions.of<TakeOptions>({ axis: true, mode: true })
  * **Example** (Rows by number)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const rows = (matrix: DeviceArray.DeviceArray<"f32">, numbers: DeviceArray.Indices) =>
  *   DeviceArray.take(matrix, numbers, { axis: 0 })
@@ -86,7 +86,8 @@ const operation = "DeviceArray.take"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {

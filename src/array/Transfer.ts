@@ -34,7 +34,7 @@ export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
  * **Example** (A picture of three channels)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const picture = (pixels: Float32Array, width: number) => DeviceArray.fromHost(pixels, { shape: [-1, width, 3] })
  * ```
@@ -53,7 +53,7 @@ export interface ShapeOptions {
  * **Example** (Whole numbers)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const offsets = DeviceArray.fromHost([-1, 0, 1], { dtype: "i32" })
  * ```
@@ -72,7 +72,7 @@ export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
  * **Example** (An upload of rows)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const rowsOf = (upload: DeviceArray.FromHost, values: Float32Array, columns: number) =>
  *   upload(values, { shape: [-1, columns] })
@@ -110,7 +110,8 @@ const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: tr
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -189,8 +190,8 @@ const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | un
  * **Example** (The second half of a lease of 1,024 numbers)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
  * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const secondHalf = (lease: PooledBuffer.PooledBuffer) => DeviceArray.fromLease(lease, { offset: 512, shape: [512] })
  * ```
@@ -216,7 +217,8 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -306,7 +308,8 @@ const leasedShape = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -353,7 +356,8 @@ const read = <D extends DType.DType>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -385,7 +389,8 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, DeviceArray } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.flatMap(DeviceArray.eye(2), DeviceArray.toNested).pipe(

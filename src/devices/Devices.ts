@@ -50,8 +50,7 @@ export type { TestDevice, TestDevices } from "./TestDevices.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
- * import { Devices } from "effect-gpu-pool/devices"
+ * import { Devices, DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const usable = Effect.map(Devices.list, (listed) =>
  *   listed.filter(({ unusable }) => unusable === undefined).map((device) =>

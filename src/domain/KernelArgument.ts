@@ -221,7 +221,8 @@ export interface ImageOptions {
  * **Example** (A picture in, a picture out)
  *
  * ```ts
- * import { ImageFormat, Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * const mirror = Kernel.make({
  *   name: "mirror",

@@ -30,8 +30,9 @@ import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
  * **Example** (What a function of inputs sees)
  *
  * ```ts
- * import { Expr, KernelArgument } from "effect-gpu-pool"
- * import type { ElementwiseKernel } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
+ * import type { ElementwiseKernel } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "factor")] as const
  * const scaled = ({ factor, x }: ElementwiseKernel.Inputs<typeof args>) => Expr.multiply(factor, x)
@@ -52,8 +53,9 @@ export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
  * **Example** (What a function of inputs answers)
  *
  * ```ts
- * import { Expr, KernelArgument } from "effect-gpu-pool"
- * import type { ElementwiseKernel } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
+ * import type { ElementwiseKernel } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.VectorArg("u32", "y", { access: "write" })] as const
  * const outputs: ElementwiseKernel.Outputs<typeof args> = { y: Expr.index }
@@ -80,7 +82,8 @@ export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
  * **Example** (Options that a program keeps)
  *
  * ```ts
- * import { ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x")] as const
  * const halving: ElementwiseKernel.ElementwiseOptions<typeof args> = {
@@ -116,8 +119,9 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const line = ElementwiseKernel.make({
  *   name: "line",

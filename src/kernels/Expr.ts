@@ -39,7 +39,7 @@ export { apply, type ElementIndex, holds, make } from "./expression/Expression.t
  * **Example** (A function that takes either)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const above = (x: Expr.Expr<"f32">, limit: Expr.Operand<"f32">) => Expr.where(Expr.greater(x, limit), x, 0)
  * above(Expr.constant("f32", 3), 2).type // => "f32"
@@ -56,7 +56,7 @@ export type Operand<T extends ExprType> = Expr<T> | number
  * **Example** (A function for all of them)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const half = <T extends Expr.FloatType>(x: Expr.Expr<T>) => Expr.multiply(x, 0.5)
  * half(Expr.constant("f16", 3)).type // => "f16"
@@ -73,7 +73,7 @@ export type FloatType = "f32" | "f16" | "f64"
  * **Example** (A function for both)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const isOdd = <T extends Expr.IntegerType>(x: Expr.Expr<T>) => Expr.astype(Expr.bitwiseAnd(x, 1), "bool")
  * isOdd(Expr.index).type // => "bool"
@@ -90,7 +90,7 @@ export type IntegerType = "i32" | "u32"
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const rounding: Expr.Unary<Expr.FloatType> = Expr.floor
  * rounding(Expr.constant("f32", 1.5)).type // => "f32"
@@ -107,7 +107,7 @@ export type Unary<Allowed extends DType> = <T extends Allowed>(self: Expr<T>) =>
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const combine: Expr.Binary<"f32" | "i32"> = Expr.maximum
  * combine(Expr.constant("i32", 1), 2).type // => "i32"
@@ -129,7 +129,7 @@ export interface Binary<Allowed extends DType> {
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const limited: Expr.Ternary<"f32"> = Expr.clip
  * limited(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
@@ -153,7 +153,7 @@ export interface Ternary<Allowed extends DType> {
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const comparison: Expr.Comparison = Expr.less
  * comparison(Expr.index, 10).type // => "bool"
@@ -175,7 +175,7 @@ export interface Comparison {
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const either: Expr.Logic = Expr.logicalOr
  * either(Expr.less(Expr.index, 10), Expr.greater(Expr.index, 20)).type // => "bool"
@@ -195,7 +195,7 @@ export interface Logic {
  * **Example** (Choosing a function)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const shift: Expr.Shift = Expr.leftShift
  * shift(Expr.constant("i32", 1), Expr.index).type // => "i32"
@@ -233,7 +233,7 @@ const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType
  * **Example** (Telling an expression from a number)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.isExpr(Expr.index) // => true
  * Expr.isExpr(1) // => false
@@ -251,7 +251,7 @@ export const isExpr = (u: unknown): u is Expr => isExpression(u)
  * **Example** (A number and a truth value)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.constant("f32", 0.1).type // => "f32"
  * Expr.constant("bool", true).type // => "bool"
@@ -280,7 +280,7 @@ const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
  * **Example** (Every other item)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const isEven = Expr.equal(Expr.bitwiseAnd(Expr.index, 1), 0)
  * isEven.type // => "bool"
@@ -299,7 +299,8 @@ export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
  * **Example** (The difference to the next element)
  *
  * ```ts
- * import { ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const differences = ElementwiseKernel.make({
  *   name: "differences",
@@ -352,7 +353,7 @@ export const at: {
  * **Example** (Counting truths)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.astype(Expr.less(Expr.index, 10), "f32").type // => "f32"
  * ```
@@ -380,7 +381,7 @@ export const astype: {
  * **Example** (No negative numbers)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const positive = (x: Expr.Expr<"f32">) => Expr.where(Expr.greater(x, 0), x, 0)
  * positive(Expr.constant("f32", -1)).type // => "f32"
@@ -403,7 +404,7 @@ export const where: {
  * **Example** (The next index)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.add(Expr.index, 1).type // => "u32"
  * ```
@@ -422,7 +423,7 @@ export const add: {
  * **Example** (From a number)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.subtract(1, Expr.constant("f32", 0.25)).type // => "f32"
  * ```
@@ -441,7 +442,7 @@ export const subtract: {
  * **Example** (In a pipe)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.constant("f32", 3).pipe(Expr.multiply(2)).type // => "f32"
  * ```
@@ -461,7 +462,7 @@ export const multiply: {
  * **Example** (A half)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.divide(Expr.constant("f32", 5), 2).type // => "f32"
  * ```
@@ -484,7 +485,7 @@ export const divide: {
  * **Example** (The row of an item, in rows of ten)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.floorDivide(Expr.index, 10).type // => "u32"
  * ```
@@ -507,7 +508,7 @@ export const floorDivide: {
  * **Example** (Angles from 0 to 360)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.remainder(Expr.constant("f32", -90), 360).type // => "f32"
  * ```
@@ -529,7 +530,7 @@ export const remainder: {
  * **Example** (Towards zero)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.truncDivide(Expr.constant("i32", -7), 2).type // => "i32"
  * ```
@@ -549,7 +550,7 @@ export const truncDivide: {
  * **Example** (What is beyond whole tens)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.fmod(Expr.constant("f32", -25), 10).type // => "f32"
  * ```
@@ -571,7 +572,7 @@ export const fmod: {
  * **Example** (The other sign)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.negative(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -587,7 +588,7 @@ export const negative = unary<DType>("negative")
  * **Example** (A distance)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.abs(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -603,7 +604,7 @@ export const abs = unary<DType>("abs")
  * **Example** (Which side of zero)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.sign(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -619,7 +620,7 @@ export const sign = unary<DType>("sign")
  * **Example** (No more than two)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.minimum(Expr.constant("f32", 5), 2).type // => "f32"
  * ```
@@ -638,7 +639,7 @@ export const minimum: {
  * **Example** (No less than two)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.maximum(Expr.constant("f32", 5), 2).type // => "f32"
  * ```
@@ -658,7 +659,7 @@ export const maximum: {
  * **Example** (Into a range)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.clip(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
  * ```
@@ -680,7 +681,7 @@ export const clip: {
  * **Example** (The lowest bits)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.bitwiseAnd(Expr.constant("i32", 5), 3).type // => "i32"
  * ```
@@ -699,7 +700,7 @@ export const bitwiseAnd: {
  * **Example** (Setting a bit)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.bitwiseOr(Expr.constant("i32", 5), 8).type // => "i32"
  * ```
@@ -718,7 +719,7 @@ export const bitwiseOr: {
  * **Example** (Turning a bit)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.bitwiseXor(Expr.constant("i32", 5), 1).type // => "i32"
  * ```
@@ -737,7 +738,7 @@ export const bitwiseXor: {
  * **Example** (All other bits)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.bitwiseNot(Expr.constant("i32", 2)).type // => "i32"
  * ```
@@ -753,7 +754,7 @@ export const bitwiseNot = unary<IntegerType>("bitwiseNot")
  * **Example** (The size of a set)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.countOneBits(Expr.constant("i32", 2)).type // => "i32"
  * ```
@@ -769,7 +770,7 @@ export const countOneBits = unary<IntegerType>("countOneBits")
  * **Example** (The size of a number)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.countLeadingZeros(Expr.constant("i32", 2)).type // => "i32"
  * ```
@@ -785,7 +786,7 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
  * **Example** (A power of two)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.leftShift(Expr.constant("u32", 1), Expr.index).type // => "u32"
  * ```
@@ -804,7 +805,7 @@ export const leftShift: {
  * **Example** (Half of it)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.rightShift(Expr.constant("i32", -8), 1).type // => "i32"
  * ```
@@ -823,7 +824,7 @@ export const rightShift: {
  * **Example** (One item)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.equal(Expr.index, 10).type // => "bool"
  * ```
@@ -842,7 +843,7 @@ export const equal: {
  * **Example** (All but one)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.notEqual(Expr.index, 10).type // => "bool"
  * ```
@@ -861,7 +862,7 @@ export const notEqual: {
  * **Example** (The first ten)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.less(Expr.index, 10).type // => "bool"
  * ```
@@ -880,7 +881,7 @@ export const less: {
  * **Example** (Up to ten)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.lessEqual(Expr.index, 10).type // => "bool"
  * ```
@@ -899,7 +900,7 @@ export const lessEqual: {
  * **Example** (Beyond ten)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.greater(Expr.index, 10).type // => "bool"
  * ```
@@ -918,7 +919,7 @@ export const greater: {
  * **Example** (From ten on)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.greaterEqual(Expr.index, 10).type // => "bool"
  * ```
@@ -937,7 +938,7 @@ export const greaterEqual: {
  * **Example** (Finding gaps)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.isNaN(Expr.constant("f32", 1)).type // => "bool"
  * ```
@@ -953,7 +954,7 @@ export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply
  * **Example** (Finding overflows)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.isFinite(Expr.constant("f32", 1)).type // => "bool"
  * ```
@@ -969,7 +970,7 @@ export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => ap
  * **Example** (Between limits)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.logicalAnd(Expr.greater(Expr.index, 2), Expr.less(Expr.index, 9)).type // => "bool"
  * ```
@@ -988,7 +989,7 @@ export const logicalAnd: {
  * **Example** (Outside limits)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.logicalOr(Expr.less(Expr.index, 2), Expr.greater(Expr.index, 9)).type // => "bool"
  * ```
@@ -1007,7 +1008,7 @@ export const logicalOr: {
  * **Example** (The opposite)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.logicalNot(Expr.less(Expr.index, 2)).type // => "bool"
  * ```
@@ -1023,7 +1024,7 @@ export const logicalNot = (self: Expr<"bool">): Expr<"bool"> => apply("logicalNo
  * **Example** (A length)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.sqrt(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1039,7 +1040,7 @@ export const sqrt = unary<FloatType>("sqrt")
  * **Example** (A factor that makes a length 1)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.inverseSqrt(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1055,7 +1056,7 @@ export const inverseSqrt = unary<FloatType>("inverseSqrt")
  * **Example** (Growth)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.exp(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1071,7 +1072,7 @@ export const exp = unary<FloatType>("exp")
  * **Example** (Doublings)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.exp2(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1087,7 +1088,7 @@ export const exp2 = unary<FloatType>("exp2")
  * **Example** (The opposite of exp)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.log(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1103,7 +1104,7 @@ export const log = unary<FloatType>("log")
  * **Example** (The opposite of exp2)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.log2(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1120,7 +1121,7 @@ export const log2 = unary<FloatType>("log2")
  * **Example** (A cube)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.power(Expr.constant("f32", 5), 3).type // => "f32"
  * ```
@@ -1142,7 +1143,7 @@ export const power: {
  * **Example** (A wave)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.sin(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1158,7 +1159,7 @@ export const sin = unary<FloatType>("sin")
  * **Example** (A shifted wave)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.cos(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1174,7 +1175,7 @@ export const cos = unary<FloatType>("cos")
  * **Example** (A slope)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.tan(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1190,7 +1191,7 @@ export const tan = unary<FloatType>("tan")
  * **Example** (An angle)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.asin(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1206,7 +1207,7 @@ export const asin = unary<FloatType>("asin")
  * **Example** (An angle)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.acos(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1222,7 +1223,7 @@ export const acos = unary<FloatType>("acos")
  * **Example** (An angle)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.atan(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1239,7 +1240,7 @@ export const atan = unary<FloatType>("atan")
  * **Example** (The direction of a vector)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.atan2(Expr.constant("f32", 1), Expr.constant("f32", -1)).type // => "f32"
  * ```
@@ -1261,7 +1262,7 @@ export const atan2: {
  * **Example** (A quarter of a turn)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.degrees(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1277,7 +1278,7 @@ export const degrees = unary<FloatType>("degrees")
  * **Example** (A quarter of a turn)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.radians(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1293,7 +1294,7 @@ export const radians = unary<FloatType>("radians")
  * **Example** (A hyperbola's height)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.sinh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1309,7 +1310,7 @@ export const sinh = unary<FloatType>("sinh")
  * **Example** (A hanging chain)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.cosh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1325,7 +1326,7 @@ export const cosh = unary<FloatType>("cosh")
  * **Example** (An activation)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.tanh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1341,7 +1342,7 @@ export const tanh = unary<FloatType>("tanh")
  * **Example** (A logarithm for both signs)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.asinh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1357,7 +1358,7 @@ export const asinh = unary<FloatType>("asinh")
  * **Example** (The opposite of cosh)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.acosh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1373,7 +1374,7 @@ export const acosh = unary<FloatType>("acosh")
  * **Example** (The opposite of tanh)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.atanh(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1389,7 +1390,7 @@ export const atanh = unary<FloatType>("atanh")
  * **Example** (Down)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.floor(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1405,7 +1406,7 @@ export const floor = unary<FloatType>("floor")
  * **Example** (Up)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.ceil(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1421,7 +1422,7 @@ export const ceil = unary<FloatType>("ceil")
  * **Example** (Towards zero)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.trunc(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1437,7 +1438,7 @@ export const trunc = unary<FloatType>("trunc")
  * **Example** (To the nearest)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.round(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1453,7 +1454,7 @@ export const round = unary<FloatType>("round")
  * **Example** (The place in a period)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.fract(Expr.constant("f32", 0.5)).type // => "f32"
  * ```
@@ -1469,7 +1470,7 @@ export const fract = unary<FloatType>("fract")
  * **Example** (Halfway)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.mix(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
  * ```
@@ -1488,7 +1489,7 @@ export const mix: {
  * **Example** (A line)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * Expr.fma(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
  * ```

@@ -44,7 +44,7 @@ export type { InputArgument } from "./reduction/Definition.ts"
  * **Example** (Whether a definition is sound)
  *
  * ```ts
- * import { Expr, ReductionKernel } from "effect-gpu-pool"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const triangular: ReductionKernel.ReductionKernel<readonly []> = ReductionKernel.make({
  *   name: "triangular",
@@ -81,7 +81,8 @@ export interface ReductionKernel<
  * **Example** (Options that a program keeps)
  *
  * ```ts
- * import { Expr, KernelArgument, ReductionKernel } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x", { access: "read" })] as const
  * const largest: ReductionKernel.ReductionOptions<typeof args, "f32"> = {
@@ -133,8 +134,9 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, Expr, KernelArgument, ReductionKernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const dot = ReductionKernel.make({
  *   name: "dot",
@@ -185,7 +187,7 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
  * **Example** (A sum and how many it has)
  *
  * ```ts
- * import type { ReductionKernel } from "effect-gpu-pool"
+ * import type { ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const state = { sum: "f32", count: "u32" } as const satisfies ReductionKernel.State
  * ```
@@ -203,8 +205,8 @@ export interface State {
  * **Example** (A function that combines)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
- * import type { ReductionKernel } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
+ * import type { ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * type Range = ReductionKernel.StateOf<{ readonly low: "f32"; readonly high: "f32" }>
  *
@@ -222,7 +224,8 @@ export type StateOf<S extends State> = { readonly [K in keyof S]: Expr.Expr<S[K]
  * **Example** (Options that a program keeps)
  *
  * ```ts
- * import { Expr, KernelArgument, ReductionKernel } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x", { access: "read" })] as const
  * const range: ReductionKernel.StateOptions<typeof args, { readonly low: "f32"; readonly high: "f32" }> = {
@@ -262,8 +265,9 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, Expr, KernelArgument, ReductionKernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const argmin = ReductionKernel.makeState({
  *   name: "argmin",
@@ -386,8 +390,9 @@ const reductionOf = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, Expr, KernelArgument, ReductionKernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const sum = ReductionKernel.make({
  *   name: "sum",

@@ -43,7 +43,7 @@ import * as Scan from "./scan/Scan.ts"
  * **Example** (What it says of itself)
  *
  * ```ts
- * import { Expr, ScanKernel } from "effect-gpu-pool"
+ * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const triangular: ScanKernel.ScanKernel<readonly [], "u32"> = ScanKernel.make({
  *   name: "triangular",
@@ -81,7 +81,8 @@ export interface ScanKernel<
  * **Example** (Options that a program keeps)
  *
  * ```ts
- * import { Expr, KernelArgument, ScanKernel } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x", { access: "read" })] as const
  * const peaks: ScanKernel.ScanOptions<typeof args, "f32", "f32"> = {
@@ -132,8 +133,9 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, Expr, KernelArgument, ScanKernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const cumsum = ScanKernel.make({
  *   name: "cumsum",
@@ -212,7 +214,7 @@ const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O ex
  * **Example** (Without an element's own value)
  *
  * ```ts
- * import type { ScanKernel } from "effect-gpu-pool"
+ * import type { ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const before: ScanKernel.ScanRunOptions = { exclusive: true }
  * ```
@@ -239,8 +241,9 @@ const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, Expr, KernelArgument, ScanKernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const offsets = ScanKernel.make({
  *   name: "offsets",

@@ -1,7 +1,8 @@
 /** What elementwise operations refuse, when, and what is left of it. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { CommandQueue, DeviceArray, type GpuError, Lease } from "effect-gpu-pool"
+import { CommandQueue, type GpuError, Lease } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

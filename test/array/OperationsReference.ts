@@ -3,7 +3,7 @@
  * the end.
  */
 import type { DType, GpuError } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import type * as Effect from "effect/Effect"
 
 export type Numbers = DeviceArray.DeviceArray

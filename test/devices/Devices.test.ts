@@ -1,16 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { type Backend, BufferPool, CommandQueue, DeviceContext } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool"
-import {
-  type Backend,
-  BufferPool,
-  CommandQueue,
-  DeviceContext,
-  DeviceSelector,
-  type ListedDevice
-} from "effect-gpu-pool"
-import { Devices } from "effect-gpu-pool/devices"
+import { Devices, DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
 import { Host } from "effect-gpu-pool/host"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"

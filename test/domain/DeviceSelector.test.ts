@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { DeviceSelector, type GpuError, type ListedDevice } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import { DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
 import { Arbitraries } from "effect-gpu-pool/testing/properties"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"

@@ -6,7 +6,7 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/KernelSupport.ts"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { describedDevice } from "../support/describedDevice.ts"
 
 const kernel = (...args: ReadonlyArray<KernelArgument>): Kernel.Kernel => Kernel.make({ name: "k", args, body: {} })

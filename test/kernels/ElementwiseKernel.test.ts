@@ -1,16 +1,9 @@
 /** Definitions of elementwise kernels, good and bad; what they compute is in {@link ElementwiseLaws}. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import {
-  BufferPool,
-  CommandQueue,
-  ElementwiseKernel,
-  Expr,
-  GpuError,
-  type Kernel,
-  KernelArgument
-} from "effect-gpu-pool"
+import { BufferPool, CommandQueue, GpuError, type Kernel, KernelArgument } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { execFileSync } from "node:child_process"

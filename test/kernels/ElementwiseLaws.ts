@@ -3,15 +3,8 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import {
-  BufferPool,
-  CommandQueue,
-  ElementwiseKernel,
-  Expr,
-  GpuError,
-  KernelArgument,
-  type PooledBuffer
-} from "effect-gpu-pool"
+import { BufferPool, CommandQueue, GpuError, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
+import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 

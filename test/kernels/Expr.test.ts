@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { ElementwiseKernel, Expr, GpuError, KernelArgument } from "effect-gpu-pool"
+import { GpuError, KernelArgument } from "effect-gpu-pool"
+import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import { pipe } from "effect/Function"
 
 const f32 = Expr.constant("f32", 2)

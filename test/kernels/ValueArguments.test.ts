@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
 import type { ValueType } from "../../src/domain/ValueType.ts"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 
 const one = () => Expr.constant("f32", 1)
 

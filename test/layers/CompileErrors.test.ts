@@ -7,18 +7,9 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import {
-  BufferPool,
-  type CommandQueue,
-  DeviceArray,
-  ElementwiseKernel,
-  Expr,
-  type GpuError,
-  KernelArgument,
-  KernelCache,
-  ReductionKernel,
-  ScanKernel
-} from "../../src/index.ts"
+import { DeviceArray } from "../../src/array.ts"
+import { BufferPool, type CommandQueue, type GpuError, KernelArgument, KernelCache } from "../../src/index.ts"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { describeWith } from "../support/required.ts"

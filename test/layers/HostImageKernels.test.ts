@@ -1,18 +1,10 @@
 /** Images as host kernels see them. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import {
-  CommandQueue,
-  ImageFormat,
-  Images,
-  ImageShape,
-  ImageUsage,
-  Kernel,
-  KernelArgument,
-  MemoryObjects
-} from "effect-gpu-pool"
-import type { KernelImage } from "effect-gpu-pool"
+import { CommandQueue, Kernel, KernelArgument, MemoryObjects } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
+import type { KernelImage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 
 const { ImageArg, SamplerArg } = KernelArgument

@@ -7,15 +7,8 @@ import {
   BufferPool,
   CommandQueue,
   type Device,
-  DeviceArray,
   DeviceContext,
-  ElementwiseKernel,
-  Expr,
   GpuError,
-  ImageFormat,
-  ImagePool,
-  Images,
-  ImageShape,
   Kernel,
   KernelArgument,
   KernelCache,
@@ -23,11 +16,12 @@ import {
   Mapping,
   PooledBuffer,
   PoolStats,
-  ReductionKernel,
-  ScanKernel,
   SubRegion
 } from "effect-gpu-pool"
+import { DeviceArray } from "effect-gpu-pool/array"
 import { Host } from "effect-gpu-pool/host"
+import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "effect-gpu-pool/kernels"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Context from "effect/Context"

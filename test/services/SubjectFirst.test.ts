@@ -1,17 +1,9 @@
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import {
-  BufferPool,
-  CommandQueue,
-  type GpuError,
-  ImageFormat,
-  Images,
-  ImageShape,
-  Mapping,
-  MemoryObjects,
-  SubRegion
-} from "effect-gpu-pool"
-import type { ImageLike, PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
+import type { PooledBuffer } from "effect-gpu-pool"
+import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
+import type { ImageLike } from "effect-gpu-pool/images"
 import { Schedules } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import { pipe } from "effect/Function"

@@ -5,24 +5,18 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { Devices } from "../../src/devices.ts"
+import { DeviceArray } from "../../src/array.ts"
+import { Devices, DeviceSelector, TransferSpeed } from "../../src/devices.ts"
 import { Host } from "../../src/host.ts"
+import { ImageFormat, ImagePool, Images, ImageShape } from "../../src/images.ts"
 import {
   Allocator,
   BufferPool,
   CommandQueue,
-  DeviceArray,
   DeviceContext,
   DeviceMemo,
-  DeviceSelector,
-  ElementwiseKernel,
-  Expr,
   FaultyAllocator,
   GpuError,
-  ImageFormat,
-  ImagePool,
-  Images,
-  ImageShape,
   KernelArgument,
   KernelCache,
   LimitingAllocator,
@@ -30,12 +24,10 @@ import {
   MemoryObjects,
   PoolCore,
   type PooledBuffer,
-  ReductionKernel,
-  ScanKernel,
   SizePolicy,
-  SubRegion,
-  TransferSpeed
+  SubRegion
 } from "../../src/index.ts"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { Arbitraries, PoolAgreement } from "../../src/properties.ts"
 import { Conformance, DeviceTests, Schedules } from "../../src/testing.ts"
 

@@ -3,7 +3,8 @@
  */
 import { assert, describe, it, makeMethods } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, BufferUsage, DeviceSelector, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, BufferUsage, SizePolicy } from "effect-gpu-pool"
+import { DeviceSelector } from "effect-gpu-pool/devices"
 import { Host } from "effect-gpu-pool/host"
 import { Arbitraries, PoolCommands } from "effect-gpu-pool/testing/properties"
 import * as Arbitrary from "effect/Arbitrary"

@@ -28,7 +28,8 @@ import * as PlanExpressions from "./PlanExpressions.ts"
  *
  * ```ts
  * import type { Effect } from "effect"
- * import type { DeviceArray, GpuError } from "effect-gpu-pool"
+ * import type { GpuError } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * type Activation = (
  *   x: DeviceArray.DeviceArray<"f32">
@@ -46,7 +47,7 @@ export type ArrayServices = BufferPool | CommandQueue | Scope.Scope
  * **Example** (A function of arrays)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const halved = (x: DeviceArray.DeviceArray<"f32">): DeviceArray.Computed<"f32"> => DeviceArray.multiply(x, 0.5)
  * ```

@@ -26,8 +26,8 @@ const table = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceArray } from "effect-gpu-pool"
  * import type { DType } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const mean = <A extends DType.DType>(x: DeviceArray.DeviceArray<A>, y: DeviceArray.DeviceArray<"f32">) =>
  *   Effect.flatMap(DeviceArray.add(x, y), DeviceArray.divide(2))
@@ -53,7 +53,7 @@ const floats = { u32: "f32", i32: "f32", f16: "f16", f32: "f32", f64: "f64" } as
  * **Example** (What a square root of integers is)
  *
  * ```ts
- * import type { DeviceArray } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * const root: DeviceArray.Floating<"i32"> = "f32"
  * ```

@@ -17,7 +17,7 @@ import { format, type Shape } from "./Shape.ts"
  * **Example** (Every other element, from the last to the first)
  *
  * ```ts
- * import { DeviceArray } from "effect-gpu-pool"
+ * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * const everyOther: DeviceArray.Range = { step: -2 }
  * const backwards = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.slice(x, [everyOther])

@@ -17,7 +17,7 @@ import * as Shape from "../layout/Shape.ts"
  * **Example** (A function of what both directions have)
  *
  * ```ts
- * import type { DeviceArray } from "effect-gpu-pool"
+ * import type { DeviceArray } from "effect-gpu-pool/array"
  *
  * const identity: DeviceArray.NestedNumbers = [[1, 0], [0, 1]]
  * ```

@@ -106,7 +106,7 @@ const check = (operation: string, name: string, capability: ComputeCapability): 
  * **Example** (Turing is no Ampere)
  *
  * ```ts
- * import { ComputeCapability } from "effect-gpu-pool"
+ * import { ComputeCapability } from "effect-gpu-pool/devices"
  *
  * ComputeCapability.isAtLeast({ major: 7, minor: 5 }, { major: 8, minor: 0 }) // => false
  * ```
@@ -129,7 +129,7 @@ const subPartitions = ({ major, minor }: ComputeCapability): number => major ===
  *
  * ```ts
  * import { Result } from "effect"
- * import { ComputeCapability } from "effect-gpu-pool"
+ * import { ComputeCapability } from "effect-gpu-pool/devices"
  *
  * const a100 = ComputeCapability.multiprocessor({ major: 8, minor: 0 })
  * Result.getOrThrow(a100).warps // => 64

@@ -52,7 +52,7 @@ const from = (major: number, minor: number) => ({ major, minor })
  * **Example** (A device of 2010)
  *
  * ```ts
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * const fermi = DeviceData.make({
  *   computeCapability: { major: 2, minor: 0 },
@@ -95,7 +95,7 @@ export const make = (attributes: DeviceAttributes): DeviceData => {
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceData.alignBytes()) // => 64
  * Result.getOrThrow(DeviceData.alignBytes(8)) // => 128
@@ -129,7 +129,7 @@ const roundUp = (operation: string, count: number, of: string, unit: number): Re
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceData.align(100, 4)) // => 128
  * ```
@@ -148,7 +148,7 @@ export const align = (bytes: number, wordSize = 4): Result.Result<number, GpuErr
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceData.alignWords(8)) // => 16
  * ```
@@ -167,7 +167,7 @@ export const alignWords = (wordSize: number): Result.Result<number, GpuError> =>
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceData.alignElements(100, 4)) // => 112
  * ```
@@ -189,7 +189,7 @@ export const alignElements = (elements: number, elementBytes: number): Result.Re
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData } from "effect-gpu-pool"
+ * import { DeviceData } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceData.validTextureChannelCount(3)) // => 4
  * ```

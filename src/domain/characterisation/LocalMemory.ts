@@ -120,7 +120,7 @@ const mostHits = (
  *
  * ```ts
  * import { Result } from "effect"
- * import { LocalMemory } from "effect-gpu-pool"
+ * import { LocalMemory } from "effect-gpu-pool/devices"
  *
  * const banks = { banks: 32, granularity: 4, simultaneousWorkItems: 32 }
  * Result.getOrThrow(LocalMemory.conflicts(banks, 4, [32, 32])) // => { multiplicity: 32, axis: 0 }

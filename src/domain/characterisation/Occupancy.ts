@@ -135,7 +135,7 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  *
  * ```ts
  * import { Result } from "effect"
- * import { ComputeCapability, Occupancy } from "effect-gpu-pool"
+ * import { ComputeCapability, Occupancy } from "effect-gpu-pool/devices"
  *
  * const found = ComputeCapability.multiprocessor({ major: 8, minor: 0 }).pipe(
  *   Result.flatMap((a100) => Occupancy.make(a100, { threads: 256, registers: 40, sharedMemory: 16384 })),
@@ -216,7 +216,7 @@ const sharedMemoryLimit = (
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceData, Occupancy } from "effect-gpu-pool"
+ * import { DeviceData, Occupancy } from "effect-gpu-pool/devices"
  *
  * const device = DeviceData.make({
  *   computeCapability: { major: 8, minor: 0 },

@@ -132,7 +132,7 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
  * **Example** (A CPU)
  *
  * ```ts
- * import { OpenClFacts } from "effect-gpu-pool"
+ * import { OpenClFacts } from "effect-gpu-pool/devices"
  *
  * const characteristics = OpenClFacts.characterize({
  *   type: "cpu",

@@ -178,7 +178,7 @@ export const decodeFrom = (format: ImageFormat, view: DataView, at: number): Cha
  * **Example** (Orange in two bytes)
  *
  * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
+ * import { ImageElement, ImageFormat } from "effect-gpu-pool/images"
  *
  * const bytes = ImageElement.encodeUnsafe(ImageFormat.make("rgb", "unorm565"), [1, 0.5, 0])
  * Array.from(bytes) // => [0, 252]
@@ -200,7 +200,7 @@ export const encodeUnsafe = (format: ImageFormat, values: ChannelValues): Uint8A
  * **Example** (A signed normalised byte)
  *
  * ```ts
- * import { ImageElement, ImageFormat } from "effect-gpu-pool"
+ * import { ImageElement, ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageElement.decodeUnsafe(ImageFormat.make("rg", "snorm8"), Uint8Array.of(127, 129)) // => [1, -1]
  * ```

@@ -62,7 +62,7 @@ export type ChannelType =
  *
  * ```ts
  * import { Equal } from "effect"
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * Equal.equals(ImageFormat.rgba8, ImageFormat.make("rgba", "unorm8")) // => true
  * ```
@@ -170,7 +170,7 @@ export const types: ReadonlyArray<ChannelType> = Object.keys(storageOf) as Reado
  * **Example** (One float per element)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.make("r", "float32") // => { order: "r", type: "float32" }
  * ```
@@ -186,7 +186,7 @@ export const make = (order: ChannelOrder, type: ChannelType): ImageFormat => ({ 
  * **Example** (Bytes of a picture)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * 640 * 480 * ImageFormat.elementBytes(ImageFormat.rgba8) // => 1228800
  * ```
@@ -202,7 +202,7 @@ export const rgba8: ImageFormat = make("rgba", "unorm8")
  * **Example** (Blue comes first)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.channels(ImageFormat.make("bgra", "unorm8")).join("") // => "bgra"
  * ```
@@ -221,7 +221,7 @@ export const channels = (format: ImageFormat): ReadonlyArray<Channel> =>
  * **Example** (Packed channels count too)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.channelCount(ImageFormat.make("rgb", "unorm565")) // => 3
  * ```
@@ -238,7 +238,7 @@ export const channelCount = (format: ImageFormat): number => channels(format).le
  * **Example** (What a normalised channel is stored as)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.item(ImageFormat.make("r", "snorm16")) // => "i16"
  * ImageFormat.item(ImageFormat.make("rgb", "unorm101010")) // => "u32"
@@ -259,7 +259,7 @@ export const itemCount = (format: ImageFormat): number => isPacked(format) ? 1 :
  * **Example** (A half)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.channelBytes(ImageFormat.make("rgba", "float16")) // => 2
  * ```
@@ -276,7 +276,7 @@ export const channelBytes = (format: ImageFormat): number => itemBytes[item(form
  * **Example** (Three channels in two bytes)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.elementBytes(ImageFormat.make("rgb", "unorm565")) // => 2
  * ImageFormat.elementBytes(ImageFormat.make("rgba", "float32")) // => 16
@@ -297,7 +297,7 @@ export const isPacked = (format: ImageFormat): boolean => storage(format).packed
  * **Example** (A picture of three bytes by two)
  *
  * ```ts
- * import { ImageFormat, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImageShape } from "effect-gpu-pool/images"
  *
  * ImageFormat.imageBytes(ImageFormat.rgba8, ImageShape.image2d(3, 2)) // => 24
  * ```
@@ -313,7 +313,7 @@ export const imageBytes = (format: ImageFormat, shape: ImageShape): number => el
  * **Example** (Comparing)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.equals(ImageFormat.rgba8, ImageFormat.make("bgra", "unorm8")) // => false
  * ```
@@ -330,7 +330,7 @@ export const equals = (one: ImageFormat, other: ImageFormat): boolean =>
  * **Example** (Showing a format)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.format(ImageFormat.make("rg", "float16")) // => "rg float16"
  * ```
@@ -373,7 +373,7 @@ const goesWith = ({ order, type }: ImageFormat): boolean => {
  * **Example** (The formats of one byte)
  *
  * ```ts
- * import { ImageFormat } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
  *
  * ImageFormat.all.filter((format) => ImageFormat.elementBytes(format) === 1).length // => 12
  * ```

@@ -71,7 +71,7 @@ export interface RegionOptions {
  * **Example** (A table of 256 elements)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.elements(ImageShape.image1d(256)) // => 256
  * ```
@@ -87,7 +87,7 @@ export const image1d = (width: number): ImageShape => ({ kind: "1d", width, heig
  * **Example** (Four curves)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.elements(ImageShape.image1dArray(256, 4)) // => 1024
  * ```
@@ -110,7 +110,7 @@ export const image1dArray = (width: number, layers: number): ImageShape => ({
  * **Example** (As many elements as a device can have in a buffer)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.image1dBuffer(1_000_000).width // => 1_000_000
  * ```
@@ -126,7 +126,7 @@ export const image1dBuffer = (width: number): ImageShape => ({ ...image1d(width)
  * **Example** (A picture)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.elements(ImageShape.image2d(640, 480)) // => 307200
  * ```
@@ -148,7 +148,7 @@ export const image2d = (width: number, height: number): ImageShape => ({
  * **Example** (Three frames)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.elements(ImageShape.image2dArray(4, 4, 3)) // => 48
  * ```
@@ -170,7 +170,7 @@ export const image2dArray = (width: number, height: number, layers: number): Ima
  * **Example** (A cube)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.elements(ImageShape.image3d(8, 8, 8)) // => 512
  * ```
@@ -192,7 +192,7 @@ export const image3d = (width: number, height: number, depth: number): ImageShap
  * **Example** (Bytes of an image)
  *
  * ```ts
- * import { ImageFormat, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImageShape } from "effect-gpu-pool/images"
  *
  * const bytes = ImageShape.elements(ImageShape.image2d(3, 2)) * ImageFormat.elementBytes(ImageFormat.rgba8)
  * bytes // => 24
@@ -223,7 +223,7 @@ const known = (operation: string, shape: ImageShape): ImageShape => {
  * **Example** (An array of rows has slices, but one row in each)
  *
  * ```ts
- * import { ImageShape } from "effect-gpu-pool"
+ * import { ImageShape } from "effect-gpu-pool/images"
  *
  * ImageShape.extent(ImageShape.image1dArray(256, 4)) // => [256, 1, 4]
  * ```
@@ -264,7 +264,7 @@ export const format = (shape: ImageShape): string => {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images, ImageShape } from "effect-gpu-pool"
+ * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const largest = Effect.forEach(ImageShape.kinds, Images.largest)
  * ```

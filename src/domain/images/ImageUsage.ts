@@ -11,7 +11,7 @@ import { shown } from "../ShownValue.ts"
  * **Example** (Images by what they are for)
  *
  * ```ts
- * import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool"
+ * import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
  *
  * const { copyDst, copySrc, sampled, storage } = ImageUsage
  * const square = ImageShape.image2d(64, 64)
@@ -63,7 +63,7 @@ export const copyDst = 8
  * **Example** (The default, with kernels' writes)
  *
  * ```ts
- * import { Images, ImageFormat, ImageShape, ImageUsage } from "effect-gpu-pool"
+ * import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
  *
  * const image = Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8, {
  *   usage: ImageUsage.defaultUsage | ImageUsage.storage

@@ -25,7 +25,7 @@ export type Sampler = Pick<Resolved, "addressing" | "filter" | "normalizedCoordi
  * **Example** (The mean of two neighbours)
  *
  * ```ts
- * import type { KernelImage } from "effect-gpu-pool"
+ * import type { KernelImage } from "effect-gpu-pool/images"
  *
  * const between = (image: KernelImage.ReadableImage, x: number, y: number): number =>
  *   (image.load(x, y)[0] + image.load(x + 1, y)[0]) / 2
@@ -50,7 +50,7 @@ export interface ReadableImage extends Omit<ImageShape, "kind"> {
  * **Example** (A red diagonal)
  *
  * ```ts
- * import type { KernelImage } from "effect-gpu-pool"
+ * import type { KernelImage } from "effect-gpu-pool/images"
  *
  * const diagonal = (image: KernelImage.WritableImage): void => {
  *   for (let x = 0; x < Math.min(image.width, image.height); x++) image.store(x, x, 0, [1, 0, 0, 1])

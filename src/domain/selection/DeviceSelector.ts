@@ -79,7 +79,7 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * Result.getOrThrow(DeviceSelector.parse("opencl:nvidia:0; webgpu"))
  * // => [{ backend: "opencl", platform: "nvidia", devices: [0] }, { backend: "webgpu", platform: undefined, devices: [undefined] }]
@@ -144,7 +144,7 @@ const isName = (u: unknown): u is string => typeof u === "string" && /^[a-z][a-z
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const selector = DeviceSelector.parsePyOpenClTest("0:0,1;intel=i5,i7")
  * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:0:0,1;opencl:intel:i5,i7"
@@ -165,7 +165,7 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const selector = DeviceSelector.parsePyOpenClContext("portable:0")
  * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:portable:0"
@@ -193,7 +193,7 @@ export const nvidia: Part = "nvidia"
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const selector = DeviceSelector.parseCudaDevice("1")
  * Result.getOrThrow(Result.map(selector, DeviceSelector.format)) // => "opencl:nvidia:1"
@@ -230,7 +230,7 @@ const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSel
  * **Example** (Quoting)
  *
  * ```ts
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * DeviceSelector.format([{ backend: "opencl", platform: undefined, devices: [1, "3090"] }]) // => 'opencl:*:1,"3090"'
  * ```
@@ -273,7 +273,7 @@ const formatPart = (part: Part): string => {
  * **Example** (What to write for a device)
  *
  * ```ts
- * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool"
+ * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
  *
  * const howToSelect = (device: ListedDevice.ListedDevice) => DeviceSelector.format(DeviceSelector.of(device))
  * ```
@@ -293,7 +293,7 @@ export const of = (listed: ListedDevice): DeviceSelector => {
  * **Example** (Of a list for tests, what a program takes)
  *
  * ```ts
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const forTests = [{ backend: "opencl", platform: 0, devices: [1, 0] }] as const
  * DeviceSelector.format(DeviceSelector.first(forTests)) // => "opencl:0:1"
@@ -341,7 +341,7 @@ export interface Selected {
  * **Example** (From a list of one)
  *
  * ```ts
- * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool"
+ * import { DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
  *
  * const named = { index: 0, name: "process memory", vendor: "" }
  * const host: ListedDevice.ListedDevice = {

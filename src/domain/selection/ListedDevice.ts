@@ -9,7 +9,7 @@
  * **Example** (Asking each backend for something)
  *
  * ```ts
- * import { ListedDevice } from "effect-gpu-pool"
+ * import { ListedDevice } from "effect-gpu-pool/devices"
  *
  * ListedDevice.backends // => ["webgpu", "opencl", "host"]
  * ```

@@ -17,7 +17,7 @@ import { type ExprType, isFloat, type Operation, operations, requirement, result
  * **Example** (A function of expressions)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const square = (x: Expr.Expr<"f32">): Expr.Expr<"f32"> => Expr.multiply(x, x)
  * square(Expr.constant("f32", 3)).type // => "f32"

@@ -10,7 +10,7 @@ import type { DType } from "../../domain/DType.ts"
  * **Example** (A function for expressions of any type)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool"
+ * import { Expr } from "effect-gpu-pool/kernels"
  *
  * const counted = <T extends Expr.ExprType>(value: Expr.Expr<T>) => Expr.astype(value, "u32")
  * counted(Expr.less(Expr.index, 10)).type // => "u32"

@@ -24,7 +24,7 @@ import { type Combine, type Component, gathered, type StateExprs } from "./State
  *
  * ```ts
  * import { KernelArgument } from "effect-gpu-pool"
- * import type { ReductionKernel } from "effect-gpu-pool"
+ * import type { ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const args: ReadonlyArray<ReductionKernel.InputArgument> = [
  *   KernelArgument.VectorArg("f32", "x", { access: "read" }),

@@ -115,7 +115,7 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Occupancy } from "effect-gpu-pool"
+ * import { Occupancy } from "effect-gpu-pool/devices"
  * import { OpenClCharacteristics } from "effect-gpu-pool/opencl"
  *
  * const occupancy = Effect.flatMap(

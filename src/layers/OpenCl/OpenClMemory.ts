@@ -217,7 +217,7 @@ export interface AdoptImageOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  * import { OpenClMemory } from "effect-gpu-pool/opencl"
  *
  * const pixels = (theirs: bigint) =>

@@ -365,7 +365,7 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsag
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
  * const view = (image: ImageLike.ImageLike) => Effect.map(WebGpu.texture(image), (texture) => texture.createView())
@@ -404,7 +404,7 @@ export interface AdoptImageOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
  * const pixels = (theirs: GPUTexture) =>

@@ -45,7 +45,8 @@ export interface Drivers {
  *
  * ```ts
  * import * as Context from "effect/Context"
- * import { Device, DeviceContext, ImageDriver, KernelCache, QueueDriver } from "effect-gpu-pool"
+ * import { Device, DeviceContext, KernelCache, QueueDriver } from "effect-gpu-pool"
+ * import { ImageDriver } from "effect-gpu-pool/images"
  *
  * const withQueue = (
  *   services: Context.Context<Device.Services>,

@@ -444,8 +444,9 @@ const knownOfShared = KnownOptions.of<SharedBufferPoolOptions>({ ...ofShared, si
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { BufferPool, DeviceMemory, ImagePool } from "effect-gpu-pool"
+ * import { BufferPool, DeviceMemory } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const Gpu = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared()).pipe(
  *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: "64 MiB" })),

@@ -25,7 +25,7 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
  *
  * ```ts
  * import { MutableHashMap } from "effect"
- * import type { DeviceImage } from "effect-gpu-pool"
+ * import type { DeviceImage } from "effect-gpu-pool/images"
  *
  * const titles = MutableHashMap.empty<DeviceImage.DeviceImage, string>()
  * ```

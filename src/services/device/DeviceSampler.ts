@@ -17,7 +17,7 @@ import { inOneLine, showing, state } from "../../domain/Showing.ts"
  * **Example** (What a sampler does)
  *
  * ```ts
- * import type { DeviceSampler } from "effect-gpu-pool"
+ * import type { DeviceSampler } from "effect-gpu-pool/images"
  *
  * const isSmooth = (sampler: DeviceSampler.DeviceSampler) => sampler.options.filter === "linear"
  * ```

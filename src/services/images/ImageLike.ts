@@ -19,8 +19,8 @@ import { PooledImage } from "./PooledImage.ts"
  * **Example** (A step that works with and without a pool)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const pixels = (image: ImageLike.ImageLike) => Images.read(image)
  * ```
@@ -41,8 +41,10 @@ export const isImageLike = (value: unknown): value is ImageLike =>
  *
  * ```ts
  * import { Effect, Exit } from "effect"
- * import { GpuError, ImageLike } from "effect-gpu-pool"
- * import type { DeviceImage, DeviceInfo } from "effect-gpu-pool"
+ * import { GpuError } from "effect-gpu-pool"
+ * import type { DeviceInfo } from "effect-gpu-pool"
+ * import { ImageLike } from "effect-gpu-pool/images"
+ * import type { DeviceImage } from "effect-gpu-pool/images"
  *
  * const rawImage = (image: ImageLike.ImageLike, info: DeviceInfo.DeviceInfo) =>
  *   Effect.suspend((): Exit.Exit<DeviceImage.DeviceImage, GpuError.GpuError> => {
@@ -91,7 +93,7 @@ const foreign = (operation: string, { label }: ImageLike, owner: DeviceInfo, exp
  * **Example** (The usage that the image itself has)
  *
  * ```ts
- * import { ImageLike } from "effect-gpu-pool"
+ * import { ImageLike } from "effect-gpu-pool/images"
  *
  * const usage = (image: ImageLike.ImageLike) => ImageLike.deviceImage(image).usage
  * ```

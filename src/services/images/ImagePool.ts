@@ -70,7 +70,7 @@ import type { PooledImage } from "./PooledImage.ts"
  * **Example** (A pool that keeps little)
  *
  * ```ts
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const pool = ImagePool.layer({ maxBytes: "512 MiB", maxHeldBytes: "64 MiB" })
  * ```
@@ -98,8 +98,8 @@ export interface PoolImageOptions extends ImageOptions, ExhaustedOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImageShape } from "effect-gpu-pool"
- * import type { ImagePool } from "effect-gpu-pool"
+ * import { ImageFormat, ImageShape } from "effect-gpu-pool/images"
+ * import type { ImagePool } from "effect-gpu-pool/images"
  *
  * const warmUp = (pool: ImagePool.Pool, count: number) =>
  *   Effect.scoped(
@@ -133,7 +133,7 @@ export interface Pool extends PoolControls<Pool> {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const pyramid = Effect.gen(function*() {
  *   const pool = yield* ImagePool.ImagePool
@@ -156,8 +156,8 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const job = Effect.gen(function*() {
  *   const pool = yield* ImagePool.make({ maxBytes: 1 << 20, label: "job" })
@@ -236,8 +236,8 @@ const settingsOf = (operation: string, options: ImagePoolOptions, device: Device
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const frame = Effect.scoped(Effect.gen(function*() {
  *   const image = yield* ImagePool.allocate(ImageShape.image2d(2, 2), ImageFormat.make("r", "float32"))
@@ -269,7 +269,8 @@ export const layer = (
  *
  * ```ts
  * import { Layer } from "effect"
- * import { BufferPool, DeviceMemory, ImagePool } from "effect-gpu-pool"
+ * import { BufferPool, DeviceMemory } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const Pools = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared({ maxBytes: "128 MiB" })).pipe(
  *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: "512 MiB" }))
@@ -313,7 +314,7 @@ export type ImagePoolConfig = ConfigOf<ImagePoolOptions>
  *
  * ```ts
  * import { Config } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const Pictures = ImagePool.layerConfig({ maxBytes: Config.String("IMAGE_POOL_LIMIT"), onExhausted: "wait" })
  * ```
@@ -338,7 +339,7 @@ export const layerConfig = (
  * **Example** (A picture to work on)
  *
  * ```ts
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const canvas = ImagePool.allocate(ImageShape.image2d(640, 480), ImageFormat.rgba8, { label: "canvas" })
  * ```
@@ -362,7 +363,7 @@ export const allocate = (
  * **Example** (Scratch space for one step)
  *
  * ```ts
- * import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const step = ImagePool.use(
  *   ImageShape.image2d(64, 64),
@@ -391,7 +392,7 @@ export const use = <A, E, R>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const report = Effect.map(ImagePool.stats, (s) => `${s.hits} hits, ${s.misses} misses, ${s.heldBytes} B held`)
  * ```
@@ -410,8 +411,8 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = Image
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const heldAfter = Effect.scoped(ImagePool.allocate(ImageShape.image2d(32, 32), ImageFormat.rgba8)).pipe(
  *   Effect.andThen(ImagePool.freeHeld),
@@ -436,8 +437,8 @@ export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const heldAfter = ImagePool.stopHolding.pipe(
  *   Effect.andThen(Effect.scoped(ImagePool.allocate(ImageShape.image2d(32, 32), ImageFormat.rgba8))),
@@ -463,7 +464,7 @@ export const stopHolding: Effect.Effect<void, GpuError, ImagePool> = ImagePool.u
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const lean = <A, E, R>(job: Effect.Effect<A, E, R>) =>
  *   Effect.acquireUseRelease(ImagePool.stopHolding, () => job, () => ImagePool.resumeHolding)
@@ -482,7 +483,7 @@ export const resumeHolding: Effect.Effect<void, never, ImagePool> = ImagePool.us
  * **Example** (Making room for somebody else)
  *
  * ```ts
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const shrink = ImagePool.trimTo("64 MiB")
  * ```
@@ -500,7 +501,7 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const largest = Effect.map(ImagePool.holders(1), (holders) => holders[0]?.label)
  * ```
@@ -518,7 +519,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const half = Effect.map(ImagePool.maxBytes, (limit) => limit / 2)
  * ```
@@ -534,7 +535,7 @@ export const maxBytes: Effect.Effect<number, never, ImagePool> = ImagePool.use((
  * **Example** (Leaving memory to the scene that comes)
  *
  * ```ts
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const background = ImagePool.setLimit("128 MiB")
  * ```
@@ -554,8 +555,9 @@ export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<vo
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool, Lease } from "effect-gpu-pool"
- * import type { PooledImage } from "effect-gpu-pool"
+ * import { Lease } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
+ * import type { PooledImage } from "effect-gpu-pool/images"
  *
  * const giveWay = (frames: Array<PooledImage.PooledImage>) =>
  *   ImagePool.onOutOfMemory(() => {
@@ -579,7 +581,7 @@ export const onOutOfMemory = <R>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImagePool } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
  *
  * const windows = Effect.forEach(["left", "right"], (label) => ImagePool.budget("64 MiB", { label }))
  * ```
@@ -599,7 +601,7 @@ export const budget = (
  * **Example** (Thumbnails that leave room for the rest)
  *
  * ```ts
- * import { ImageFormat, ImagePool, ImageShape, Images } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const thumbnail = ImagePool.use(ImageShape.image2d(64, 64), ImageFormat.rgba8, (image) => Images.read(image)).pipe(
  *   ImagePool.withBudget("1 MiB", { onExhausted: "wait", label: "thumbnails" })
@@ -642,7 +644,7 @@ export const withBudget: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const shape = ImageShape.image2d(512, 512)
  * const job = Effect.replicateEffect(ImagePool.allocate(shape, ImageFormat.rgba8), 2).pipe(
@@ -685,7 +687,7 @@ export const reserve: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const levels = (sides: ReadonlyArray<number>) =>
  *   Effect.forEach(sides, (side) => ImagePool.allocate(ImageShape.image2d(side, side), ImageFormat.rgba8)).pipe(

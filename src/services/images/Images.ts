@@ -157,8 +157,8 @@ export interface MapOptions extends RegionOptions, ShapeOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const clearAll = Effect.fnUntraced(function*(all: ReadonlyArray<ImageLike.ImageLike>) {
  *   const images = yield* Images.Images
@@ -275,8 +275,8 @@ const imageFirst = subjectFirst(2, ImageLike.isImageLike)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.make(ImageShape.image2d(2, 1), ImageFormat.rgba8)
@@ -324,8 +324,8 @@ export const make = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const pixels = new Uint8Array(8)
  * const program = Effect.gen(function*() {
@@ -361,8 +361,8 @@ export const fromHost = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const row = (image: ImageLike.ImageLike, y: number) =>
  *   Effect.map(Images.hostArray(image, Float32Array), (all) => all.subarray(y * image.shape.width, (y + 1) * image.shape.width))
@@ -406,8 +406,9 @@ export const hostArray: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue, ImageFormat, Images } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, Images } from "effect-gpu-pool/images"
  *
  * const program = Effect.gen(function*() {
  *   const buffer = yield* BufferPool.allocate(8)
@@ -452,8 +453,8 @@ export const overBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const program = Images.fromArray(Uint8Array.of(1, 2, 3, 4), ImageShape.image1d(2), { channels: 2, normalized: true })
  *   .pipe(
@@ -482,8 +483,8 @@ export const fromArray = (
  * **Example** (One column of a picture)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const writeColumn = (image: ImageLike.ImageLike, x: number, column: Uint8Array<ArrayBuffer>) =>
  *   Images.write(image, column, { origin: [x], extent: [1, image.shape.height] })
@@ -519,8 +520,8 @@ export const write: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3), ImageShape.image1d(3))
@@ -566,8 +567,8 @@ export const read: {
  * **Example** (Into the middle of a larger picture)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const atlas = new Uint8Array(4096 * 4096 * 4)
  * const place = (tile: ImageLike.ImageLike, x: number, y: number) =>
@@ -604,8 +605,8 @@ export const readInto: {
  * **Example** (Clearing the upper half)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const clearUpper = (image: ImageLike.ImageLike) =>
  *   Images.fill(image, 0, { extent: [image.shape.width, Math.floor(image.shape.height / 2)] })
@@ -642,8 +643,8 @@ export const fill: {
  * **Example** (One layer of an array)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const layer = (frames: ImageLike.ImageLike, index: number, picture: ImageLike.ImageLike) =>
  *   Images.copy(frames, picture, {
@@ -682,8 +683,9 @@ export const copy: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, ImageFormat, Images } from "effect-gpu-pool"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { ImageFormat, Images } from "effect-gpu-pool/images"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  *
  * const elements = Effect.fnUntraced(function*(image: ImageLike.ImageLike) {
  *   const buffer = yield* BufferPool.allocate(ImageFormat.imageBytes(image.format, image.shape))
@@ -721,8 +723,8 @@ export const toBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
  * import type { BufferLike } from "effect-gpu-pool"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const picture = Effect.fnUntraced(function*(pixels: BufferLike.BufferLike, width: number, height: number) {
  *   const image = yield* Images.make(ImageShape.image2d(width, height), ImageFormat.rgba8)
@@ -775,8 +777,8 @@ export const fromBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
@@ -791,8 +793,8 @@ export const fromBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images, ImageShape } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const program = Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
@@ -840,7 +842,7 @@ export const map: {
  * **Example** (Smooth, and repeated beyond the edges)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  *
  * const tiles = Images.sampler({ addressing: "repeat", filter: "linear" })
  * ```
@@ -860,8 +862,8 @@ export const sampler = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageUsage } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, Images, ImageUsage } from "effect-gpu-pool/images"
  *
  * const program = Images.formats(ImageUsage.storage, "2d").pipe(
  *   Effect.map((formats) => formats.some((format) => ImageFormat.equals(format, ImageFormat.rgba8))),
@@ -887,7 +889,7 @@ export const formats = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  *
  * const fits = (width: number, height: number) =>
  *   Effect.map(Images.largest("2d"), (largest) => width <= largest.width && height <= largest.height)

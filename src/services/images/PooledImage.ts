@@ -21,8 +21,8 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
- * import type { PooledImage } from "effect-gpu-pool"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
+ * import type { PooledImage } from "effect-gpu-pool/images"
  *
  * const describe = (image: PooledImage.PooledImage) => `${image.shape.width} x ${image.shape.height}, ${image.size} bytes`
  * const shape = ImageShape.image2d(64, 64)

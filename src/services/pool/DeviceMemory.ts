@@ -63,8 +63,9 @@ export const memoryOf: Effect.Effect<Memory, never, DeviceMemory> = DeviceMemory
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { BufferPool, DeviceMemory, ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool"
+ * import { BufferPool, DeviceMemory } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
+ * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const Gpu = Layer.merge(BufferPool.layerShared(), ImagePool.layerShared()).pipe(
  *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: 4096 })),

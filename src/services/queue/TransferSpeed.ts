@@ -90,7 +90,7 @@ const transferOf = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { TransferSpeed } from "effect-gpu-pool"
+ * import { TransferSpeed } from "effect-gpu-pool/devices"
  *
  * const time = Effect.map(TransferSpeed.measure("deviceToHost", "1 MiB"), ({ time }) => time)
  * ```
@@ -160,7 +160,7 @@ const speed = (direction: Direction, bytes: number, runs: number, nanos: bigint)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { TransferSpeed } from "effect-gpu-pool"
+ * import { TransferSpeed } from "effect-gpu-pool/devices"
  *
  * const overhead = Effect.map(TransferSpeed.latency("deviceToHost"), ({ time }) => time)
  * ```

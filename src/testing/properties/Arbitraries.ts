@@ -293,7 +293,7 @@ const entries: fc.Arbitrary<DeviceSelector.Entry> = fc.record({
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  * import { Arbitraries } from "effect-gpu-pool/testing/properties"
  * import { deepStrictEqual } from "node:assert/strict"
  * import * as fc from "fast-check"
@@ -359,7 +359,7 @@ const waysOfEntry = ({ backend, devices, platform }: DeviceSelector.Entry): fc.A
  *
  * ```ts
  * import { Result } from "effect"
- * import { DeviceSelector } from "effect-gpu-pool"
+ * import { DeviceSelector } from "effect-gpu-pool/devices"
  * import { Arbitraries } from "effect-gpu-pool/testing/properties"
  * import { deepStrictEqual } from "node:assert/strict"
  * import * as fc from "fast-check"

@@ -1,7 +1,8 @@
 /** The text of expressions, without a driver: its values are tested where there is one. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { ElementwiseKernel, Expr, KernelArgument } from "effect-gpu-pool"
+import { KernelArgument } from "effect-gpu-pool"
+import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import { javaScript } from "../../../src/kernels/expression/JavaScript.ts"
 import type { Language } from "../../../src/kernels/expression/Language.ts"
 import { openClC, openClPreamble } from "../../../src/kernels/expression/OpenClC.ts"

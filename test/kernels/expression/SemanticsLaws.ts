@@ -2,7 +2,8 @@
  * Every operation on every type, on the numbers where devices and languages like to differ, against {@link reference}.
  */
 import { assert, layer } from "@effect/vitest"
-import { type BufferPool, CommandQueue, type DType, Expr } from "effect-gpu-pool"
+import { type BufferPool, CommandQueue, type DType } from "effect-gpu-pool"
+import { Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { type Operation, operations } from "../../../src/kernels/expression/Operation.ts"

@@ -1,5 +1,6 @@
 /** Computes many expressions on many operands with one kernel, because drivers take long to compile one. */
-import { BufferPool, CommandQueue, DType, Expr, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DType, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
+import { Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import { generate } from "../../../src/kernels/ElementwiseKernel.ts"
 

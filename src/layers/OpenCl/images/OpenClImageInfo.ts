@@ -117,7 +117,7 @@ const samplerProperty = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { ImageLike } from "effect-gpu-pool"
+ * import type { ImageLike } from "effect-gpu-pool/images"
  * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
  *
  * const padding = (image: ImageLike.ImageLike) =>
@@ -168,7 +168,7 @@ export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool"
+ * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
  *
  * const address = Effect.scoped(
@@ -194,7 +194,7 @@ export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuErr
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
  *
  * const addressing = Images.sampler().pipe(
@@ -244,7 +244,7 @@ export const describeSampler = (api: OpenClApi, handle: bigint): SamplerInfo => 
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool"
+ * import { Images } from "effect-gpu-pool/images"
  * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
  *
  * const address = Effect.flatMap(Images.sampler({ filter: "linear" }), OpenClImageInfo.samplerHandle)
