@@ -209,8 +209,8 @@ export const divide: {
 } & Division = binary(plain("divide"), Signature.commonReal)
 
 /**
- * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
- * that of floats is infinite or NaN there.
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+ * -1; that of floats is infinite or NaN there.
  *
  * **Example** (Rounding down)
  *
@@ -236,8 +236,8 @@ export const divide: {
  */
 export const floorDivide: {
   /**
-   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
-   * that of floats is infinite or NaN there.
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+   * -1; that of floats is infinite or NaN there.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
@@ -247,8 +247,8 @@ export const floorDivide: {
 
 /**
  * The remainder of {@link floorDivide}, with the sign of the divisor. That of integers is 0 where the divisor is 0;
- * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24 (f32)
- * on the result means nothing.
+ * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24
+ * (f32) on the result means nothing.
  *
  * **Example** (Angles from 0 to 360)
  *
@@ -286,8 +286,8 @@ export const remainder: {
 
 /**
  * The power, in the common type. Of floats, a negative base gives NaN unless the exponent is a whole number, and
- * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal without
- * its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
+ * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal
+ * without its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
  *
  * **Example** (Cubes)
  *
@@ -314,8 +314,8 @@ export const remainder: {
 export const power: {
   /**
    * The power, in the common type. Of floats, a negative base gives NaN unless the exponent is a whole number, and
-   * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal without
-   * its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
+   * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal
+   * without its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {

@@ -356,9 +356,9 @@ export interface Arange {
 }
 
 /**
- * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there are
- * `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that may let
- * the last one reach `stop`: {@link linspace} counts exactly.
+ * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there
+ * are `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that
+ * may let the last one reach `stop`: {@link linspace} counts exactly.
  *
  * The type is f32 unless named, also for whole numbers. An element is `start + index * step` in its type, each of the two
  * operations rounded (f16: in f32): f32 counts exactly up to 2^24. Integer types want whole numbers, and all elements
@@ -388,9 +388,9 @@ export interface Arange {
  */
 export const arange: {
   /**
-   * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there are
-   * `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that may let
-   * the last one reach `stop`: {@link linspace} counts exactly.
+   * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there
+   * are `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that
+   * may let the last one reach `stop`: {@link linspace} counts exactly.
    */
   <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
 } & Arange = (...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>): Computed<never> => {

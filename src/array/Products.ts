@@ -41,10 +41,10 @@ export interface Product {
 }
 
 /**
- * The matrix product, by NumPy's rules. A vector on the left is a row and one on the right a column, and the result does
- * not have that axis. Axes before the last two are a batch of matrices, and broadcast: `[8, 2, 3]` times `[3, 4]` is
- * `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1, and for
- * arrays of no axes.
+ * The matrix product, by NumPy's rules. A vector on the left is a row and one on the right a column, and the result
+ * does not have that axis. Axes before the last two are a batch of matrices, and broadcast: `[8, 2, 3]` times `[3,
+ * 4]` is `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1,
+ * and for arrays of no axes.
  *
  * **Details**
  *
@@ -84,10 +84,10 @@ export interface Product {
  */
 export const matmul: {
   /**
-   * The matrix product, by NumPy's rules. A vector on the left is a row and one on the right a column, and the result does
-   * not have that axis. Axes before the last two are a batch of matrices, and broadcast: `[8, 2, 3]` times `[3, 4]` is
-   * `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1, and for
-   * arrays of no axes.
+   * The matrix product, by NumPy's rules. A vector on the left is a row and one on the right a column, and the result
+   * does not have that axis. Axes before the last two are a batch of matrices, and broadcast: `[8, 2, 3]` times `[3,
+   * 4]` is `[8, 2, 4]`. InvalidRequest names both shapes where they do not fit, where an axis is longer than 2^32 - 1,
+   * and for arrays of no axes.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = ofArray(
@@ -132,9 +132,9 @@ const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
   lease === undefined ? undefined : Effect.ignore(release(lease))
 
 /**
- * The dot product of two vectors, an array of no axes: the sum of their products, reduced as `DeviceArray.sum` does it,
- * without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes are
- * InvalidRequest: `matmul` takes the leading ones as a batch.
+ * The dot product of two vectors, an array of no axes: the sum of their products, reduced as `DeviceArray.sum` does
+ * it, without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes
+ * are InvalidRequest: `matmul` takes the leading ones as a batch.
  *
  * **Example** (A length)
  *
@@ -159,9 +159,9 @@ const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
  */
 export const dot: {
   /**
-   * The dot product of two vectors, an array of no axes: the sum of their products, reduced as `DeviceArray.sum` does it,
-   * without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes are
-   * InvalidRequest: `matmul` takes the leading ones as a batch.
+   * The dot product of two vectors, an array of no axes: the sum of their products, reduced as `DeviceArray.sum` does
+   * it, without an array of the products. With a matrix, or two, it is what {@link matmul} gives. Arrays of more axes
+   * are InvalidRequest: `matmul` takes the leading ones as a batch.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = ofArray("dot", (operation, self, that: DeviceArray) => {

@@ -330,8 +330,8 @@ export const mean: {
 } & FloatReduction = reduction("mean", Rules.total, false, meanOf)
 
 /**
- * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
- * order, or along the axis. A reduction of no elements is InvalidRequest.
+ * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
+ * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
  *
  * **Example** (The nearest point)
  *
@@ -355,15 +355,15 @@ export const mean: {
  */
 export const argmin: {
   /**
-   * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in row-major
-   * order, or along the axis. A reduction of no elements is InvalidRequest.
+   * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
+   * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
   (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
 } & IndexReduction = reduction("argmin", Rules.argmin, true)
 
 /**
- * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
- * order, or along the axis. A reduction of no elements is InvalidRequest.
+ * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
+ * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
  *
  * **Example** (The likeliest class)
  *
@@ -379,8 +379,8 @@ export const argmin: {
  */
 export const argmax: {
   /**
-   * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in row-major
-   * order, or along the axis. A reduction of no elements is InvalidRequest.
+   * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
+   * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
   (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
 } & IndexReduction = reduction("argmax", Rules.argmax, true)

@@ -91,9 +91,9 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
   )
 
 /**
- * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
- * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
- * and records of them.
+ * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of
+ * all intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples,
+ * arrays and records of them.
  *
  * In a pool whose requests wait, programs that keep all their arrays in array scopes cannot wait for each other for
  * ever: an array scope begins when the bytes that it reserves are set aside, or else in its turn. See
@@ -126,9 +126,9 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  */
 export const scoped: {
   /**
-   * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of all
-   * intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples, arrays
-   * and records of them.
+   * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of
+   * all intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples,
+   * arrays and records of them.
    */
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
 } & Region = dual(
@@ -142,8 +142,8 @@ export const scoped: {
 
 /**
  * Runs an expression as {@link scoped} does, but elementwise operations in it are only recorded: a chain of them
- * becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers are those of
- * the eager form.
+ * becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers are those
+ * of the eager form.
  *
  * **Details**
  *
@@ -184,9 +184,9 @@ export const scoped: {
  */
 export const lazy: {
   /**
-   * Runs an expression as {@link scoped} does, but elementwise operations in it only record what is to be computed: a
-   * chain of them becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers
-   * are those of the eager form.
+   * Runs an expression as {@link scoped} does, but elementwise operations in it are only recorded: a chain of them
+   * becomes one kernel, without intermediate arrays. Results of one shape are computed together. The numbers are those
+   * of the eager form.
    */
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
 } & Region = dual(

@@ -71,7 +71,8 @@ const operation = "DeviceArray.take"
 
 /**
  * The elements at the positions in `indices`. The result has the shape of the indices in place of the axis: of a
- * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the end.
+ * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
+ * end.
  *
  * **Details**
  *
@@ -107,7 +108,8 @@ const operation = "DeviceArray.take"
 export const take: {
   /**
    * The elements at the positions in `indices`. The result has the shape of the indices in place of the axis: of a
-   * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the end.
+   * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
+   * end.
    */
   (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>

@@ -95,9 +95,9 @@ type FromHostOptions = NumbersOptions<DType.DType>
 const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: true })
 
 /**
- * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays, nested
- * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
- * is copied before the effect completes.
+ * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
+ * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
+ * axes. The data is copied before the effect completes.
  *
  * Plain arrays are read number by number in one go, which blocks the event loop: tens of milliseconds for a million
  * numbers. A typed array is checked and copied as a whole; use one for anything large.
@@ -129,9 +129,9 @@ const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: tr
  */
 export const fromHost: {
   /**
-   * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays, nested
-   * one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no axes. The data
-   * is copied before the effect completes.
+   * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
+   * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
+   * axes. The data is copied before the effect completes.
    */
   (data: Float32Array, options?: ShapeOptions): Computed<"f32">
 } & FromHost = (data: ArrayBufferView | NestedNumbers, options?: FromHostOptions): Computed<never> =>
@@ -209,9 +209,9 @@ export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
 const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
 
 /**
- * An array over a lease that the program has already, without a copy: the elements follow each other from `offset` on,
- * to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after the
- * lease has ended. An array's `lease` is the opposite direction.
+ * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
+ * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+ * the lease has ended. An array's `lease` is the opposite direction.
  *
  * **Example** (Array operations on a buffer that a kernel of one's own has filled)
  *
@@ -237,9 +237,9 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
  */
 export const fromLease: {
   /**
-   * An array over a lease that the program has already, without a copy: the elements follow each other from `offset` on,
-   * to the end of the lease where there is no `shape`. The array holds the lease and does not own it, so it ends with it.
-   * An array's `lease` goes the other way.
+   * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
+   * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+   * the lease has ended. An array's `lease` is the opposite direction.
    */
   <D extends DType.DType = "f32">(
     options?: FromLeaseOptions<D>

@@ -25,9 +25,9 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
 }
 
 /**
- * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It is a
- * view where strides can express it, which they always can for an array in one piece; else the elements are copied, as
- * NumPy does.
+ * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It
+ * is a view where strides can express it, which they always can for an array in one piece; else the elements are
+ * copied, as NumPy does.
  *
  * **Example** (Six elements as three rows)
  *
@@ -54,9 +54,9 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
  */
 export const reshape: {
   /**
-   * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It is a
-   * view where strides can express it, which they always can for an array in one piece; else the elements are copied, as
-   * NumPy does.
+   * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It
+   * is a view where strides can express it, which they always can for an array in one piece; else the elements are
+   * copied, as NumPy does.
    */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
@@ -99,7 +99,9 @@ export const reshape: {
  * @since 0.1.0
  */
 export const transpose: {
-  /** The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order. */
+  /**
+   * The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order.
+   */
   (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D>
 } = ofArray("transpose", (operation, self, axes?: ReadonlyArray<number>) => {
@@ -122,9 +124,9 @@ export const transpose: {
 })
 
 /**
- * A slice of the array: for each axis from the first on, a position, which removes the axis, or a range. The other axes
- * are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step goes
- * backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
+ * A slice of the array: for each axis from the first on, a position, which removes the axis, or a range. The other
+ * axes are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step
+ * goes backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
  *
  * **Example** (The last row, backwards)
  *
@@ -284,7 +286,9 @@ export const expandDims: {
  * @since 0.1.0
  */
 export const squeeze: {
-  /** The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest. */
+  /**
+   * The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest.
+   */
   (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("squeeze", (operation, self, axes?: number | ReadonlyArray<number>) => {
@@ -305,8 +309,8 @@ export const squeeze: {
 })
 
 /**
- * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape to
- * which it does not broadcast is InvalidRequest.
+ * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape
+ * to which it does not broadcast is InvalidRequest.
  *
  * **Example** (One row for two)
  *
@@ -333,8 +337,8 @@ export const squeeze: {
  */
 export const broadcastTo: {
   /**
-   * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape to
-   * which it does not broadcast is InvalidRequest.
+   * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape
+   * to which it does not broadcast is InvalidRequest.
    */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>

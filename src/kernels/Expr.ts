@@ -347,8 +347,8 @@ export const at: {
 
 /**
  * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
- * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1; a
- * number is true unless it is 0 (so NaN is true).
+ * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+ * a number is true unless it is 0 (so NaN is true).
  *
  * **Example** (Counting truths)
  *
@@ -364,8 +364,8 @@ export const at: {
 export const astype: {
   /**
    * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
-   * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1; a
-   * number is true unless it is 0 (so NaN is true).
+   * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+   * a number is true unless it is 0 (so NaN is true).
    */
   <T extends ExprType>(type: T): (self: Expr) => Expr<T>
   <T extends ExprType>(self: Expr, type: T): Expr<T>
@@ -479,8 +479,8 @@ export const divide: {
 } & Binary<FloatType> = operator("divide")
 
 /**
- * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
- * that of floats is infinite or NaN there.
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+ * -1; that of floats is infinite or NaN there.
  *
  * **Example** (The row of an item, in rows of ten)
  *
@@ -495,15 +495,15 @@ export const divide: {
  */
 export const floorDivide: {
   /**
-   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by -1;
-   * that of floats is infinite or NaN there.
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+   * -1; that of floats is infinite or NaN there.
    */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
 } & Binary<DType> = division("floorDivide", floorDivideOf)
 
 /**
- * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0; that
- * of floats is NaN there, and off by as much as rounding the dividend is.
+ * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+ * that of floats is NaN there, and off by as much as rounding the dividend is.
  *
  * **Example** (Angles from 0 to 360)
  *
@@ -518,8 +518,8 @@ export const floorDivide: {
  */
 export const remainder: {
   /**
-   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0; that
-   * of floats is NaN there, and off by as much as rounding the dividend is.
+   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+   * that of floats is NaN there, and off by as much as rounding the dividend is.
    */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
 } & Binary<DType> = division("remainder", remainderOf)
@@ -1115,8 +1115,8 @@ export const log = unary<FloatType>("log")
 export const log2 = unary<FloatType>("log2")
 
 /**
- * The first number to the power of the second. A negative number has one for whole exponents only, else NaN; anything
- * to the power of 0 is 1, and 1 to any power.
+ * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+ * anything to the power of 0 is 1, and 1 to any power.
  *
  * **Example** (A cube)
  *
@@ -1131,8 +1131,8 @@ export const log2 = unary<FloatType>("log2")
  */
 export const power: {
   /**
-   * The first number to the power of the second. A negative number has one for whole exponents only, else NaN; anything
-   * to the power of 0 is 1, and 1 to any power.
+   * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+   * anything to the power of 0 is 1, and 1 to any power.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
 } & Binary<FloatType> = operator("power")

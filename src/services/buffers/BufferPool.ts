@@ -814,8 +814,8 @@ export const budget = (
 ): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
 
 /**
- * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
- * pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
  *
  * **Details**
  *
@@ -855,8 +855,8 @@ export const budget = (
  */
 export const withBudget: {
   /**
-   * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
-   * the pool around it. Budgets nest to any depth; programs outside pay nothing for them.
+   * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+   * the pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
    */
   (
     limit: MemoryLimit.Input,
@@ -880,9 +880,9 @@ export const withBudget: {
 )
 
 /**
- * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as its
- * requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give back
- * are set aside for it again, until the effect ends. Leases that outlive it stay.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
+ * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
+ * back are set aside for it again, until the effect ends. Leases that outlive it stay.
  *
  * A program that has one lease and waits for another can wait for a program that does the same. With a reservation it
  * waits only before it has any lease: programs whose reservations each fit the limit all end.

@@ -96,9 +96,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make: {
-  /**
-   * A part of a buffer as a buffer of its own, over the same memory, until the scope closes.
-   */
+  /** A buffer over a range of another buffer's memory, until the scope closes. */
   (
     bounds: Bounds,
     options?: Options

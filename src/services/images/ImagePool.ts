@@ -595,8 +595,8 @@ export const budget = (
 ): Effect.Effect<Pool, GpuError, ImagePool> => ImagePool.use((pool) => pool.budget(limit, options))
 
 /**
- * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
- * pool around it. See `BufferPool.withBudget`.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it. See `BufferPool.withBudget`.
  *
  * **Example** (Thumbnails that leave room for the rest)
  *
@@ -613,7 +613,7 @@ export const budget = (
  */
 export const withBudget: {
   /**
-   * Runs an effect with a pool that leases no more than `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+   * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
    * the pool around it. See `BufferPool.withBudget`.
    */
   (

@@ -351,8 +351,8 @@ export const fromHost = (
   Images.use((images) => images.fromHost(data, shape, format, options))
 
 /**
- * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the device's
- * writes visible. It is a view of all the data, gaps included, not a copy.
+ * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the
+ * device's writes visible. It is a view of all the data, gaps included, not a copy.
  *
  * Fails with InvalidRequest for an image that is not made so, is mapped to be written or lacks the usage `copySrc`, or whose
  * bytes are no whole number of elements; and as {@link map}.
@@ -374,8 +374,8 @@ export const fromHost = (
  */
 export const hostArray: {
   /**
-   * The program's own data as an image made by {@link fromHost} with mode "use" sees it now: waits for recorded work, then makes
-   * what the device has written visible. A view of all the data, gaps included, not a copy.
+   * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the
+   * device's writes visible. It is a view of all the data, gaps included, not a copy.
    */
   <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
@@ -427,8 +427,8 @@ export const hostArray: {
  */
 export const overBuffer: {
   /**
-   * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far longer than
-   * that of a `1d` image. What is written by the one is seen in the other, in queue order. Kernels declare the kind, and read
+   * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far
+   * longer than that of a `1d` image. Each sees the other's writes, in queue order. Kernels declare the kind, and read
    * elements without a sampler.
    */
   (
@@ -495,9 +495,7 @@ export const fromArray = (
  * @since 0.1.0
  */
 export const write: {
-  /**
-   * Puts host data into an image or a part of it. The data is copied before the effect completes.
-   */
+  /** Writes host data into an image or a region of it. The data is copied before the effect completes. */
   (
     data: HostData.HostData,
     options?: RegionOptions & HostLayout
@@ -580,8 +578,8 @@ export const read: {
  */
 export const readInto: {
   /**
-   * Reads an image or a part of it into host memory, which may have gaps between rows and slices: they stay as they are.
-   * The target is only touched at the end, in one step, so an interrupted read leaves it as it was.
+   * Reads an image or a region of it into host memory. Gaps between rows and slices of the target stay unchanged. The
+   * target changes only at the end, in one step, so an interrupted read leaves it unchanged.
    */
   (
     target: HostData.HostData,
@@ -598,9 +596,9 @@ export const readInto: {
 )
 
 /**
- * Sets every element of an image or a region of it to the same numbers: one per channel, in the format's order, or one
- * for all. Normalised channels take 0 or -1 to 1, `srgb` ones linear numbers. A number is rounded to the nearest that
- * the channel can store.
+ * Sets every element of an image or a region of it to the same numbers: one per channel, in the format's order, or
+ * one for all. Normalised channels take 0 or -1 to 1, `srgb` ones linear numbers. A number is rounded to the nearest
+ * that the channel can store.
  *
  * **Example** (Clearing the upper half)
  *
@@ -618,9 +616,9 @@ export const readInto: {
  */
 export const fill: {
   /**
-   * Makes every element of an image or a part of it the same: one value per channel, in the format's order, or one for
-   * all. Normalised channels take 0 or -1 to 1, `srgb` ones linear values; what a channel cannot hold becomes the nearest
-   * that it can.
+   * Sets every element of an image or a region of it to the same numbers: one per channel, in the format's order, or
+   * one for all. Normalised channels take 0 or -1 to 1, `srgb` ones linear numbers. A number is rounded to the nearest
+   * that the channel can store.
    */
   (
     values: number | ChannelValues,
@@ -659,8 +657,8 @@ export const fill: {
  */
 export const copy: {
   /**
-   * Copies elements between two images of one format, or between two parts of one image that share no element. The images
-   * may be of different kinds: a slice of a volume can be copied to a picture.
+   * Copies elements between two images of one format, or between two regions of one image that share no element. The
+   * images may be of different kinds: a slice of a volume can be copied to a picture.
    */
   (
     target: ImageLike.ImageLike,
@@ -699,9 +697,7 @@ export const copy: {
  * @since 0.1.0
  */
 export const toBuffer: {
-  /**
-   * Copies an image or a part of it into a buffer, packed from `offset` bytes on.
-   */
+  /** Copies an image or a region of it into a buffer, packed from `offset` bytes on. */
   (
     target: BufferLike.BufferLike,
     options?: BufferOptions
@@ -738,9 +734,7 @@ export const toBuffer: {
  * @since 0.1.0
  */
 export const fromBuffer: {
-  /**
-   * Copies packed elements of a buffer, from `offset` bytes on, into an image or a part of it.
-   */
+  /** Copies packed elements of a buffer, from `offset` bytes on, into an image or a region of it. */
   (
     target: ImageLike.ImageLike,
     options?: BufferOptions
@@ -756,9 +750,9 @@ export const fromBuffer: {
 )
 
 /**
- * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of the
- * one that fits the format. When the scope closes, also by an interruption, later commands see what the program stored,
- * and the array has length 0. Releasing the image ends the mapping earlier.
+ * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of
+ * the one that fits the format. When the scope closes, also by an interruption, later commands see what the program
+ * stored, and the array has length 0. Releasing the image ends the mapping earlier.
  *
  * **Details**
  *
@@ -811,8 +805,8 @@ export const fromBuffer: {
  */
 export const map: {
   /**
-   * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of the
-   * one that fits the format. When the scope closes, also by an interruption, later commands see what the program
+   * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of
+   * the one that fits the format. When the scope closes, also by an interruption, later commands see what the program
    * stored, and the array has length 0. Releasing the image ends the mapping earlier.
    */
   (options?: MapOptions): (image: ImageLike.ImageLike) => Effect.Effect<MappedImage, GpuError, Images | Scope.Scope>

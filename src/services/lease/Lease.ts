@@ -226,8 +226,8 @@ export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
   })
 
 /**
- * Moves the lease to another scope, whose close then ends it. When that scope is closed already, the lease is released
- * and it fails with Released.
+ * Moves the lease to another scope, whose close then ends it. When that scope is closed already, the lease is
+ * released and it fails with Released.
  *
  * **Example** (Keeping a result beyond the scope of its work)
  *

@@ -171,8 +171,8 @@ export class CommandQueue extends Context.Service<CommandQueue, {
 type Methods = CommandQueue["Service"]
 
 /**
- * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of such
- * copies are under way, the write waits in line until the device has used enough of them.
+ * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of
+ * such copies are under way, the write waits in line until the device has used enough of them.
  *
  * **Example** (Uploading four numbers)
  *
@@ -192,8 +192,8 @@ type Methods = CommandQueue["Service"]
  */
 export const write: {
   /**
-   * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. Where 64 MiB of such copies
-   * are still under way, the write waits in line until the device has come far enough.
+   * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of
+   * such copies are under way, the write waits in line until the device has used enough of them.
    */
   (
     data: HostData.HostData,
@@ -307,9 +307,7 @@ export const readInto: {
  * @since 0.1.0
  */
 export const copy: {
-  /**
-   * Copies bytes between two different buffers of one device.
-   */
+  /** Copies bytes between two different buffers of one device. */
   (
     target: BufferLike.BufferLike,
     options?: CopyOptions
@@ -325,9 +323,9 @@ export const copy: {
 )
 
 /**
- * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
- * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
- * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+ * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
+ * bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is
+ * copied before the effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
  *
  * Fails with InvalidRequest for another pattern, and for an offset or a size that is no multiple of the pattern's.
  *
@@ -362,9 +360,9 @@ export const copy: {
  */
 export const fill: {
   /**
-   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32 bits; a
-   * typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is copied before the
-   * effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
+   * bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is
+   * copied before the effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
    */
   (
     pattern: number | HostData.HostData,
@@ -448,8 +446,8 @@ export const flush: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.u
 export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.use((queue) => queue.finish)
 
 /**
- * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
- * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+ * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the
+ * origin's byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
  *
  * **Example** (A quarter of a picture of 512 x 512 pixels)
  *
@@ -470,8 +468,8 @@ export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.
  */
 export const copyRect: {
   /**
-   * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the origin's
-   * byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
+   * Copies a region of rows, or of slices of rows, between two different buffers of one device. On the device the
+   * origin's byte, the row's length and the pitches are multiples of 4, or of the device's `limits.copyAlignment`.
    */
   (
     target: BufferLike.BufferLike,
@@ -488,8 +486,8 @@ export const copyRect: {
 )
 
 /**
- * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
- * at any byte, the buffer's side as {@link copyRect} says.
+ * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and
+ * step at any byte, the buffer's side as {@link copyRect} says.
  *
  * **Example** (The middle of a small matrix)
  *
@@ -517,8 +515,8 @@ export const copyRect: {
  */
 export const writeRect: {
   /**
-   * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and step
-   * at any byte, the buffer's side as {@link copyRect} says.
+   * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and
+   * step at any byte, the buffer's side as {@link copyRect} says.
    */
   (
     data: HostData.HostData,
@@ -561,9 +559,7 @@ export const writeRect: {
  * @since 0.1.0
  */
 export const readRect: {
-  /**
-   * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
-   */
+  /** Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before. */
   <A extends ArrayBufferView>(
     type: ElementType<A>,
     options: ReadRectOptions
@@ -583,8 +579,8 @@ export const readRect: {
 )
 
 /**
- * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
- * in one step, so an interrupted read leaves it as it was.
+ * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the
+ * end, in one step, so an interrupted read leaves it as it was.
  *
  * **Example** (A tile of a frame that the program keeps)
  *
@@ -605,8 +601,8 @@ export const readRect: {
  */
 export const readRectInto: {
   /**
-   * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the end,
-   * in one step, so an interrupted read leaves it as it was.
+   * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the
+   * end, in one step, so an interrupted read leaves it as it was.
    */
   (
     target: HostData.HostData,
@@ -668,9 +664,9 @@ export const withEvent = <A, E, R>(
   Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
 
 /**
- * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no wait.
- * For events of other queues the fiber waits, without blocking. When commands of another queue failed, it fails with
- * their errors and does not run the effect.
+ * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no
+ * wait. For events of other queues the fiber waits, without blocking. When commands of another queue failed, it
+ * fails with their errors and does not run the effect.
  *
  * **Example** (Work of one device after that of another)
  *
@@ -688,9 +684,9 @@ export const withEvent = <A, E, R>(
  */
 export const after: {
   /**
-   * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no wait.
-   * For events of other queues the fiber waits, without blocking. When commands of another queue failed, it fails with
-   * their errors and does not run the effect.
+   * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no
+   * wait. For events of other queues the fiber waits, without blocking. When commands of another queue failed, it
+   * fails with their errors and does not run the effect.
    */
   (
     events: Iterable<QueueEvent.QueueEvent>

@@ -122,8 +122,8 @@ export const fromHost = (
       )))
 
 /**
- * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible. It
- * is a view of the data, not a copy.
+ * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible.
+ * It is a view of the data, not a copy.
  *
  * Fails with InvalidRequest for a buffer that is not made so, is mapped to be written or lacks the usage `copySrc`, or
  * whose bytes are no whole number of elements; and as `Mapping.map`.
@@ -151,8 +151,8 @@ export const fromHost = (
  */
 export const hostArray: {
   /**
-   * The program's own data as a buffer made with mode "use" sees it now: waits for recorded work, then makes what the device
-   * has written visible. A view of the data, not a copy.
+   * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible.
+   * It is a view of the data, not a copy.
    */
   <A extends Mapping.Elements>(
     type: ViewType<A>

@@ -85,8 +85,8 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
   count(operation, "maxSteps", options.maxSteps, 10_000, 1)
 
 /**
- * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
- * with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
+ * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first.
+ * Fails with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
  *
  * **Example** (A counter that loses an update)
  *
@@ -113,8 +113,8 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
  */
 export const explore: {
   /**
-   * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first. Fails
-   * with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
+   * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first.
+   * Fails with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
    */
   (
     options?: ExploreOptions
@@ -142,8 +142,8 @@ export const explore: {
 )
 
 /**
- * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
- * short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
+ * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one,
+ * made as short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
  *
  * **Example** (A pool under many fibers)
  *
@@ -167,8 +167,8 @@ export const explore: {
  */
 export const random: {
   /**
-   * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one, made as
-   * short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
+   * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one,
+   * made as short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
    */
   (
     options?: RandomOptions
@@ -197,8 +197,8 @@ export const random: {
 )
 
 /**
- * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
- * as it did then. Dies with a TypeError for an unknown option.
+ * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step.
+ * Fails as it did then. Dies with a TypeError for an unknown option.
  *
  * **Example** (The usual schedule)
  *
@@ -216,8 +216,8 @@ export const random: {
  */
 export const replay: {
   /**
-   * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step. Fails
-   * as it did then. Dies with a TypeError for an unknown option.
+   * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step.
+   * Fails as it did then. Dies with a TypeError for an unknown option.
    */
   (
     path: string,
@@ -281,9 +281,7 @@ const waiting = (schedule: (run: ScheduledRun, task: () => void) => Woken): Effe
  * @since 0.1.0
  */
 export const named: {
-  /**
-   * Names the fiber that runs the effect, for traces. Does nothing outside of an exploration.
-   */
+  /** Names the fiber that runs the effect, for traces. Does nothing outside of an exploration. */
   (name: string): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   <A, E, R>(effect: Effect.Effect<A, E, R>, name: string): Effect.Effect<A, E, R>
 } = dual(

@@ -96,9 +96,8 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  */
 export const map: {
   /**
-   * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or before that the
-   * lease is released, what the program stored is there for the commands that come after, and the array is detached: its
-   * length is 0.
+   * Maps a buffer, after everything recorded before, as a typed array with a shape. When the scope closes, or when the
+   * lease ends before, later commands see what the program stored, and the array is detached: its length is 0.
    */
   <A extends Elements>(
     type: ElementType<A>,
