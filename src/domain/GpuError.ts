@@ -304,6 +304,9 @@ export interface TriedDevice {
   readonly why: string
 }
 
+/** A message names so many devices that were tried. */
+const mostTried = 24
+
 /**
  * No device could be opened.
  *
@@ -333,10 +336,13 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
     return false
   }
   get message(): string {
-    const tried = this.tried.map(({ backend, device, why }) => `${line(backend)} ${line(device)}: ${line(why, 400)}`)
-    return `No device available (${tried.length === 0 ? "nothing was tried" : tried.join("; ")}). ${
-      lines(this.hint, 2000)
-    }`
+    const tried = list(
+      this.tried.map(({ backend, device, why }) => `${line(backend)} ${line(device)}: ${line(why, 400)}`),
+      "; ",
+      mostTried,
+      1000
+    )
+    return `No device available (${tried === "" ? "nothing was tried" : tried}). ${lines(this.hint, 2000)}`
   }
 }
 

@@ -49,8 +49,8 @@ export const lines = (text: unknown, most = 8000): string =>
  *
  * @internal
  */
-export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16): string => {
-  const written = texts.slice(0, most).map((text) => line(text)).join(separator)
+export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16, mostEach = 200): string => {
+  const written = texts.slice(0, most).map((text) => line(text, mostEach)).join(separator)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
 }
 
