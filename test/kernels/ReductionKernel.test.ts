@@ -99,7 +99,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "a map that answers a number": [{ map: () => 1 }, /map returned 1, no expression/],
   "a map that answers a truth value": [
     { map: ({ x }: Inputs) => Expr.less(x, 0) },
-    /map answered a bool. Cast it: Expr.astype\(value, "u32"\)/
+    /map returned a bool. Cast it: Expr.astype\(value, "u32"\)/
   ],
   "a map that throws": [
     { map: ({ y }: { y: Inputs }) => y.x },
@@ -120,7 +120,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   ],
   "a combine of another type": [
     { combine: (a: Expr.Expr<"f32">) => Expr.astype(a, "i32") },
-    /combine answered an i32, and the state is f32. Cast it: Expr.astype\(value, "f32"\)/
+    /combine returned an i32, and the state is f32. Cast it: Expr.astype\(value, "f32"\)/
   ],
   "a combine that answers a truth value": [
     { combine: (a: Expr.Expr<"f32">, b: Expr.Expr<"f32">) => Expr.less(a, b) },
@@ -286,7 +286,7 @@ describe("a mistake in a definition", () => {
       const positive = { output: (scanned: Expr.Expr<"f32">) => Expr.greater(scanned, 0) }
       const stray = { output: () => Expr.make("f32", { _tag: "Scalar", name: "other" }) }
       const lease = yield* BufferPool.allocate(4)
-      yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output answered a bool. .*Expr.astype/)
+      yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output returned a bool. .*Expr.astype/)
       yield* refused(ScanKernel.run(scanOf(stray), { x: lease }, 1), /output uses the argument "other"/)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
