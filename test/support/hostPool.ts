@@ -127,7 +127,8 @@ export const hasStats = (expected: Partial<PoolStats>): Effect.Effect<void, neve
 export const isConsistent = (stats: PoolStats, driverObjects: DriverObjects): void => {
   strictEqual(stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
   strictEqual(stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
-  strictEqual(driverObjects.liveByKind["buffer"] ?? 0, stats.managedBlocks)
+  const { buffer = 0, image = 0 } = driverObjects.liveByKind
+  strictEqual(buffer + image, stats.managedBlocks)
   assert.isAtLeast(stats.managedBytes, stats.heldBytes + stats.activeBytes)
 }
 

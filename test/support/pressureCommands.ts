@@ -11,23 +11,38 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { type GpuError, isGpuError, type Reason } from "../../src/domain/GpuError.ts"
-import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
-import { calmDown, type Client, lawsHold, liveLeases, type Place, restLawsHold, type Watched } from "./pressureLaws.ts"
+import {
+  calmDown,
+  type Client,
+  isClosed,
+  lawsHold,
+  type LeasingPlace,
+  liveLeases,
+  type Place,
+  restLawsHold,
+  type Watched
+} from "./pressureLaws.ts"
+import type { SizedLease } from "./sizedPools.ts"
 
 /** What was done so far, which excuses how requests end. */
 export interface History {
   closed: boolean
   lost: boolean
   driverErrors: boolean
+  driverRefuses: boolean
   dyingHandlers: boolean
 }
 
 export interface Pressed extends Watched {
   readonly run: (command: Effect.Effect<void>) => Promise<void>
   readonly history: History
+  /** What the device rounds buffers up to. */
+  readonly granularity: number
+  readonly closeAll: Effect.Effect<void>
+  /** Pools that close apart from the others on their memory. */
+  readonly closable: ReadonlyArray<{ readonly place: LeasingPlace; readonly close: Effect.Effect<void> }>
   readonly scopes: Array<Scope.Closeable>
   readonly requests: Array<Request>
   readonly handlers: Array<Scope.Closeable>
@@ -47,14 +62,14 @@ export interface Request extends Client {
 interface Asked {
   readonly size: number
   readonly place: number
-  readonly family: number
+  readonly isOther: boolean
+  /** More than the size, for a loan within a reservation of so many bytes. */
+  readonly reserved?: number | undefined
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined
   /** From outside: `Effect.timeout`. */
   readonly timeout: number | undefined
 }
-
-const usages = [BufferUsage.storage | BufferUsage.copyDst, BufferUsage.defaultUsage]
 
 /** That of a handler that dies. */
 const defect = "a handler's defect"
@@ -117,21 +132,36 @@ const isOpen = (scope: Scope.Scope) => scope.state._tag !== "Closed"
 const scopeOf = ({ scopes }: Pressed, n: number): Scope.Closeable =>
   (n % 8 === 7 ? undefined : pick(scopes.filter(isOpen), n)) ?? pick(scopes, n)!
 
+/** What a pool counts for a request. */
+const exactSize = ({ granularity }: Pressed, { kind }: LeasingPlace, size: number): number =>
+  kind === "images" ? size : Math.ceil(size / granularity) * granularity
+
 /** Without a scope, a loan of `use` that lasts until the test finishes it. */
 const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effect.Effect<void> =>
   Effect.gen(function*() {
     const place = pick(real.places, asked.place)!
-    const { onExhausted, size, timeout, waitAtMost } = asked
-    const options = { usage: usages[asked.family]!, label: `request ${real.requests.length}`, onExhausted, waitAtMost }
+    const { isOther, onExhausted, reserved, timeout, waitAtMost } = asked
+    // There is no image without bytes.
+    const size = place.kind === "images" ? Math.max(1, asked.size) : asked.size
+    const options = { isOther, label: `request ${real.requests.length}`, onExhausted, waitAtMost }
     const finished = Deferred.makeUnsafe<void>()
-    let lease: PooledBuffer.PooledBuffer | undefined
-    const got = (granted: PooledBuffer.PooledBuffer) =>
+    let lease: SizedLease | undefined
+    let needed = reserved ?? exactSize(real, place, size)
+    const got = (granted: SizedLease) =>
       Effect.sync(() => {
         lease = granted
       })
-    const request = scope === undefined
-      ? place.pool.use(size, (granted) => Effect.andThen(got(granted), Deferred.await(finished)), options)
-      : Effect.flatMap(Scope.provide(place.pool.allocate(size, options), scope), got)
+    const loan = (pool: LeasingPlace["controls"]) =>
+      pool.use(size, (granted) => Effect.andThen(got(granted), Deferred.await(finished)), options)
+    const request = reserved !== undefined
+      ? place.controls.reserve(reserved, (pool) => {
+        // It is certain: it waits for nobody.
+        needed = 0
+        return loan(pool)
+      }, { onExhausted, waitAtMost })
+      : scope === undefined
+      ? loan(place.controls)
+      : Effect.flatMap(Scope.provide(place.controls.allocate(size, options), scope), got)
     const fiber = yield* Effect.forkDetach(
       timeout === undefined ? request : Effect.timeoutOrElse(request, { duration: timeout, orElse: () => Effect.void }),
       { startImmediately: true }
@@ -144,7 +174,8 @@ const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effec
       place,
       interrupted: false,
       isDone: () => lease !== undefined || fiber.pollUnsafe() !== undefined,
-      lease: () => lease
+      lease: () => lease,
+      needed: () => needed
     }
     real.requests.push(made)
     real.clients.push(made)
@@ -156,9 +187,17 @@ const shown = (asked: Asked): string =>
 const allocate = (rest: Rest, n: number, asked: Asked) =>
   command(`allocate(${n}: ${shown(asked)})`, rest, (real) => ask(real, scopeOf(real, n), asked))
 
+/** Room for one block, whatever the size policy and the device make of it. */
+const reserve = (rest: Rest, asked: Asked, spare: number) =>
+  command(
+    `reserve(${shown(asked)}, ${spare})`,
+    rest,
+    (real) => ask(real, undefined, { ...asked, reserved: 4 * Math.ceil(asked.size / 4) + spare })
+  )
+
 const use = (rest: Rest, asked: Asked) => command(`use(${shown(asked)})`, rest, (real) => ask(real, undefined, asked))
 
-const live = (real: Pressed) => liveLeases(real, real.places[0]!)
+const live = (real: Pressed) => liveLeases(real, real.root)
 
 /** A lease that ended meanwhile says so. */
 const unlessEnded = (effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
@@ -218,6 +257,9 @@ const advance = (millis: number): Command => ({
     }))
 })
 
+/** The memory, a pool or a budget. */
+const placeOf = ({ places, root }: Pressed, n: number): Place => n === 0 ? root : pick(places, n)!
+
 /** Once the device is lost, nothing can be waited for. */
 const unlessLost = ({ history }: Pressed, effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
   Effect.catch(effect, (error) =>
@@ -230,28 +272,28 @@ const openBudget = (rest: Rest, limit: number, parent: number) =>
     Effect.gen(function*() {
       if (real.places.length > 7) return
       const around = pick(real.places, parent)!
-      const pool = yield* around.pool.budget(limit)
-      real.places.push({ pool, parent: around, used: 0n })
+      const controls = yield* around.controls.budget(limit)
+      real.places.push({ controls, kind: around.kind, parent: around, used: 0n, closed: false })
     }))
 
 const setLimit = (rest: Rest, place: number, maxBytes: number) =>
   command(
     `setLimit(${place}, ${maxBytes})`,
     rest,
-    (real) => unlessLost(real, pick(real.places, place)!.pool.setLimit({ maxBytes }))
+    (real) => unlessLost(real, placeOf(real, place).controls.setLimit({ maxBytes }))
   )
 
 const trimTo = (rest: Rest, place: number, bytes: number) =>
-  command(`trimTo(${place}, ${bytes})`, rest, (real) => unlessLost(real, pick(real.places, place)!.pool.trimTo(bytes)))
+  command(`trimTo(${place}, ${bytes})`, rest, (real) => unlessLost(real, placeOf(real, place).controls.trimTo(bytes)))
 
-const freeHeld = (rest: Rest) => command("freeHeld", rest, (real) => unlessLost(real, real.pool.freeHeld))
+const freeHeld = (rest: Rest) => command("freeHeld", rest, (real) => unlessLost(real, real.root.controls.freeHeld))
 
-const stopHolding = (rest: Rest) => command("stopHolding", rest, (real) => unlessLost(real, real.pool.stopHolding))
+const stopHolding = (rest: Rest) => command("stopHolding", rest, (real) => unlessLost(real, real.root.controls.stopHolding))
 
-const resumeHolding = (rest: Rest) => command("resumeHolding", rest, (real) => real.pool.resumeHolding)
+const resumeHolding = (rest: Rest) => command("resumeHolding", rest, (real) => real.root.controls.resumeHolding)
 
 /** What programs do when memory has run out, well or badly. */
-const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.Effect<boolean, GpuError>>> = {
+const handlers: Readonly<Record<string, (real: Pressed, place: LeasingPlace) => Effect.Effect<boolean, GpuError>>> = {
   "frees nothing": () => Effect.succeed(false),
   "releases a lease": (real) => {
     const [lease] = live(real)
@@ -265,8 +307,8 @@ const handlers: Readonly<Record<string, (real: Pressed, place: Place) => Effect.
         return lease === undefined ? Effect.succeed(false) : Effect.as(unlessEnded(Lease.release(lease)), true)
       })
     ),
-  "asks for memory itself": (_real, { pool }) =>
-    Effect.matchEffect(pool.use(7, () => Effect.void), {
+  "asks for memory itself": (_real, { controls }) =>
+    Effect.matchEffect(controls.use(7, () => Effect.void), {
       onFailure: () => Effect.succeed(false),
       onSuccess: () => Effect.succeed(false)
     }),
@@ -289,7 +331,7 @@ const addHandler = (rest: Rest, place: number, kind: string) =>
           () => handlers[kind]!(real, where),
           () => Effect.sync(() => real.handlersAtWork--)
         )
-      yield* Scope.provide(where.pool.onOutOfMemory(handler), scope)
+      yield* Scope.provide(where.controls.onOutOfMemory(handler), scope)
       real.handlers.push(scope)
     }))
 
@@ -304,6 +346,7 @@ const failAllocations = (rest: Rest, nth: number, times: number, error: "OutOfMe
   command(`failAllocations(${nth}, ${times}, ${error})`, rest, (real) =>
     Effect.sync(() => {
       if (error === "DriverError") real.history.driverErrors = true
+      real.history.driverRefuses = true
       real.faults.failAllocations({ nth, times, error })
     }))
 
@@ -325,11 +368,23 @@ const lose = (rest: Rest, nth: number) =>
       else real.faults.loseAt(nth)
     }))
 
-const closePool = (rest: Rest) =>
-  command("closePool", rest, (real) =>
+export const closeAll = (real: Pressed): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    real.history.closed = true
+    real.root.closed = true
+    return real.closeAll
+  })
+
+const close = (rest: Rest) => command("closeAll", rest, closeAll)
+
+/** One of several on a memory. */
+const closePool = (rest: Rest, n: number) =>
+  command(`closePool(${n})`, rest, ({ closable }) =>
     Effect.suspend(() => {
-      real.history.closed = true
-      return real.closePool
+      const pool = pick(closable, n)
+      if (pool === undefined) return Effect.void
+      pool.place.closed = true
+      return pool.close
     }))
 
 /** Commands that end much of what makes a run interesting come seldom. */
@@ -347,17 +402,20 @@ const limit = fc.constantFrom(100, 200, 300, 400, 600, 800, Infinity)
 const asked: fc.Arbitrary<Asked> = fc.record({
   size: fc.constantFrom(7, 40, 64, 70, 100, 100, 130, 200, 250, 300, 0),
   place,
-  family: fc.constantFrom(0, 0, 1),
+  isOther: fc.constantFrom(false, false, true),
   onExhausted: fc.constantFrom("wait", "wait", "wait", "fail"),
   waitAtMost: fc.constantFrom(undefined, undefined, undefined, undefined, 0, 300, 1000),
   timeout: fc.constantFrom(undefined, undefined, undefined, undefined, 0, 500, 1000)
 })
+
+const spare = fc.constantFrom(0, 0, 30, 100)
 
 const requested = fc.tuple(rest, n, asked).map((parts) => allocate(...parts))
 
 export const commands = [
   ...Array.from({ length: 12 }, () => requested),
   ...Array.from({ length: 3 }, () => fc.tuple(rest, asked).map((parts) => use(...parts))),
+  ...Array.from({ length: 2 }, () => fc.tuple(rest, asked, spare).map((parts) => reserve(...parts))),
   ...Array.from({ length: 4 }, () => fc.tuple(rest, n).map((parts) => release(...parts))),
   fc.tuple(rest, fc.integer({ min: 1, max: 3 })).map((parts) => releaseAll(...parts)),
   fc.tuple(rest, n, n).map((parts) => transfer(...parts)),
@@ -382,7 +440,8 @@ export const commands = [
   fc.tuple(rest, fc.integer({ min: 1, max: 3 })).map((parts) => failFrees(...parts)),
   ...Array.from({ length: 2 }, () => fc.tuple(rest, fc.constantFrom(0, 50, 400)).map((parts) => slow(...parts))),
   fc.tuple(rest, fc.nat(5), n).map(([rest, nth, chance]) => rarely(chance, lose(rest, nth))),
-  fc.tuple(rest, n).map(([rest, chance]) => rarely(chance, closePool(rest)))
+  fc.tuple(rest, n, n).map(([rest, pool, chance]) => rarely(chance % 9, closePool(rest, pool))),
+  fc.tuple(rest, n).map(([rest, chance]) => rarely(chance, close(rest)))
 ]
 
 // Ends
@@ -392,8 +451,8 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
   for (const scope of real.handlers.splice(0)) yield* Scope.close(scope, Exit.void)
   real.faults.clear()
   yield* calmDown(real)
-  const patient = real.requests.filter(({ asked, fiber, scope }) =>
-    fiber.pollUnsafe() === undefined && asked.onExhausted === "wait" && asked.waitAtMost === undefined &&
+  const patient = real.requests.filter(({ asked, fiber, place, scope }) =>
+    fiber.pollUnsafe() === undefined && !isClosed(place) && asked.onExhausted === "wait" && asked.waitAtMost === undefined &&
     asked.timeout === undefined && (scope === undefined || isOpen(scope))
   )
   for (const { finished } of real.requests) yield* Deferred.succeed(finished, undefined)

@@ -5,41 +5,67 @@
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import type { DriverObjects } from "../../src/domain/DriverObjects.ts"
+import type { Host } from "../../src/host.ts"
+import type { MemoryControls } from "../../src/services/pool/Pool.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
-import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
+import { isConsistent, nextTurn } from "./hostPool.ts"
+import type { Kind, SizedLease, SizedPool } from "./sizedPools.ts"
 
-/** The pool itself, or a budget. */
+/** A memory, a pool on it, or a budget. */
 export interface Place {
-  readonly pool: BufferPool.Pool
+  readonly controls: MemoryControls
   readonly parent: Place | undefined
   /** What was charged or managed when somebody last looked. */
   used: bigint
+  /** Nothing can be leased under it any more. */
+  closed: boolean
+}
+
+/** A place that leases; a memory that several pools share does not. */
+export interface LeasingPlace extends Place {
+  readonly controls: SizedPool
+  readonly kind: Kind
 }
 
 /** One request, and what the test knows of it. */
 export interface Client {
-  readonly place: Place
+  readonly place: LeasingPlace
   readonly isDone: () => boolean
-  readonly lease: () => PooledBuffer.PooledBuffer | undefined
+  readonly lease: () => SizedLease | undefined
+  /** Bytes that it waits for, if it waits. */
+  readonly needed: () => number
 }
 
-export interface Watched extends OpenPool {
-  /** The pool first. */
-  readonly places: Array<Place>
+export interface Watched {
+  readonly driverObjects: DriverObjects
+  readonly faults: Host.Faults
+  /** The memory itself. */
+  readonly root: Place
+  /** Pools and budgets; the memory too, if it is that of one pool. */
+  readonly places: Array<LeasingPlace>
   readonly clients: Array<Client>
   readonly scheduler: CountingScheduler
   /** Handlers at work: who asked them may have been served meanwhile, and hears of it when they end. */
   handlersAtWork: number
+  /** How often a request may be passed by others. */
+  readonly maxOvertakes: number
+  /** Whether the driver has all the memory that the limit allows, and does what it is asked for. */
+  readonly driverIsRich: () => boolean
 }
 
 const now = <A>(effect: Effect.Effect<A>): A => Effect.runSync(effect)
 
-const isUnder = (place: Place | undefined, budget: Place): boolean =>
-  place !== undefined && (place === budget || isUnder(place.parent, budget))
+const placesAround = (place: Place): ReadonlyArray<Place> =>
+  place.parent === undefined ? [place] : [place, ...placesAround(place.parent)]
 
-export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<PooledBuffer.PooledBuffer> =>
+const isUnder = (place: Place, around: Place): boolean => placesAround(place).includes(around)
+
+export const isClosed = (place: Place): boolean => placesAround(place).some(({ closed }) => closed)
+
+const allPlaces = ({ places, root }: Watched): ReadonlySet<Place> => new Set<Place>([root, ...places])
+
+export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<SizedLease> =>
   clients.flatMap(({ lease, place }) => {
     const leased = isUnder(place, under) ? lease() : undefined
     return leased === undefined || leased.ended !== undefined ? [] : [leased]
@@ -47,8 +73,8 @@ export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<Po
 
 /** A limit that was lowered below what is in use keeps it from growing. */
 export const staysWithinLimit = (place: Place): void => {
-  const { managedBytes, reservedBytes } = now(place.pool.stats)
-  const limit = now(place.pool.maxBytes)
+  const { managedBytes, reservedBytes } = now(place.controls.stats)
+  const limit = now(place.controls.maxBytes)
   const used = BigInt(managedBytes) + BigInt(reservedBytes)
   assert.isAtLeast(reservedBytes, 0)
   assert(Number(used) <= limit || used <= place.used, `${used} bytes are in use, of ${limit}; before ${place.used}`)
@@ -57,23 +83,37 @@ export const staysWithinLimit = (place: Place): void => {
 
 /** At every moment. */
 export const lawsHold = (watched: Watched): void => {
-  const { clients, driverObjects, places } = watched
-  for (const place of places) {
+  const { clients, driverObjects, places, root } = watched
+  for (const place of allPlaces(watched)) {
     staysWithinLimit(place)
-    const { activeBytes, managedBytes } = now(place.pool.stats)
+    const { activeBytes, managedBytes } = now(place.controls.stats)
     const leases = liveLeases(watched, place)
     // A lease that its owner has not heard of yet counts already.
     assert.isAtLeast(activeBytes, leases.reduce((sum, { size }) => sum + size, 0))
     assert.isAtLeast(managedBytes, leases.reduce((sum, { capacity }) => sum + capacity, 0))
   }
-  const [pool, ...budgets] = places.map(({ pool }) => now(pool.stats))
-  isConsistent(pool!, driverObjects)
-  assert.isAtMost(pool!.waiters, clients.filter(({ isDone }) => !isDone()).length)
-  assert.isAtMost(budgets.reduce((sum, { waiters }) => sum + waiters, 0), pool!.waiters)
+  const stats = now(root.controls.stats)
+  isConsistent(stats, driverObjects)
+  assert.isAtMost(stats.waiters, clients.filter(({ isDone }) => !isDone()).length)
+  const within = places.filter((place) => place !== root)
+  assert.isAtMost(within.reduce((sum, { controls }) => sum + now(controls.stats).waiters, 0), stats.waiters)
+  for (const client of clients) endsWithItsPool(client)
 }
 
-const look = ({ clients, faults, places }: Watched): string =>
-  JSON.stringify([places.map(({ pool }) => now(pool.stats)), faults.operations, clients.map(({ isDone }) => isDone())])
+/** The leases of a pool that closed have ended, and those of the others on its memory have not. */
+const endsWithItsPool = ({ lease, place }: Client): void => {
+  const leased = lease()
+  if (leased === undefined) return
+  if (isClosed(place)) assert(leased.ended !== undefined, "a lease outlives its pool")
+  else assert(leased.ended !== "poolClosed", "a lease ends with a pool that is not its own")
+}
+
+const look = ({ clients, faults, ...watched }: Watched): string =>
+  JSON.stringify([
+    Array.from(allPlaces({ clients, faults, ...watched }), ({ controls }) => now(controls.stats)),
+    faults.operations,
+    clients.map(({ isDone }) => isDone())
+  ])
 
 /** Until nothing happens by itself any more. */
 export const calmDown = Effect.fnUntraced(function*(watched: Watched) {
@@ -92,14 +132,17 @@ export const calmDown = Effect.fnUntraced(function*(watched: Watched) {
 export const restLawsHold = Effect.fnUntraced(function*(watched: Watched) {
   yield* calmDown(watched)
   lawsHold(watched)
-  if (watched.handlersAtWork === 0) everyLeaseIsKnown(watched)
+  if (watched.handlersAtWork === 0) {
+    everyLeaseIsKnown(watched)
+    nothingFitsIsIdle(watched)
+  }
   yield* nobodySleeps(watched)
 })
 
 /** The counters are those of the leases that somebody has, under every budget that a lease was acquired under. */
 const everyLeaseIsKnown = (watched: Watched): void => {
-  for (const place of watched.places) {
-    const stats = now(place.pool.stats)
+  for (const place of allPlaces(watched)) {
+    const stats = now(place.controls.stats)
     const leases = liveLeases(watched, place).filter(({ capacity }) => capacity > 0)
     strictEqual(stats.activeBlocks, leases.length)
     strictEqual(stats.activeBytes, leases.reduce((sum, { size }) => sum + size, 0))
@@ -108,10 +151,35 @@ const everyLeaseIsKnown = (watched: Watched): void => {
   }
 }
 
+/** Bytes that may be leased: free under the limit, or held for whomever. */
+const idleBytes = ({ controls }: Place): number => {
+  const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = now(controls.stats)
+  return now(controls.maxBytes) - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
+}
+
+/**
+ * Nobody waits for memory that is idle in any pool: not the first in line, and nobody else if all may be passed. Those
+ * without a limit of their own wait for the memory itself.
+ */
+const nothingFitsIsIdle = (watched: Watched): void => {
+  const { clients, driverIsRich, maxOvertakes, root } = watched
+  const waiting = clients.filter(({ isDone }) => !isDone())
+  if (!driverIsRich() || root.closed || now(root.controls.stats).reservedBytes > 0) return
+  const fits = (client: Client) => client.needed() <= idleBytes(root)
+  const unlimited = waiting.filter(({ place }) =>
+    placesAround(place).every((around) => around === root || now(around.controls.maxBytes) === Infinity)
+  )
+  if (unlimited.length === 0) return
+  const sleeps = maxOvertakes > clients.length ? unlimited.some(fits) : waiting.every(fits)
+  assert(!sleeps, `${idleBytes(root)} bytes are idle, for ${JSON.stringify(waiting.map(({ needed }) => needed()))}`)
+}
+
 /** To set a limit to what it is makes the lines be served once more: nobody in them should have been forgotten. */
 const nobodySleeps = Effect.fnUntraced(function*(watched: Watched) {
   const before = look(watched)
-  for (const { pool } of watched.places) yield* Effect.exit(pool.setLimit({ maxBytes: now(pool.maxBytes) }))
+  for (const { controls } of allPlaces(watched)) {
+    yield* Effect.exit(controls.setLimit({ maxBytes: now(controls.maxBytes) }))
+  }
   yield* calmDown(watched)
   deepStrictEqual(look(watched), before, "somebody in line could have been served")
 })

@@ -81,5 +81,5 @@ const refuse = (
   blocks.refused(refusals)
   if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
   // The pool's close, or the loss of the device, interrupts the driver calls under way.
-  return memory.closed ? unavailable(request, "poolClosed") : memory.status.error ?? Exit.failCause(exit.cause)
+  return request.source.closed ? unavailable(request, "poolClosed") : memory.status.error ?? Exit.failCause(exit.cause)
 }

@@ -1,0 +1,9 @@
+/**
+ * The limit that pools of buffers and of images share: never a byte over it, no waiter sleeps while memory that fits it is
+ * idle in another pool, and a pool that closes takes nothing of the others with it.
+ */
+import { it } from "@effect/vitest"
+import { runPrograms, together } from "../support/pressureRuns.ts"
+
+it("pools that share a memory stay within its limit, and forget nobody, whatever comes between", () =>
+  runPrograms(together, 300))

@@ -1,0 +1,299 @@
+/**
+ * Pools of buffers and pools of images, seen alike: what they lease has a size in bytes. One set of laws runs on both, each
+ * alone on its memory or several on one.
+ */
+import { deepStrictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import type { DriverObjects } from "../../src/domain/DriverObjects.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import type { PoolStats } from "../../src/domain/PoolStats.ts"
+import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import { Host } from "../../src/host.ts"
+import * as Allocator from "../../src/services/Allocator.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
+import * as CommandQueue from "../../src/services/CommandQueue.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as Images from "../../src/services/images/Images.ts"
+import type * as PooledImage from "../../src/services/images/PooledImage.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
+import type { MemoryControls, PoolControls } from "../../src/services/pool/Pool.ts"
+import type { ExhaustedOptions, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
+
+export type Kind = "buffers" | "images"
+
+export const kinds: ReadonlyArray<Kind> = ["buffers", "images"]
+
+export type SizedLease = PooledBuffer.PooledBuffer | PooledImage.PooledImage
+
+export interface SizedOptions extends ExhaustedOptions {
+  readonly label?: string | undefined
+  /** Leases of another usage, which share no blocks with the usual ones. */
+  readonly isOther?: boolean | undefined
+}
+
+/** A pool of either kind. */
+export interface SizedPool extends PoolControls<SizedPool> {
+  readonly allocate: (bytes: number, options?: SizedOptions) => Effect.Effect<SizedLease, GpuError, Scope.Scope>
+  readonly use: <A, E, R>(
+    bytes: number,
+    f: (lease: SizedLease) => Effect.Effect<A, E, R>,
+    options?: SizedOptions
+  ) => Effect.Effect<A, E | GpuError, R>
+}
+
+/** A pool in the context of a test's program. */
+export class Sized extends Context.Service<Sized, SizedPool>()("effect-gpu-pool/test/Sized") {}
+
+export const allocate = (bytes: number, options?: SizedOptions) =>
+  Sized.use((pool) => pool.allocate(bytes, options))
+
+export const use = <A, E, R>(
+  bytes: number,
+  f: (lease: SizedLease) => Effect.Effect<A, E, R>,
+  options?: SizedOptions
+): Effect.Effect<A, E | GpuError, R | Sized> => Sized.use((pool) => pool.use(bytes, f, options))
+
+export const withBudget =
+  (limit: number) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | Sized> =>
+    Sized.use((pool) => Effect.flatMap(pool.budget(limit), (budget) => Effect.provideService(effect, Sized, budget)))
+
+/** Leases of these sizes together, given back at once: then the pool holds them. */
+export const hold = (sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError, Sized> =>
+  Effect.scoped(Effect.forEach(sizes, (size) => allocate(size), { discard: true }))
+
+/** Checks the counters that are named. */
+export const hasStats = (expected: Partial<PoolStats>): Effect.Effect<void, never, Sized> =>
+  Effect.map(Sized.use(({ stats }) => stats), (stats) => deepStrictEqual({ ...stats, ...expected }, stats))
+
+const bufferOptions = ({ isOther, ...options }: SizedOptions) =>
+  isOther === true ? { ...options, usage: BufferUsage.storage | BufferUsage.copyDst } : options
+
+const sizedBuffers = (pool: BufferPool.Pool): SizedPool => ({
+  ...pool,
+  reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(sizedBuffers(reserved)), options),
+  budget: (limit, options) => Effect.map(pool.budget(limit, options), sizedBuffers),
+  allocate: (bytes, options = {}) => pool.allocate(bytes, bufferOptions(options)),
+  use: (bytes, f, options = {}) => pool.use(bytes, f, bufferOptions(options))
+})
+
+/** An image of so many bytes: one row of them. */
+const row = (bytes: number): ImageShape.ImageShape => ImageShape.image1d(bytes)
+
+const r8 = ImageFormat.make("r", "uint8")
+
+const imageOptions = ({ isOther, ...options }: SizedOptions) =>
+  isOther === true ? { ...options, usage: ImageUsage.sampled | ImageUsage.copyDst } : options
+
+const sizedImages = (pool: ImagePool.Pool): SizedPool => ({
+  ...pool,
+  reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(sizedImages(reserved)), options),
+  budget: (limit, options) => Effect.map(pool.budget(limit, options), sizedImages),
+  allocate: (bytes, options = {}) => pool.allocate(row(bytes), r8, imageOptions(options)),
+  use: (bytes, f, options = {}) => pool.use(row(bytes), r8, f, imageOptions(options))
+})
+
+export type HostServices = DeviceContext | CommandQueue.CommandQueue | Images.Images | Host.Host
+
+/** What a test sees and does where a pool calls its driver. */
+export interface Watch {
+  /** The driver is asked for so many bytes. */
+  readonly creating?: (<A>(bytes: number, create: Effect.Effect<A, GpuError>) => Effect.Effect<A, GpuError>) | undefined
+  /** The driver gets a block of so many bytes back. */
+  readonly destroying?: ((bytes: number) => void) | undefined
+  readonly reclaiming?: (() => void) | undefined
+}
+
+/** Answers on a later turn of the event loop, as a driver that has to be awaited. */
+export const slowly = (nextTurn: Effect.Effect<void>): Watch => ({
+  creating: (_, create) => Effect.uninterruptible(Effect.andThen(nextTurn, create))
+})
+
+const watched = (
+  host: Context.Context<HostServices>,
+  { creating = (_, create) => create, destroying, reclaiming }: Watch
+): Context.Context<HostServices> => {
+  const [device, images] = [Context.get(host, DeviceContext), Context.get(host, Images.Images)]
+  const queue = Context.get(host, CommandQueue.CommandQueue)
+  const reclaim = Effect.suspend(() => {
+    reclaiming?.()
+    return queue.driver.reclaim
+  })
+  return host.pipe(
+    Context.add(DeviceContext, {
+      ...device,
+      createBuffer: (bytes, ...more) => creating(bytes, device.createBuffer(bytes, ...more)),
+      destroyBufferUnsafe: (buffer) => {
+        destroying?.(buffer.size)
+        return device.destroyBufferUnsafe(buffer)
+      }
+    }),
+    Context.add(Images.Images, {
+      ...images,
+      create: (operation, shape, format, ...more) =>
+        creating(ImageFormat.imageBytes(format, shape), images.create(operation, shape, format, ...more)),
+      destroyUnsafe: (image, ...more) => {
+        destroying?.(ImageFormat.imageBytes(image.format, image.shape))
+        return images.destroyUnsafe(image, ...more)
+      }
+    }),
+    Context.add(CommandQueue.CommandQueue, {
+      ...queue,
+      driver: Object.create(queue.driver, { reclaim: { value: reclaim } }) as typeof queue.driver
+    })
+  )
+}
+
+interface HostOptions {
+  readonly host?: Host.HostOptions | undefined
+  readonly watch?: Watch | undefined
+}
+
+export interface OpenOptions extends HostOptions {
+  /** For buffers the policy is `SizePolicy.exact` unless named; images have none. */
+  readonly pool?: BufferPool.BufferPoolOptions | undefined
+}
+
+interface OpenHost {
+  readonly faults: Host.Faults
+  readonly driverObjects: DriverObjects
+  /** Bytes that count against the device's capacity. */
+  readonly usedBytes: () => number
+  readonly closeHost: Effect.Effect<void>
+}
+
+/** A pool whose device and pool close apart from each other, in the test's hands. */
+export interface OpenPool extends OpenHost {
+  readonly pool: SizedPool
+  readonly context: Context.Context<HostServices | Sized>
+  readonly closePool: Effect.Effect<void>
+}
+
+const openHost = Effect.fnUntraced(function*({ host, watch = {} }: HostOptions) {
+  const scope = Scope.makeUnsafe()
+  const opened = yield* Layer.buildWithScope(Layer.fresh(Host.layer(host)), scope)
+  const { faults, usedBytes } = Context.get(opened, Host.Host)
+  const parts: OpenHost = {
+    faults,
+    driverObjects: Context.get(opened, DeviceContext).driverObjects,
+    usedBytes: () => Effect.runSync(usedBytes),
+    closeHost: Scope.close(scope, Exit.void)
+  }
+  return { services: watched(opened, watch), parts }
+})
+
+const exact = { sizePolicy: SizePolicy.exact }
+
+/** A pool that has its memory for itself. */
+export const open = Effect.fnUntraced(function*(
+  kind: Kind,
+  { pool: options = {}, ...host }: OpenOptions = {}
+): Effect.fn.Return<OpenPool, GpuError> {
+  const { parts, services } = yield* openHost(host)
+  const scope = Scope.makeUnsafe()
+  const { sizePolicy: _, ...rest } = options
+  const made = kind === "buffers"
+    ? BufferPool.make({ ...exact, ...options }).pipe(Effect.map(sizedBuffers), Effect.provide(Allocator.layerImmediate))
+    : Effect.map(ImagePool.make(rest), sizedImages)
+  const pool = yield* made.pipe(Scope.provide(scope), Effect.provide(services))
+  const context = Context.add(services, Sized, pool)
+  return { ...parts, pool, context, closePool: Scope.close(scope, Exit.void) }
+})
+
+/** The same for a test, closed with its scope. */
+export const layer = (kind: Kind, options?: OpenOptions): Layer.Layer<HostServices | Sized, GpuError> =>
+  Layer.effectContext(
+    Effect.map(
+      Effect.acquireRelease(open(kind, options), ({ closeHost, closePool }) => Effect.andThen(closePool, closeHost)),
+      ({ context }) => context
+    )
+  )
+
+/** A test on a pool whose driver calls are written down; the log is emptied by looking at it. */
+export const withEvents = <A, E>(
+  kind: Kind,
+  options: OpenOptions,
+  test: (events: () => ReadonlyArray<string>) => Effect.Effect<A, E, HostServices | Sized | Scope.Scope>
+) => {
+  const events: Array<string> = []
+  const watch: Watch = {
+    creating: (bytes, create) =>
+      Effect.suspend(() => {
+        events.push(`allocate ${bytes}`)
+        return create
+      }),
+    destroying: (bytes) => events.push(`free ${bytes}`),
+    reclaiming: () => events.push("reclaim")
+  }
+  return Effect.scoped(test(() => events.splice(0))).pipe(Effect.provide(layer(kind, { ...options, watch })))
+}
+
+export interface SharedOptions extends HostOptions {
+  readonly memory?: DeviceMemory.MemoryOptions | undefined
+  readonly pools: ReadonlyArray<SharedPool>
+}
+
+export interface SharedPool extends SharedPoolOptions {
+  readonly kind: Kind
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+}
+
+/** One of several pools on a memory. */
+export interface OpenShared {
+  readonly kind: Kind
+  readonly pool: SizedPool
+  readonly close: Effect.Effect<void>
+}
+
+/** Several pools, and their memory; each closes apart from the others, in the test's hands. */
+export interface OpenMemory extends OpenHost {
+  readonly memory: MemoryControls
+  readonly pools: ReadonlyArray<OpenShared>
+  /** Opens one more. */
+  readonly openPool: (options: SharedPool) => Effect.Effect<OpenShared, GpuError>
+  readonly services: Context.Context<HostServices | DeviceMemory.DeviceMemory>
+  readonly closeMemory: Effect.Effect<void>
+}
+
+export const openMemory = Effect.fnUntraced(function*(
+  { memory: options, pools: wanted, ...host }: SharedOptions
+): Effect.fn.Return<OpenMemory, GpuError> {
+  const { parts, services: given } = yield* openHost(host)
+  const memoryScope = Scope.makeUnsafe()
+  const services = yield* Layer.buildWithScope(
+    Layer.fresh(DeviceMemory.layer(options)).pipe(Layer.provideMerge(Layer.succeedContext(given))),
+    memoryScope
+  )
+  const openPool = Effect.fnUntraced(function*(
+    { kind, sizePolicy = SizePolicy.exact, ...more }: SharedPool
+  ): Effect.fn.Return<OpenShared, GpuError> {
+    const scope = Scope.makeUnsafe()
+    const buildOf = <I, S>(
+      service: Context.Key<I, S>,
+      layer: Layer.Layer<I, GpuError, HostServices | DeviceMemory.DeviceMemory>
+    ) =>
+      Effect.map(Effect.provide(Layer.buildWithScope(Layer.fresh(layer), scope), services), (built) =>
+        Context.get(built, service))
+    const pool = kind === "buffers"
+      ? sizedBuffers(yield* buildOf(BufferPool.BufferPool, BufferPool.layerShared({ sizePolicy, ...more })))
+      : sizedImages(yield* buildOf(ImagePool.ImagePool, ImagePool.layerShared(more)))
+    return { kind, pool, close: Scope.close(scope, Exit.void) }
+  })
+  return {
+    ...parts,
+    memory: Context.get(services, DeviceMemory.DeviceMemory),
+    pools: yield* Effect.forEach(wanted, openPool),
+    openPool,
+    services,
+    closeMemory: Scope.close(memoryScope, Exit.void)
+  }
+})
