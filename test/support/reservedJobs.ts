@@ -4,9 +4,8 @@
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import type { Kind, SizedLease, SizedPool } from "./sizedPools.ts"
 
 export type Step =
   | { readonly kind: "take"; readonly size: number }
@@ -17,10 +16,10 @@ export type Step =
   | { readonly kind: "reserve" | "budget" | "scope"; readonly inner: ReadonlyArray<Step> }
   | { readonly kind: "fork"; readonly parts: ReadonlyArray<ReadonlyArray<Step>> }
 
-const size = fc.integer({ min: 0, max: 40 })
-
-export const steps: fc.Arbitrary<ReadonlyArray<Step>> =
-  fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }>((tie) => ({
+export const steps = (kind: Kind): fc.Arbitrary<ReadonlyArray<Step>> => {
+  // There is no image without bytes.
+  const size = fc.integer({ min: kind === "images" ? 1 : 0, max: 40 })
+  return fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }>((tie) => ({
     steps: fc.array(tie("step"), { maxLength: 5, depthIdentifier: "job" }),
     step: fc.oneof(
       { depthIdentifier: "job", maxDepth: 3 },
@@ -36,6 +35,7 @@ export const steps: fc.Arbitrary<ReadonlyArray<Step>> =
       fc.record({ kind: fc.constant("fork" as const), parts: fc.array(tie("steps"), { minLength: 2, maxLength: 3 }) })
     )
   })).steps
+}
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((all, one) => all + one, 0)
 
@@ -60,15 +60,15 @@ export const peak = (all: ReadonlyArray<Step>): number =>
     }
   }))
 
-type Run = Effect.Effect<void, GpuError, BufferPool.BufferPool>
+type Run = Effect.Effect<void, GpuError>
 
-const run = (all: ReadonlyArray<Step>): Run =>
+const run = (all: ReadonlyArray<Step>, pool: SizedPool): Run =>
   Effect.scoped(Effect.gen(function*() {
-    const mine: Array<PooledBuffer.PooledBuffer> = []
+    const mine: Array<SizedLease> = []
     for (const step of all) {
       switch (step.kind) {
         case "take":
-          mine.push(yield* BufferPool.allocate(step.size))
+          mine.push(yield* pool.allocate(step.size))
           break
         case "giveBack": {
           const lease = mine.shift()
@@ -79,29 +79,27 @@ const run = (all: ReadonlyArray<Step>): Run =>
           yield* Effect.yieldNow
           break
         case "together":
-          mine.push(...yield* BufferPool.allocateAll(step.sizes))
+          mine.push(...yield* pool.allocateAll(step.sizes))
           break
         case "lend":
-          yield* BufferPool.use(step.size, () => run(step.inner))
+          yield* pool.use(step.size, () => run(step.inner, pool))
           break
         case "reserve":
-          yield* BufferPool.reserve(run(step.inner), peak(step.inner))
+          yield* reserving(step.inner, pool)
           break
         case "budget":
-          yield* BufferPool.withBudget(run(step.inner), peak(step.inner))
+          yield* Effect.flatMap(pool.budget(peak(step.inner)), (budget) => run(step.inner, budget))
           break
         case "scope":
-          yield* run(step.inner)
+          yield* run(step.inner, pool)
           break
         case "fork":
-          yield* Effect.forEach(step.parts, run, { concurrency: "unbounded", discard: true })
+          yield* Effect.forEach(step.parts, (part) => run(part, pool), { concurrency: "unbounded", discard: true })
           break
       }
     }
   }))
 
 /** A job that holds nothing before all that it can need is certain. */
-export const reserving = (all: ReadonlyArray<Step>): Run => BufferPool.reserve(run(all), peak(all))
-
-/** The same job without a word beforehand: it holds memory and waits. */
-export const plain = run
+export const reserving = (all: ReadonlyArray<Step>, pool: SizedPool): Run =>
+  pool.reserve(peak(all), (reserved) => run(all, reserved))

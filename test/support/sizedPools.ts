@@ -49,6 +49,8 @@ export interface SizedPool extends PoolControls<SizedPool> {
     f: (lease: SizedLease) => Effect.Effect<A, E, R>,
     options?: SizedOptions
   ) => Effect.Effect<A, E | GpuError, R>
+  /** All or none; images, which have no such request, one after the other. */
+  readonly allocateAll: (sizes: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<SizedLease>, GpuError, Scope.Scope>
 }
 
 /** A pool in the context of a test's program. */
@@ -99,7 +101,8 @@ const sizedImages = (pool: ImagePool.Pool): SizedPool => ({
   reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(sizedImages(reserved)), options),
   budget: (limit, options) => Effect.map(pool.budget(limit, options), sizedImages),
   allocate: (bytes, options = {}) => pool.allocate(row(bytes), r8, imageOptions(options)),
-  use: (bytes, f, options = {}) => pool.use(row(bytes), r8, f, imageOptions(options))
+  use: (bytes, f, options = {}) => pool.use(row(bytes), r8, f, imageOptions(options)),
+  allocateAll: (sizes) => Effect.forEach(sizes, (bytes) => pool.allocate(row(bytes), r8))
 })
 
 export type HostServices = DeviceContext | CommandQueue.CommandQueue | Images.Images | Host.Host

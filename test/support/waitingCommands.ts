@@ -13,28 +13,28 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { type GpuError, isGpuError } from "../../src/domain/GpuError.ts"
-import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import { agree, bigIntegers, byName } from "../../src/testing/properties/ExpectData.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
-import { isConsistent, nextTurn, type OpenPool } from "./hostPool.ts"
+import { isConsistent, nextTurn } from "./hostPool.ts"
+import type { Kind, OpenPool, SizedLease, SizedPool } from "./sizedPools.ts"
 import type { Failure, ModelLease, ModelRequest, Patience, Refusal, WaitingModel } from "./waitingModel.ts"
 
 /** A request to the real pool. */
 interface RealRequest {
   readonly fiber: Fiber.Fiber<"lease" | "too late", GpuError>
-  lease: PooledBuffer.PooledBuffer | undefined
+  lease: SizedLease | undefined
   /** Ends the body of a loan. */
   readonly finished: Deferred.Deferred<void>
 }
 
 /** The real pool and what the test holds of it, in the order of the model's. */
 export interface WaitingReal extends OpenPool {
+  readonly kind: Kind
   readonly scheduler: CountingScheduler
   readonly run: (command: Effect.Effect<void>) => Promise<void>
   /** The pool, and then its budgets. */
-  readonly places: Array<BufferPool.Pool>
+  readonly places: Array<SizedPool>
   readonly scopes: Array<Scope.Closeable>
   readonly requests: Array<RealRequest>
   /** Of the handlers, in the order of the model's, by place. */
@@ -168,7 +168,9 @@ const shown = ({ onExhausted, place, size, timeout, waitAtMost }: Asked): string
 /** Without a scope, a loan of `use` that lasts until the test finishes it. */
 const ask = (model: WaitingModel, real: WaitingReal, scope: number | undefined, asked: Asked): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const { onExhausted, size } = asked
+    const { onExhausted } = asked
+    // There is no image without bytes.
+    const size = real.kind === "images" ? Math.max(1, asked.size) : asked.size
     const place = asked.place % model.places.length
     // No two alarms ever ring at one time: commands come at full ten seconds.
     const own = 2 * model.requests.length
@@ -179,8 +181,8 @@ const ask = (model: WaitingModel, real: WaitingReal, scope: number | undefined, 
     const label = `request ${real.requests.length}`
     const options = { label, onExhausted, waitAtMost }
     const finished = Deferred.makeUnsafe<void>()
-    let lease: PooledBuffer.PooledBuffer | undefined
-    const got = (granted: PooledBuffer.PooledBuffer) => {
+    let lease: SizedLease | undefined
+    const got = (granted: SizedLease) => {
       lease = granted
       return "lease" as const
     }

@@ -10,9 +10,9 @@ import * as Exit from "effect/Exit"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import type * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
-import { isConsistent, nextTurn, open, type OpenOptions, ParkAt } from "../support/hostPool.ts"
+import { isConsistent, nextTurn, ParkAt } from "../support/hostPool.ts"
+import { type Kind, kinds, open, type OpenOptions, type SizedOptions, type SizedPool } from "../support/sizedPools.ts"
 
 /** What another gives back at once: room for two such requests, under the limit or in held blocks. */
 const returns: ReadonlyArray<ReadonlyArray<number>> = [[60], [50, 50]]
@@ -31,7 +31,7 @@ const shortages: Readonly<Record<string, Shortage>> = {
   "of a budget and the byte limit": { options: { pool: { maxBytes: 100 } }, budget: 100 }
 }
 
-const patiences: Readonly<Record<string, BufferPool.PoolAllocateOptions>> = {
+const patiences: Readonly<Record<string, SizedOptions>> = {
   "waits": { onExhausted: "wait" },
   "waits for an hour at most": { waitAtMost: "1 hour" },
   "fails": { onExhausted: "fail" }
@@ -53,15 +53,16 @@ const until = Effect.fnUntraced(function*(what: string, condition: () => boolean
 })
 
 const requests = {
-  allocate: (pool: BufferPool.BufferPool["Service"], options: BufferPool.PoolAllocateOptions) =>
+  allocate: (pool: SizedPool, options: SizedOptions) =>
     pool.allocate(50, options),
-  use: (pool: BufferPool.BufferPool["Service"], options: BufferPool.PoolAllocateOptions) =>
+  use: (pool: SizedPool, options: SizedOptions) =>
     pool.use(50, () => Effect.yieldNow, options)
 }
 
 interface Case {
+  readonly kind: Kind
   readonly shortage: Shortage
-  readonly patience: BufferPool.PoolAllocateOptions
+  readonly patience: SizedOptions
   readonly handlers: ReadonlyArray<boolean>
   readonly request: (typeof requests)[keyof typeof requests]
   readonly sizes: ReadonlyArray<number>
@@ -70,8 +71,11 @@ interface Case {
 }
 
 /** The leases of another come back before the k-th operation of the request. False when it has no k-th operation. */
-const releasedAt = Effect.fnUntraced(function*({ gap, handlers, patience, request, shortage, sizes }: Case, k: number) {
-  const opened = yield* open(shortage.options)
+const releasedAt = Effect.fnUntraced(function*(
+  { gap, handlers, kind, patience, request, shortage, sizes }: Case,
+  k: number
+) {
+  const opened = yield* open(kind, shortage.options)
   const [mine, others] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
   const pool = shortage.budget === undefined ? opened.pool : yield* opened.pool.budget(shortage.budget)
   const leases = yield* Effect.forEach(sizes, (size) => Scope.provide(pool.allocate(size), others))
@@ -119,6 +123,7 @@ const releasedAt = Effect.fnUntraced(function*({ gap, handlers, patience, reques
   return reached
 })
 
+describe.each(kinds)("a pool of %s", (kind) => {
 describe.each(Object.entries(shortages))("where memory comes back twice, in a shortage %s", (_shortage, shortage) => {
   it.live.each(Object.entries(answers))(
     "a request is served once, and leaves nothing behind, where there is %s",
@@ -128,7 +133,7 @@ describe.each(Object.entries(shortages))("where memory comes back twice, in a sh
           for (const gap of [0, 1, 3]) {
             const request = requests.allocate
             let k = 0
-            while (yield* releasedAt({ shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) k++
+            while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) k++
             assert.isAtLeast(k, 2)
             assert.isBelow(k, 1000)
           }
@@ -146,7 +151,7 @@ describe.each(Object.entries(shortages))("a request that comes in a shortage %s"
           Effect.gen(function*() {
             for (const sizes of returns) {
               let k = 0
-              while (yield* releasedAt({ shortage, patience, handlers, request, sizes }, k)) k++
+              while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes }, k)) k++
               assert.isAtLeast(k, 2)
               assert.isBelow(k, 1000)
             }
@@ -154,4 +159,5 @@ describe.each(Object.entries(shortages))("a request that comes in a shortage %s"
       )
     })
   })
+})
 })

@@ -9,7 +9,8 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { EvictionOrder } from "../../src/domain/EvictionPolicy.ts"
 import { counted, type CountingScheduler } from "../support/CountingScheduler.ts"
-import { logsTo, open } from "../support/hostPool.ts"
+import { logsTo } from "../support/hostPool.ts"
+import { type Kind, kinds, open } from "../support/sizedPools.ts"
 import { commands, type WaitingReal } from "../support/waitingCommands.ts"
 import { WaitingModel } from "../support/waitingModel.ts"
 
@@ -50,6 +51,7 @@ const settings: fc.Arbitrary<Settings> = fc.oneof(
 )
 
 const setup = Effect.fnUntraced(function*(
+  kind: Kind,
   { budgets, eviction, idle, maxBytes, maxHeldBytes, maxOvertakes }: Settings,
   scheduler: CountingScheduler
 ) {
@@ -62,7 +64,7 @@ const setup = Effect.fnUntraced(function*(
   })
   model.openScope()
   model.openScope()
-  const opened = yield* open({
+  const opened = yield* open(kind, {
     pool: {
       maxBytes,
       // The model of standstills is another one.
@@ -83,6 +85,7 @@ const setup = Effect.fnUntraced(function*(
   const context = yield* Effect.context<never>()
   const real: WaitingReal = {
     ...opened,
+    kind,
     scheduler,
     run: (command) => Effect.runPromiseWith(context)(command),
     places,
@@ -107,17 +110,17 @@ const close = Effect.fnUntraced(function*({ places, requests, scopes, ...real }:
   strictEqual(real.driverObjects.live, 0)
 })
 
-it("agrees with a naive model in what becomes of every request, and when", () =>
+it.each(kinds)("a pool of %s agrees with a naive model in what becomes of every request, and when", (kind) =>
   fc.assert(
     fc.asyncProperty(settings, fc.commands(commands, { maxCommands: 80, size: "max" }), (given, run) =>
       counted((scheduler) =>
         Effect.gen(function*() {
-          const { model, real } = yield* setup(given, scheduler)
+          const { model, real } = yield* setup(kind, given, scheduler)
           yield* Effect.promise(() =>
             fc.asyncModelRun(() => ({ model, real }), run)
           )
           yield* close(real)
         })
       ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)),
-    { numRuns: 300 }
+    { numRuns: 200 }
   ))

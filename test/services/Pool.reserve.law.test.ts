@@ -9,8 +9,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { isConsistent, open } from "../support/hostPool.ts"
+import { isConsistent } from "../support/hostPool.ts"
 import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
+import { type Kind, kinds, open } from "../support/sizedPools.ts"
 
 interface Program {
   readonly jobs: ReadonlyArray<ReadonlyArray<Step>>
@@ -22,8 +23,8 @@ interface Program {
   readonly late: boolean
 }
 
-const programs: fc.Arbitrary<Program> = fc.record({
-  jobs: fc.array(steps, { minLength: 1, maxLength: 8 }),
+const programs = (kind: Kind): fc.Arbitrary<Program> => fc.record({
+  jobs: fc.array(steps(kind), { minLength: 1, maxLength: 8 }),
   interruptions: fc.array(fc.tuple(fc.nat(7), fc.nat(12)), { maxLength: 3 }),
   spare: fc.nat(20),
   late: fc.boolean()
@@ -32,15 +33,15 @@ const programs: fc.Arbitrary<Program> = fc.record({
 /** More turns than any of these programs can need. */
 const mostTurns = 2000
 
-const run = (program: Program) =>
+const run = (kind: Kind, program: Program) =>
   Effect.gen(function*() {
     const maxBytes = Math.max(1, ...program.jobs.map(peak)) + program.spare
-    const { closeHost, closePool, context, driverObjects, pool } = yield* open({
+    const { closeHost, closePool, driverObjects, pool } = yield* open(kind, {
       host: program.late ? { latency: "1 millis" } : {},
       pool: { maxBytes, onExhausted: "wait", suspectAfter: "1 hour" }
     })
     const fibers = yield* Effect.forEach(program.jobs, (job) =>
-      Effect.forkDetach(Effect.provide(reserving(job), context)))
+      Effect.forkDetach(reserving(job, pool)))
     for (
       let turn = 0;
       turn < mostTurns && fibers.some((fiber) =>
@@ -73,6 +74,6 @@ const run = (program: Program) =>
   }).pipe(Effect.provide(TestClock.layer()))
 
 describe("jobs with reservations", () => {
-  it("all end, and leave nothing behind", () =>
-    fc.assert(fc.asyncProperty(programs, (program) => Effect.runPromise(run(program))), { numRuns: 1000 }))
+  it.each(kinds)("all end, and leave nothing behind, in a pool of %s", (kind) =>
+    fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 }))
 })
