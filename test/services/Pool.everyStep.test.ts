@@ -53,10 +53,8 @@ const until = Effect.fnUntraced(function*(what: string, condition: () => boolean
 })
 
 const requests = {
-  allocate: (pool: SizedPool, options: SizedOptions) =>
-    pool.allocate(50, options),
-  use: (pool: SizedPool, options: SizedOptions) =>
-    pool.use(50, () => Effect.yieldNow, options)
+  allocate: (pool: SizedPool, options: SizedOptions) => pool.allocate(50, options),
+  use: (pool: SizedPool, options: SizedOptions) => pool.use(50, () => Effect.yieldNow, options)
 }
 
 interface Case {
@@ -124,40 +122,40 @@ const releasedAt = Effect.fnUntraced(function*(
 })
 
 describe.each(kinds)("a pool of %s", (kind) => {
-describe.each(Object.entries(shortages))("where memory comes back twice, in a shortage %s", (_shortage, shortage) => {
-  it.live.each(Object.entries(answers))(
-    "a request is served once, and leaves nothing behind, where there is %s",
-    ([_name, handlers]) =>
-      Effect.gen(function*() {
-        for (const patience of [patiences.waits!, patiences.fails!]) {
-          for (const gap of [0, 1, 3]) {
-            const request = requests.allocate
-            let k = 0
-            while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) k++
-            assert.isAtLeast(k, 2)
-            assert.isBelow(k, 1000)
-          }
-        }
-      })
-  )
-})
-
-describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
-  describe.each(Object.entries(patiences))("and %s", (_patience, patience) => {
-    describe.each(Object.entries(answers))("where there is %s", (_handlers, handlers) => {
-      it.live.each(Object.entries(requests))(
-        "is served once, and leaves nothing behind, whenever another gives back: %s",
-        ([_name, request]) =>
-          Effect.gen(function*() {
-            for (const sizes of returns) {
+  describe.each(Object.entries(shortages))("where memory comes back twice, in a shortage %s", (_shortage, shortage) => {
+    it.live.each(Object.entries(answers))(
+      "a request is served once, and leaves nothing behind, where there is %s",
+      ([_name, handlers]) =>
+        Effect.gen(function*() {
+          for (const patience of [patiences.waits!, patiences.fails!]) {
+            for (const gap of [0, 1, 3]) {
+              const request = requests.allocate
               let k = 0
-              while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes }, k)) k++
+              while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) k++
               assert.isAtLeast(k, 2)
               assert.isBelow(k, 1000)
             }
-          })
-      )
+          }
+        })
+    )
+  })
+
+  describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
+    describe.each(Object.entries(patiences))("and %s", (_patience, patience) => {
+      describe.each(Object.entries(answers))("where there is %s", (_handlers, handlers) => {
+        it.live.each(Object.entries(requests))(
+          "is served once, and leaves nothing behind, whenever another gives back: %s",
+          ([_name, request]) =>
+            Effect.gen(function*() {
+              for (const sizes of returns) {
+                let k = 0
+                while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes }, k)) k++
+                assert.isAtLeast(k, 2)
+                assert.isBelow(k, 1000)
+              }
+            })
+        )
+      })
     })
   })
-})
 })

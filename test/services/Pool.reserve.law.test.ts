@@ -23,12 +23,13 @@ interface Program {
   readonly late: boolean
 }
 
-const programs = (kind: Kind): fc.Arbitrary<Program> => fc.record({
-  jobs: fc.array(steps(kind), { minLength: 1, maxLength: 8 }),
-  interruptions: fc.array(fc.tuple(fc.nat(7), fc.nat(12)), { maxLength: 3 }),
-  spare: fc.nat(20),
-  late: fc.boolean()
-})
+const programs = (kind: Kind): fc.Arbitrary<Program> =>
+  fc.record({
+    jobs: fc.array(steps(kind), { minLength: 1, maxLength: 8 }),
+    interruptions: fc.array(fc.tuple(fc.nat(7), fc.nat(12)), { maxLength: 3 }),
+    spare: fc.nat(20),
+    late: fc.boolean()
+  })
 
 /** More turns than any of these programs can need. */
 const mostTurns = 2000
@@ -40,13 +41,10 @@ const run = (kind: Kind, program: Program) =>
       host: program.late ? { latency: "1 millis" } : {},
       pool: { maxBytes, onExhausted: "wait", suspectAfter: "1 hour" }
     })
-    const fibers = yield* Effect.forEach(program.jobs, (job) =>
-      Effect.forkDetach(reserving(job, pool)))
+    const fibers = yield* Effect.forEach(program.jobs, (job) => Effect.forkDetach(reserving(job, pool)))
     for (
       let turn = 0;
-      turn < mostTurns && fibers.some((fiber) =>
-        fiber.pollUnsafe() === undefined
-      );
+      turn < mostTurns && fibers.some((fiber) => fiber.pollUnsafe() === undefined);
       turn++
     ) {
       for (const [job, when] of program.interruptions) if (when === turn) fibers[job]?.interruptUnsafe()
@@ -74,6 +72,9 @@ const run = (kind: Kind, program: Program) =>
   }).pipe(Effect.provide(TestClock.layer()))
 
 describe("jobs with reservations", () => {
-  it.each(kinds)("all end, and leave nothing behind, in a pool of %s", (kind) =>
-    fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 }))
+  it.each(kinds)(
+    "all end, and leave nothing behind, in a pool of %s",
+    (kind) =>
+      fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 })
+  )
 })

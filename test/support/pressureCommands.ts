@@ -63,8 +63,8 @@ interface Asked {
   readonly size: number
   readonly place: number
   readonly isOther: boolean
-  /** More than the size, for a loan within a reservation of so many bytes. */
-  readonly reserved?: number | undefined
+  /** Bytes besides the block's, for a loan within a reservation. */
+  readonly spare?: number | undefined
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined
   /** From outside: `Effect.timeout`. */
@@ -140,9 +140,11 @@ const exactSize = ({ granularity }: Pressed, { kind }: LeasingPlace, size: numbe
 const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effect.Effect<void> =>
   Effect.gen(function*() {
     const place = pick(real.places, asked.place)!
-    const { isOther, onExhausted, reserved, timeout, waitAtMost } = asked
+    const { isOther, onExhausted, spare, timeout, waitAtMost } = asked
     // There is no image without bytes.
     const size = place.kind === "images" ? Math.max(1, asked.size) : asked.size
+    // Room for the block, whatever the device rounds it up to.
+    const reserved = spare === undefined ? undefined : 4 * Math.ceil(size / 4) + spare
     const options = { isOther, label: `request ${real.requests.length}`, onExhausted, waitAtMost }
     const finished = Deferred.makeUnsafe<void>()
     let lease: SizedLease | undefined
@@ -187,13 +189,8 @@ const shown = (asked: Asked): string =>
 const allocate = (rest: Rest, n: number, asked: Asked) =>
   command(`allocate(${n}: ${shown(asked)})`, rest, (real) => ask(real, scopeOf(real, n), asked))
 
-/** Room for one block, whatever the size policy and the device make of it. */
 const reserve = (rest: Rest, asked: Asked, spare: number) =>
-  command(
-    `reserve(${shown(asked)}, ${spare})`,
-    rest,
-    (real) => ask(real, undefined, { ...asked, reserved: 4 * Math.ceil(asked.size / 4) + spare })
-  )
+  command(`reserve(${shown({ ...asked, spare })})`, rest, (real) => ask(real, undefined, { ...asked, spare }))
 
 const use = (rest: Rest, asked: Asked) => command(`use(${shown(asked)})`, rest, (real) => ask(real, undefined, asked))
 
@@ -288,7 +285,8 @@ const trimTo = (rest: Rest, place: number, bytes: number) =>
 
 const freeHeld = (rest: Rest) => command("freeHeld", rest, (real) => unlessLost(real, real.root.controls.freeHeld))
 
-const stopHolding = (rest: Rest) => command("stopHolding", rest, (real) => unlessLost(real, real.root.controls.stopHolding))
+const stopHolding = (rest: Rest) =>
+  command("stopHolding", rest, (real) => unlessLost(real, real.root.controls.stopHolding))
 
 const resumeHolding = (rest: Rest) => command("resumeHolding", rest, (real) => real.root.controls.resumeHolding)
 
@@ -452,7 +450,8 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
   real.faults.clear()
   yield* calmDown(real)
   const patient = real.requests.filter(({ asked, fiber, place, scope }) =>
-    fiber.pollUnsafe() === undefined && !isClosed(place) && asked.onExhausted === "wait" && asked.waitAtMost === undefined &&
+    fiber.pollUnsafe() === undefined && !isClosed(place) && asked.onExhausted === "wait" &&
+    asked.waitAtMost === undefined &&
     asked.timeout === undefined && (scope === undefined || isOpen(scope))
   )
   for (const { finished } of real.requests) yield* Deferred.succeed(finished, undefined)

@@ -52,6 +52,8 @@ export interface Watched {
   readonly maxOvertakes: number
   /** Whether the driver has all the memory that the limit allows, and does what it is asked for. */
   readonly driverIsRich: () => boolean
+  /** Whether anything was reserved. */
+  readonly hasReserved: () => boolean
 }
 
 const now = <A>(effect: Effect.Effect<A>): A => Effect.runSync(effect)
@@ -136,7 +138,8 @@ export const restLawsHold = Effect.fnUntraced(function*(watched: Watched) {
     everyLeaseIsKnown(watched)
     nothingFitsIsIdle(watched)
   }
-  yield* nobodySleeps(watched)
+  // What is set aside is kept from others within what the device has; what is then leased of it only within the limit.
+  if (watched.driverIsRich() || !watched.hasReserved()) yield* nobodySleeps(watched)
 })
 
 /** The counters are those of the leases that somebody has, under every budget that a lease was acquired under. */

@@ -156,6 +156,7 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
     dyingHandlers: false
   }
   const context = yield* Effect.context<never>()
+  const requests: Pressed["requests"] = []
   const real: Pressed & Opened = {
     ...opened,
     scheduler,
@@ -167,7 +168,8 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
     history,
     clients: [],
     scopes: [Scope.makeUnsafe(), Scope.makeUnsafe(), Scope.makeUnsafe()],
-    requests: [],
+    requests,
+    hasReserved: () => requests.some(({ asked }) => asked.spare !== undefined),
     handlers: [],
     background: []
   }

@@ -28,6 +28,8 @@ import type * as PooledImage from "../../src/services/images/PooledImage.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls, PoolControls } from "../../src/services/pool/Pool.ts"
 import type { ExhaustedOptions, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
+import type { Need } from "../../src/services/pool/waiting/Handlers.ts"
+import { nextTurn } from "./hostPool.ts"
 
 export type Kind = "buffers" | "images"
 
@@ -50,14 +52,15 @@ export interface SizedPool extends PoolControls<SizedPool> {
     options?: SizedOptions
   ) => Effect.Effect<A, E | GpuError, R>
   /** All or none; images, which have no such request, one after the other. */
-  readonly allocateAll: (sizes: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<SizedLease>, GpuError, Scope.Scope>
+  readonly allocateAll: (
+    sizes: ReadonlyArray<number>
+  ) => Effect.Effect<ReadonlyArray<SizedLease>, GpuError, Scope.Scope>
 }
 
 /** A pool in the context of a test's program. */
 export class Sized extends Context.Service<Sized, SizedPool>()("effect-gpu-pool/test/Sized") {}
 
-export const allocate = (bytes: number, options?: SizedOptions) =>
-  Sized.use((pool) => pool.allocate(bytes, options))
+export const allocate = (bytes: number, options?: SizedOptions) => Sized.use((pool) => pool.allocate(bytes, options))
 
 export const use = <A, E, R>(
   bytes: number,
@@ -69,13 +72,28 @@ export const withBudget =
   (limit: number) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | Sized> =>
     Sized.use((pool) => Effect.flatMap(pool.budget(limit), (budget) => Effect.provideService(effect, Sized, budget)))
 
+export const onOutOfMemory = (handler: (need: Need) => Effect.Effect<boolean, GpuError>) =>
+  Sized.use((pool) => pool.onOutOfMemory(handler))
+
+export const stats = Sized.use((pool) => pool.stats)
+
+export const freeHeld = Sized.use((pool) => pool.freeHeld)
+
+export const stopHolding = Sized.use((pool) => pool.stopHolding)
+
+export const resumeHolding = Sized.use((pool) => pool.resumeHolding)
+
+export const trimTo = (bytes: number) => Sized.use((pool) => pool.trimTo(bytes))
+
+export const setLimit = (maxBytes: number) => Sized.use((pool) => pool.setLimit(maxBytes))
+
 /** Leases of these sizes together, given back at once: then the pool holds them. */
 export const hold = (sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError, Sized> =>
   Effect.scoped(Effect.forEach(sizes, (size) => allocate(size), { discard: true }))
 
 /** Checks the counters that are named. */
 export const hasStats = (expected: Partial<PoolStats>): Effect.Effect<void, never, Sized> =>
-  Effect.map(Sized.use(({ stats }) => stats), (stats) => deepStrictEqual({ ...stats, ...expected }, stats))
+  Effect.map(stats, (stats) => deepStrictEqual({ ...stats, ...expected }, stats))
 
 const bufferOptions = ({ isOther, ...options }: SizedOptions) =>
   isOther === true ? { ...options, usage: BufferUsage.storage | BufferUsage.copyDst } : options
@@ -117,9 +135,9 @@ export interface Watch {
 }
 
 /** Answers on a later turn of the event loop, as a driver that has to be awaited. */
-export const slowly = (nextTurn: Effect.Effect<void>): Watch => ({
+export const slow: Watch = {
   creating: (_, create) => Effect.uninterruptible(Effect.andThen(nextTurn, create))
-})
+}
 
 const watched = (
   host: Context.Context<HostServices>,
@@ -284,8 +302,10 @@ export const openMemory = Effect.fnUntraced(function*(
       service: Context.Key<I, S>,
       layer: Layer.Layer<I, GpuError, HostServices | DeviceMemory.DeviceMemory>
     ) =>
-      Effect.map(Effect.provide(Layer.buildWithScope(Layer.fresh(layer), scope), services), (built) =>
-        Context.get(built, service))
+      Effect.map(
+        Effect.provide(Layer.buildWithScope(Layer.fresh(layer), scope), services),
+        (built) => Context.get(built, service)
+      )
     const pool = kind === "buffers"
       ? sizedBuffers(yield* buildOf(BufferPool.BufferPool, BufferPool.layerShared({ sizePolicy, ...more })))
       : sizedImages(yield* buildOf(ImagePool.ImagePool, ImagePool.layerShared(more)))
