@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { isConsistent } from "../support/hostPool.ts"
+import { isConsistent, outOfMemoryOf } from "../support/hostPool.ts"
 import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
 import { type Kind, kinds, open } from "../support/sizedPools.ts"
 
@@ -76,5 +76,20 @@ describe("jobs with reservations", () => {
     "all end, and leave nothing behind, in a pool of %s",
     (kind) =>
       fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 })
+  )
+
+  // What is left of its own reservation does not come back before it has ended.
+  it.effect.each(kinds)(
+    "are told when the driver has no memory and nobody else has any, in a pool of %s",
+    (kind) =>
+      Effect.gen(function*() {
+        const { closeHost, closePool, faults, pool } = yield* open(kind, { pool: { onExhausted: "wait" } })
+        faults.failAllocations({ times: Infinity })
+        const job = pool.reserve(100, (outer) => outer.reserve(50, (inner) => inner.use(10, () => Effect.void)))
+        const { rungs } = yield* outOfMemoryOf(job)
+        deepStrictEqual(rungs.includes("wait"), false)
+        yield* closePool
+        yield* closeHost
+      })
   )
 })

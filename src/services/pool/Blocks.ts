@@ -16,7 +16,11 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
+import type { SetAside } from "./waiting/SetAside.ts"
 import type { SharedLimit } from "./waiting/SharedLimit.ts"
+
+/** What is left of a reservation, and of those around it: their effects end only after its own requests. */
+const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
 
 /** @internal */
 export class Blocks implements LeaseOwner {
@@ -309,9 +313,10 @@ export class Blocks implements LeaseOwner {
   }
 
   /** Whether anything is leased, set aside for others or asked of the driver, that may come back. */
-  mayRecover({ asks, drawn }: LeaseRequest): boolean {
+  mayRecover({ asks, drawn, from }: LeaseRequest): boolean {
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
-    return activeBlocks > 0 || reservedBytes > 0 || setAsideBytes > drawn + (asks?.left ?? 0) || this.othersBytes > 0
+    const ofOthers = setAsideBytes - drawn - leftOf(asks ?? from)
+    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0 || this.othersBytes > 0
   }
 
   /** Bytes that others have out of the limit that they share with this memory. */
