@@ -390,6 +390,18 @@ describe("closing", () => {
       strictEqual(opened.driverObjects.live, 0)
     }))
 
+  it.effect("a pool is what requests are told first, whatever became of its device", () =>
+    Effect.gen(function*() {
+      const opened = yield* open()
+      opened.faults.lose()
+      yield* opened.closePool
+      const reason = yield* reasonOf(Effect.scoped(opened.pool.allocate(row(8), r8, { label: "late" })))
+      assert(reason._tag === "Released", reason._tag)
+      deepStrictEqual([reason.why, reason.size, reason.label], ["poolClosed", 8, "late"])
+      strictEqual(yield* tagOf(Effect.scoped(opened.pool.allocate(row(-1), r8))), "InvalidRequest")
+      yield* opened.closeHost
+    }))
+
   it.effect("the device first is a loss: leases fail, and everything can still be closed", () =>
     Effect.gen(function*() {
       const opened = yield* open()

@@ -200,7 +200,7 @@ const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
         const options = requests.read<PoolImageOptions>("allocate", given, allocate)
         if (isGpuError(options)) return options
         return checkedStep("ImagePool.allocate", () => {
-          const known = source.lookUp(shape, format, usageOf(options))
+          const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.allocate(known.size, known, options)
         })
       },
@@ -208,12 +208,14 @@ const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
         const options = requests.read<PoolImageOptions>("use", given, use)
         if (isGpuError(options)) return options
         return checkedStep("ImagePool.allocate", () => {
-          const known = source.lookUp(shape, format, usageOf(options))
+          const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.use(known.size, known, f, options)
         })
       }
     })
   )
+
+const labelOf = (options: PoolImageOptions | undefined): string | undefined => options?.label
 
 const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =>
   options?.usage ?? ImageUsage.defaultUsage

@@ -16,7 +16,9 @@ import * as Label from "../../domain/Label.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
+import { unavailable } from "../pool/waiting/LeaseRequest.ts"
 import type { ImageAllocator } from "./ImageAllocator.ts"
+import * as ImageProblems from "./ImageProblems.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**
@@ -154,12 +156,13 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   lookUp(
     shape: ImageShape.ImageShape,
     format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage
+    usage: ImageUsage.ImageUsage,
+    label: string | undefined
   ): KnownImage | GpuError {
     const recent = this.#recent
     if (recent?.usage === usage && isSame(recent, shape, format)) return recent
     const asked = keyOf(shape, format, usage)
-    const known = this.#known.get(asked) ?? this.#check(asked, shape, format, usage)
+    const known = this.#known.get(asked) ?? this.#check(asked, shape, format, usage, label)
     if (!isGpuError(known)) this.#recent = known
     return known
   }
@@ -168,17 +171,29 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     asked: string,
     shape: ImageShape.ImageShape,
     format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage
+    usage: ImageUsage.ImageUsage,
+    label: string | undefined
   ): KnownImage | GpuError {
     // A pool that clears its images fills them itself. A value that is no usage stays unchanged.
     const blockUsage = this.clears && ImageUsage.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
     const problem = this.#images.problem(operation, shape, format, blockUsage)
-    if (problem !== undefined) return problem
+    if (problem !== undefined) return this.#closedProblem(problem, shape, format, label)
     const size = ImageFormat.imageBytes(format, shape)
     const key = `${this.index} ${keyOf(shape, format, blockUsage)}`
     const known: KnownImage = { shape: { ...shape }, format: { ...format }, usage, blockUsage, key, size }
     if (this.#known.size >= mostKnown) this.#known.clear()
     this.#known.set(asked, known)
     return known
+  }
+  /** A pool that has closed says so, and not what became of its device. */
+  #closedProblem(
+    problem: GpuError,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    label: string | undefined
+  ): GpuError {
+    if (!this.closed || problem.reason._tag !== "DeviceLost") return problem
+    return ImageProblems.shapeProblem(operation, shape) ?? ImageProblems.formatProblem(operation, format) ??
+      unavailable({ source: this, operation, size: ImageFormat.imageBytes(format, shape), label }, "poolClosed")
   }
 }
