@@ -19,6 +19,7 @@ import {
   isClosed,
   lawsHold,
   type LeasingPlace,
+  leasingPlaceOf,
   liveLeases,
   type Place,
   restLawsHold,
@@ -255,7 +256,7 @@ const advance = (millis: number): Command => ({
 })
 
 /** The memory, a pool or a budget. */
-const placeOf = ({ places, root }: Pressed, n: number): Place => n === 0 ? root : pick(places, n)!
+const anyPlace = ({ places, root }: Pressed, n: number): Place => n === 0 ? root : pick(places, n)!
 
 /** Once the device is lost, nothing can be waited for. */
 const unlessLost = ({ history }: Pressed, effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
@@ -270,18 +271,18 @@ const openBudget = (rest: Rest, limit: number, parent: number) =>
       if (real.places.length > 7) return
       const around = pick(real.places, parent)!
       const controls = yield* around.controls.budget(limit)
-      real.places.push({ controls, kind: around.kind, parent: around, used: 0n, closed: false })
+      real.places.push(leasingPlaceOf(around.kind, controls, around))
     }))
 
 const setLimit = (rest: Rest, place: number, maxBytes: number) =>
   command(
     `setLimit(${place}, ${maxBytes})`,
     rest,
-    (real) => unlessLost(real, placeOf(real, place).controls.setLimit({ maxBytes }))
+    (real) => unlessLost(real, anyPlace(real, place).controls.setLimit({ maxBytes }))
   )
 
 const trimTo = (rest: Rest, place: number, bytes: number) =>
-  command(`trimTo(${place}, ${bytes})`, rest, (real) => unlessLost(real, placeOf(real, place).controls.trimTo(bytes)))
+  command(`trimTo(${place}, ${bytes})`, rest, (real) => unlessLost(real, anyPlace(real, place).controls.trimTo(bytes)))
 
 const freeHeld = (rest: Rest) => command("freeHeld", rest, (real) => unlessLost(real, real.root.controls.freeHeld))
 

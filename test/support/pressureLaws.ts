@@ -16,17 +16,33 @@ import type { Kind, SizedLease, SizedPool } from "./sizedPools.ts"
 export interface Place {
   readonly controls: MemoryControls
   readonly parent: Place | undefined
-  /** What was charged or managed when somebody last looked. */
-  used: bigint
+  /** What was charged or managed, or certain to be, when somebody last looked. */
+  certain: bigint
+  /** The highest limit that it has had. */
+  mostBytes: number
   /** Nothing can be leased under it any more. */
   closed: boolean
 }
+
+export const placeOf = (controls: MemoryControls, parent: Place | undefined): Place => ({
+  controls,
+  parent,
+  certain: 0n,
+  mostBytes: 0,
+  closed: false
+})
 
 /** A place that leases; a memory that several pools share does not. */
 export interface LeasingPlace extends Place {
   readonly controls: SizedPool
   readonly kind: Kind
 }
+
+export const leasingPlaceOf = (kind: Kind, controls: SizedPool, parent: Place | undefined): LeasingPlace => ({
+  ...placeOf(controls, parent),
+  controls,
+  kind
+})
 
 /** One request, and what the test knows of it. */
 export interface Client {
@@ -73,14 +89,18 @@ export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<Si
     return leased === undefined || leased.ended !== undefined ? [] : [leased]
   })
 
-/** A limit that was lowered below what is in use keeps it from growing. */
+/** A limit that was lowered below what is in use, or set aside, keeps it from growing. */
 export const staysWithinLimit = (place: Place): void => {
-  const { managedBytes, reservedBytes } = now(place.controls.stats)
+  const { managedBytes, reservedBytes, setAsideBytes } = now(place.controls.stats)
   const limit = now(place.controls.maxBytes)
   const used = BigInt(managedBytes) + BigInt(reservedBytes)
   assert.isAtLeast(reservedBytes, 0)
-  assert(Number(used) <= limit || used <= place.used, `${used} bytes are in use, of ${limit}; before ${place.used}`)
-  place.used = used
+  assert(
+    Number(used) <= limit || used <= place.certain,
+    `${used} bytes are in use, of ${limit}; before ${place.certain}`
+  )
+  place.certain = used + BigInt(setAsideBytes)
+  place.mostBytes = Math.max(place.mostBytes, limit)
 }
 
 /** At every moment. */

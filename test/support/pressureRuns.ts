@@ -15,7 +15,7 @@ import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { counted, type CountingScheduler } from "./CountingScheduler.ts"
 import { logsTo } from "./hostPool.ts"
 import { closeAll, commands, drain, endedWell, type History, type Pressed } from "./pressureCommands.ts"
-import { type LeasingPlace, type Place, restLawsHold, staysWithinLimit } from "./pressureLaws.ts"
+import { leasingPlaceOf, placeOf, restLawsHold, staysWithinLimit } from "./pressureLaws.ts"
 import { type Kind, open, openMemory, type SharedPool, type Watch } from "./sizedPools.ts"
 
 const policies = [
@@ -101,33 +101,29 @@ const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Ef
   if (!given.shared) {
     const { kind, maxBytes: _, ...more } = given.pools[0]!
     const opened = yield* open(kind, { host, watch, pool: { ...memory, ...more, onExhausted: "wait" } })
-    const root: LeasingPlace = { controls: opened.pool, kind, parent: undefined, used: 0n, closed: false }
+    const root = leasingPlaceOf(kind, opened.pool, undefined)
     return { ...opened, root, places: [root], closable: [], closeAll: opened.closePool }
   }
   const pools = given.pools.map((pool) => ({ ...pool, onExhausted: "wait" as const }))
   const opened = yield* openMemory({ host, watch, memory, pools })
-  const root: Place = { controls: opened.memory, parent: undefined, used: 0n, closed: false }
-  const closable = opened.pools.map(({ close, kind, pool }) => {
-    const place: LeasingPlace = { controls: pool, kind, parent: root, used: 0n, closed: false }
-    return { place, close }
-  })
+  const root = placeOf(opened.memory, undefined)
+  const closable = opened.pools.map(({ close, kind, pool }) => ({ place: leasingPlaceOf(kind, pool, root), close }))
   return { ...opened, root, places: closable.map(({ place }) => place), closable, closeAll: opened.closeMemory }
 })
 
 /**
  * In the midst of a step too, whenever the driver is called. What it really has is within the limit as well, unless it
- * frees late: then the limit is on what it was not told to free.
+ * frees late: then the limit is on what it was not told to free. A limit that is lowered takes nothing from those who have
+ * their bytes already.
  */
 const boundary = (lateFree: boolean, opened: () => Opened | undefined): Watch => {
-  // A limit that is lowered takes nothing from those who have their bytes already.
-  let highest = 0
   const look = (bytes: number) => {
     const parts = opened()
     if (parts === undefined) return
     for (const place of [parts.root, ...parts.places]) staysWithinLimit(place)
-    const [used, limit] = [lateFree ? 0 : parts.usedBytes() + bytes, Effect.runSync(parts.root.controls.maxBytes)]
-    highest = Math.max(highest, limit)
-    assert(used <= highest, `the driver is to give ${used} bytes, of ${highest}`)
+    const used = parts.usedBytes() + bytes
+    const { mostBytes } = parts.root
+    assert(lateFree || used <= mostBytes, `the driver is to give ${used} bytes, of ${mostBytes}`)
   }
   return {
     creating: (bytes, create) =>
@@ -146,7 +142,7 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
   for (const limit of given.budgets) {
     const parent = opened.places.at(-1)!
     const controls = yield* parent.controls.budget(limit)
-    opened.places.push({ controls, kind: parent.kind, parent, used: 0n, closed: false })
+    opened.places.push(leasingPlaceOf(parent.kind, controls, parent))
   }
   const history: History = {
     closed: false,

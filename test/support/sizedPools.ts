@@ -20,16 +20,15 @@ import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
-import * as CommandQueue from "../../src/services/CommandQueue.ts"
 import { DeviceContext } from "../../src/services/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
-import * as Images from "../../src/services/images/Images.ts"
 import type * as PooledImage from "../../src/services/images/PooledImage.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls, PoolControls } from "../../src/services/pool/Pool.ts"
 import type { ExhaustedOptions, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
 import type { Need } from "../../src/services/pool/waiting/Handlers.ts"
 import { nextTurn } from "./hostPool.ts"
+import { withDrivers } from "./withDrivers.ts"
 
 export type Kind = "buffers" | "images"
 
@@ -123,7 +122,7 @@ const sizedImages = (pool: ImagePool.Pool): SizedPool => ({
   allocateAll: (sizes) => Effect.forEach(sizes, (bytes) => pool.allocate(row(bytes), r8))
 })
 
-export type HostServices = DeviceContext | CommandQueue.CommandQueue | Images.Images | Host.Host
+export type HostServices = Host.Services
 
 /** What a test sees and does where a pool calls its driver. */
 export interface Watch {
@@ -143,35 +142,31 @@ const watched = (
   host: Context.Context<HostServices>,
   { creating = (_, create) => create, destroying, reclaiming }: Watch
 ): Context.Context<HostServices> => {
-  const [device, images] = [Context.get(host, DeviceContext), Context.get(host, Images.Images)]
-  const queue = Context.get(host, CommandQueue.CommandQueue)
-  const reclaim = Effect.suspend(() => {
-    reclaiming?.()
-    return queue.driver.reclaim
-  })
-  return host.pipe(
-    Context.add(DeviceContext, {
-      ...device,
-      createBuffer: (bytes, ...more) => creating(bytes, device.createBuffer(bytes, ...more)),
-      destroyBufferUnsafe: (buffer) => {
-        destroying?.(buffer.size)
-        return device.destroyBufferUnsafe(buffer)
-      }
-    }),
-    Context.add(Images.Images, {
-      ...images,
+  const device = Context.get(host, DeviceContext)
+  const drivers = withDrivers(host, {
+    images: (images) => ({
       create: (operation, shape, format, ...more) =>
         creating(ImageFormat.imageBytes(format, shape), images.create(operation, shape, format, ...more)),
-      destroyUnsafe: (image, ...more) => {
+      destroyUnsafe: (image) => {
         destroying?.(ImageFormat.imageBytes(image.format, image.shape))
-        return images.destroyUnsafe(image, ...more)
+        return images.destroyUnsafe(image)
       }
     }),
-    Context.add(CommandQueue.CommandQueue, {
-      ...queue,
-      driver: Object.create(queue.driver, { reclaim: { value: reclaim } }) as typeof queue.driver
+    queue: ({ reclaim }) => ({
+      reclaim: Effect.suspend(() => {
+        reclaiming?.()
+        return reclaim
+      })
     })
-  )
+  })
+  return Context.add(drivers, DeviceContext, {
+    ...device,
+    createBuffer: (bytes, ...more) => creating(bytes, device.createBuffer(bytes, ...more)),
+    destroyBufferUnsafe: (buffer) => {
+      destroying?.(buffer.size)
+      return device.destroyBufferUnsafe(buffer)
+    }
+  })
 }
 
 interface HostOptions {

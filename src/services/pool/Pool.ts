@@ -307,14 +307,17 @@ const changedLimit = (
 }
 
 const registered = <W, V extends Leasable, L extends Lease<V>, R>(
-  { lastResort, source }: PoolRequests<W, V, L>,
+  { lastResorts, source }: PoolRequests<W, V, L>,
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
 ): Effect.Effect<void, GpuError, R | Scope.Scope> =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
     functionProblem(`${source.service}.onOutOfMemory`, "handler", handler) ??
       Effect.acquireRelease(
-        Effect.sync(() => lastResort.handlers.add((need) => Effect.provideContext(handler(need), context))),
-        (remove) => Effect.sync(remove)
+        Effect.sync(() => {
+          const asked = (need: Need) => Effect.provideContext(handler(need), context)
+          return lastResorts.map(({ handlers }) => handlers.add(asked))
+        }),
+        (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
       )
   )
 

@@ -103,9 +103,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     this.#largest = source.largest
   }
 
-  /** Of the budget, or of the pool. */
-  get lastResort(): LastResort {
-    return (this.budget ?? this.memory).lastResort
+  /** Of the budget, or of the pool. One of several on a memory runs out where its own limit ends, and where the memory does. */
+  get lastResorts(): ReadonlyArray<LastResort> {
+    const { budget, memory } = this
+    if (budget === undefined) return [memory.lastResort]
+    return budget.owner.kind === "pool" ? [budget.lastResort, memory.lastResort] : [budget.lastResort]
   }
 
   /** The same requests under other terms: those of a budget, or of a reservation. */
