@@ -38,6 +38,7 @@ import * as ImagesFromHost from "./images/ImagesFromHost.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
 import * as ImagesOverBuffers from "./images/ImagesOverBuffers.ts"
 import * as PooledImages from "./images/PooledImages.ts"
+import * as SharedMemory from "./images/SharedMemory.ts"
 import * as Interruption from "./Interruption.ts"
 import * as KernelCaching from "./KernelCaching.ts"
 import * as Mappings from "./Mappings.ts"
@@ -96,6 +97,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     ...ImagesOverBuffers.tests,
     ...ImagesFromHost.tests,
     ...PooledImages.tests,
+    ...SharedMemory.tests,
     ...ImageKernels.tests
   ]),
   ...EachOperation.tests,

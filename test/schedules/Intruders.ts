@@ -21,6 +21,8 @@ interface Intruder {
   /** Errors with which the scene may end because of it. */
   readonly mayCause: ReadonlyArray<Reason["_tag"]>
   readonly interrupts?: boolean | undefined
+  /** Comes only where two pools share a memory. */
+  readonly needsImages?: boolean | undefined
 }
 
 /** Only the owner of a block writes this. */
@@ -58,25 +60,25 @@ const moveAway = (stage: Stage) =>
 
 const changeLimit = (stage: Stage) =>
   Effect.gen(function*() {
-    const before = yield* stage.pool.maxBytes
-    yield* stage.pool.setLimit({ maxBytes: 16 })
+    const before = yield* stage.memory.maxBytes
+    yield* stage.memory.setLimit({ maxBytes: 16 })
     yield* Effect.yieldNow
-    yield* stage.pool.setLimit({ maxBytes: before })
+    yield* stage.memory.setLimit({ maxBytes: before })
   })
 
 const freeHeld = (stage: Stage) =>
   Effect.gen(function*() {
-    yield* stage.pool.freeHeld
-    yield* stage.pool.stopHolding
-    yield* stage.pool.resumeHolding
-    yield* stage.pool.trimTo(0)
+    yield* stage.memory.freeHeld
+    yield* stage.memory.stopHolding
+    yield* stage.memory.resumeHolding
+    yield* stage.memory.trimTo(0)
   })
 
 /** The laws of a pool's counters hold at every step. */
 const look = (stage: Stage) =>
   Effect.gen(function*() {
-    const limit = yield* stage.pool.maxBytes
-    const stats = yield* stage.pool.stats
+    const limit = yield* stage.memory.maxBytes
+    const stats = yield* stage.memory.stats
     const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = stats
     Expect.isTrue("managed and reserved bytes are within the limit", managedBytes + reservedBytes <= limit)
     const promised = managedBytes - heldBytes + reservedBytes + setAsideBytes
@@ -95,6 +97,12 @@ export const intruders: ReadonlyArray<Intruder> = [
   { name: "a change of the limit", act: changeLimit, mayCause: ["OutOfMemory", "LimitExceeded"] },
   { name: "an end of holding", act: freeHeld, mayCause: [] },
   { name: "the pool's end", act: (stage) => stage.closePool, mayCause: ["Released"] },
+  {
+    name: "the end of the pool beside it",
+    act: (stage) => stage.closeImages,
+    mayCause: ["Released"],
+    needsImages: true
+  },
   {
     name: "the layers' end",
     act: (stage) => Effect.andThen(stage.closePool, stage.closeDevice),

@@ -2,7 +2,7 @@
  * Where a scene plays: a host device and a pool on it, which an intruder can close, lose and change at any step, and what
  * must hold when it is over.
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -13,7 +13,10 @@ import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
-import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import { DeviceContext } from "../../src/services/DeviceContext.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
+import type { MemoryControls } from "../../src/services/pool/Pool.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
 
@@ -25,6 +28,8 @@ export interface Scene {
   readonly host?: Host.HostOptions | undefined
   /** The policy is `SizePolicy.exact` unless named. */
   readonly pool?: BufferPool.BufferPoolOptions | undefined
+  /** A pool of images stands beside that of buffers, on one memory with this limit, and the requests of both wait. */
+  readonly sharedBytes?: number | undefined
   /** Fails with an error of the library only as an intruder may make it; its own checks throw. */
   readonly run: (stage: Stage) => Effect.Effect<unknown, GpuError, Services | Scope.Scope>
   /** Ends that are the scene's own, without an intruder. */
@@ -36,6 +41,12 @@ export interface Scene {
 export interface Stage {
   readonly faults: Host.Faults
   readonly pool: BufferPool.BufferPool["Service"]
+  /** The memory of the pool, which it may share. */
+  readonly memory: MemoryControls
+  /** The pool of images on that memory. */
+  readonly images: ImagePool.Pool | undefined
+  /** The pool of images alone. */
+  readonly closeImages: Effect.Effect<void>
   readonly closePool: Effect.Effect<void>
   /** The device alone, as when the layers of pool and device are built apart. */
   readonly closeDevice: Effect.Effect<void>
@@ -51,37 +62,69 @@ interface Opened {
   readonly usedBytes: Effect.Effect<number>
 }
 
+const waiting = { onExhausted: "wait" } as const
+
+/** The pool, and what stands on its memory beside it. */
+const openPools = Effect.fnUntraced(function*(
+  { pool: options, sharedBytes }: Scene,
+  host: Context.Context<Host.Services>,
+  scopes: { readonly pool: Scope.Closeable; readonly images: Scope.Closeable }
+): Effect.fn.Return<Pick<Stage, "pool" | "memory" | "images">, GpuError> {
+  const build = <A>(layer: Layer.Layer<A, GpuError, Host.Services>, scope: Scope.Scope) =>
+    Effect.provideContext(Layer.buildWithScope(Layer.fresh(layer), scope), host)
+  const sizePolicy = SizePolicy.exact
+  if (sharedBytes === undefined) {
+    const built = yield* build(BufferPool.layer({ sizePolicy, ...options }), scopes.pool)
+    const pool = Context.get(built, BufferPool.BufferPool)
+    return { pool, memory: pool, images: undefined }
+  }
+  const built = yield* build(
+    BufferPool.layerShared({ sizePolicy, ...waiting }).pipe(
+      Layer.provideMerge(DeviceMemory.layer({ maxBytes: sharedBytes }))
+    ),
+    scopes.pool
+  )
+  const memory = Context.pick(DeviceMemory.DeviceMemory)(built)
+  const images = yield* build(
+    Layer.provide(ImagePool.layerShared(waiting), Layer.succeedContext(memory)),
+    scopes.images
+  )
+  return {
+    pool: Context.get(built, BufferPool.BufferPool),
+    memory: Context.get(memory, DeviceMemory.DeviceMemory),
+    images: Context.get(images, ImagePool.ImagePool)
+  }
+})
+
 const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened, GpuError> {
   const hostScope = Scope.makeUnsafe()
-  const poolScope = Scope.makeUnsafe()
+  const scopes = { pool: Scope.makeUnsafe(), images: Scope.makeUnsafe() }
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
-  const pools = BufferPool.layer({ sizePolicy: SizePolicy.exact, ...scene.pool }).pipe(
-    Layer.provideMerge(Layer.succeedContext(host))
-  )
-  const context = yield* Layer.buildWithScope(Layer.fresh(pools), poolScope)
+  const pools = yield* openPools(scene, host, scopes)
+  const { faults, usedBytes } = Context.get(host, Host.Host)
   const shared = new Set<PooledBuffer>()
-  return yield* Effect.provideContext(
-    Effect.gen(function*() {
-      const { driverObjects } = yield* DeviceContext
-      const { faults, usedBytes } = yield* Host.Host
-      const stage: Stage = {
-        faults,
-        pool: yield* BufferPool.BufferPool,
-        closePool: Scope.close(poolScope, Exit.void),
-        closeDevice: Scope.close(hostScope, Exit.void),
-        shared,
-        share: (lease) => Effect.as(Effect.sync(() => shared.add(lease)), lease)
-      }
-      return { stage, context, driverObjects, usedBytes }
-    }),
-    context
-  )
+  const closeImages = Scope.close(scopes.images, Exit.void)
+  const stage: Stage = {
+    ...pools,
+    faults,
+    closeImages,
+    closePool: Effect.andThen(closeImages, Scope.close(scopes.pool, Exit.void)),
+    closeDevice: Scope.close(hostScope, Exit.void),
+    shared,
+    share: (lease) => Effect.as(Effect.sync(() => shared.add(lease)), lease)
+  }
+  return {
+    stage,
+    context: Context.add(host, BufferPool.BufferPool, pools.pool),
+    driverObjects: Context.get(host, DeviceContext).driverObjects,
+    usedBytes
+  }
 })
 
 /** What holds for a pool that nobody uses. */
 const settled = ({ stage }: Opened) =>
   // A call of the driver goes on when its request was interrupted.
-  Effect.map(Effect.andThen(Schedules.quiet, stage.pool.stats), (stats) => {
+  Effect.map(Effect.andThen(Schedules.quiet, stage.memory.stats), (stats) => {
     const { activeBlocks, activeBytes, reservedBytes, setAsideBytes, waiters } = stats
     Expect.same("what is in use when all have ended", {
       activeBlocks,
@@ -112,7 +155,7 @@ export const onStage = (
     yield* settled(opened)
     yield* stage.closePool
     yield* settled(opened)
-    Expect.equal("blocks of a closed pool", (yield* stage.pool.stats).managedBlocks, 0)
+    Expect.equal("blocks of a closed pool", (yield* stage.memory.stats).managedBlocks, 0)
     yield* stage.closeDevice
     Expect.equal(`driver objects, ${JSON.stringify(driverObjects.liveByKind)}`, driverObjects.live, 0)
     if (scene.host?.lateFree !== true) Expect.equal("bytes of a closed device", yield* usedBytes, 0)

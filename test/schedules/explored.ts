@@ -15,7 +15,10 @@ import type { Scene } from "./Stage.ts"
 const wanted = Number(process.env.EFFECT_GPU_POOL_SCHEDULES ?? 200_000)
 if (!Number.isSafeInteger(wanted) || wanted < 1) throw new Error("EFFECT_GPU_POOL_SCHEDULES is no number of schedules")
 
-const intrudersOf = (scene: Scene) => intruders.filter(({ name }) => scene.without?.includes(name) !== true)
+const intrudersOf = ({ sharedBytes, without }: Scene) =>
+  intruders.filter(({ name, needsImages }) =>
+    without?.includes(name) !== true && (needsImages !== true || sharedBytes !== undefined)
+  )
 
 const programs = Object.values(scenes).flat().reduce((sum: number, scene: Scene) => sum + intrudersOf(scene).length, 0)
 

@@ -11,6 +11,7 @@ import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
+import { sharedMemory } from "./SharedMemory.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
 import { waiting } from "./Waiting.ts"
 
@@ -26,6 +27,7 @@ export const scenes = {
   reading,
   reservations,
   scratchHandlers,
+  sharedMemory,
   slowHandlers,
   waiting
 } satisfies Readonly<Record<string, ReadonlyArray<Scene>>>

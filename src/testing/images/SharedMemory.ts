@@ -1,0 +1,114 @@
+/**
+ * A memory that buffers and images share: on every driver what one kind gives back is there for the other.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as SizePolicy from "../../domain/SizePolicy.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import { DeviceContext } from "../../services/DeviceContext.ts"
+import * as ImagePool from "../../services/images/ImagePool.ts"
+import * as Images from "../../services/images/Images.ts"
+import type { PooledImage } from "../../services/images/PooledImage.ts"
+import * as Lease from "../../services/lease/Lease.ts"
+import * as DeviceMemory from "../../services/pool/DeviceMemory.ts"
+import { type ConformanceTest, expectInvariants, inGroup, runsCommands, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "../Waiters.ts"
+
+const test = inGroup("memory of several pools", { counting: true })
+
+const shape = ImageShape.image2d(8, 4)
+const bytes = 8 * 4 * 4
+const limit = 2 * bytes
+/** More than the limit leaves beside an image, or beside a buffer of the size. */
+const most = limit - 64
+
+interface Pools {
+  readonly buffers: BufferPool.Pool
+  readonly images: ImagePool.Pool
+  readonly memory: DeviceMemory.DeviceMemory["Service"]
+}
+
+const patient = { onExhausted: "wait" } as const
+
+const pools = Layer.build(
+  Layer.merge(
+    BufferPool.layerShared({ sizePolicy: SizePolicy.exact, ...patient }),
+    ImagePool.layerShared(patient)
+  ).pipe(Layer.provideMerge(DeviceMemory.layer({ maxBytes: limit })))
+)
+
+/** Everything on the memory is closed before the counters of the device are looked at. */
+const onMemory = (
+  name: string,
+  body: (pools: Pools) => Effect.gen.Return<unknown, unknown, TestServices>
+): ConformanceTest =>
+  test(
+    name,
+    Effect.scoped(Effect.gen(function*() {
+      const built = yield* pools
+      const memory = Context.get(built, DeviceMemory.DeviceMemory)
+      const [buffers, images] = [Context.get(built, BufferPool.BufferPool), Context.get(built, ImagePool.ImagePool)]
+      yield* Effect.scoped(Effect.gen(() => body({ buffers, images, memory })))
+      const stats = yield* memory.stats
+      expectInvariants(stats)
+      Expect.equal("leases after the test", stats.activeBlocks, 0)
+      Expect.isTrue(`${stats.peakManagedBytes} bytes within ${limit}`, stats.peakManagedBytes <= limit)
+    }))
+  )
+
+const usage = ImageUsage.copySrc | ImageUsage.copyDst
+
+const image = ({ images }: Pools) => images.allocate(shape, ImageFormat.rgba8, { usage })
+
+/** Writes an image, lets others run, and finds what it wrote. */
+const drawn = Effect.fnUntraced(function*(image: PooledImage, owner: number) {
+  const data = new Uint8Array(bytes).fill(owner)
+  yield* Images.write(image, data)
+  yield* Effect.yieldNow
+  const found = yield* Images.read(image, Uint8Array)
+  if (yield* runsCommands) Expect.numbers(`the image of owner ${owner}`, found, data)
+})
+
+const liveByKind = DeviceContext.useSync(({ driverObjects: { liveByKind: { buffer = 0, image = 0 } } }) => ({
+  buffer,
+  image
+}))
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  onMemory("what is held of one kind gives way to the other", function*(all) {
+    const { buffers, memory } = all
+    const before = yield* liveByKind
+    yield* Effect.scoped(Effect.all([image(all), image(all)]))
+    yield* buffers.use(most, (lease) => ownWork(lease, 1))
+    Expect.same("driver objects", yield* liveByKind, { buffer: before.buffer + 1, image: before.image })
+    yield* Effect.scoped(Effect.flatMap(image(all), (lease) => drawn(lease, 2)))
+    Expect.same("driver objects in the end", yield* liveByKind, { buffer: before.buffer, image: before.image + 1 })
+    const { driverFrees, heldBytes } = yield* memory.stats
+    Expect.same("freed blocks and held bytes", [driverFrees, heldBytes], [3, bytes])
+  }),
+  onMemory("a release of one kind serves who waits for the other", function*(all) {
+    const { buffers, memory } = all
+    const buffer = yield* buffers.allocate(most)
+    yield* writeOwn(buffer, 1)
+    const forImage = yield* fork(Effect.scoped(Effect.flatMap(image(all), (lease) => drawn(lease, 2))))
+    yield* untilWaiting(1, memory.stats)
+    yield* expectOwn("the buffer that was there first", buffer, 1)
+    yield* Lease.release(buffer)
+    yield* Fiber.join(forImage)
+    const picture = yield* image(all)
+    const forBuffer = yield* fork(buffers.use(most, (lease) => ownWork(lease, 3)))
+    yield* untilWaiting(1, memory.stats)
+    yield* drawn(picture, 4)
+    yield* Lease.release(picture)
+    yield* Fiber.join(forBuffer)
+  })
+]
