@@ -5,16 +5,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
-import { hasStats, layer, open, reasonOf, tagOf } from "../support/hostPool.ts"
+import { reasonOf, tagOf } from "../support/hostPool.ts"
+import * as Pools from "../support/sizedPools.ts"
 
 class Pair implements LeaseHolder.LeaseHolder {
-  readonly first: PooledBuffer.PooledBuffer
-  readonly second: PooledBuffer.PooledBuffer
-  constructor(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
+  readonly first: Pools.SizedLease
+  readonly second: Pools.SizedLease
+  constructor(first: Pools.SizedLease, second: Pools.SizedLease) {
     this.first = first
     this.second = second
   }
@@ -24,7 +23,7 @@ class Pair implements LeaseHolder.LeaseHolder {
   }
 }
 
-const two = Effect.all([BufferPool.allocate(1), BufferPool.allocate(2)])
+const two = Effect.all([Pools.allocate(1), Pools.allocate(2)])
 
 describe("leases", () => {
   it.effect("finds them in leases, tuples, records and holders, each once", () =>
@@ -32,7 +31,7 @@ describe("leases", () => {
       const [a, b] = yield* two
       const prototypeless: Record<string, unknown> = Object.create(null)
       prototypeless["a"] = a
-      const values: ReadonlyArray<readonly [unknown, ReadonlyArray<PooledBuffer.PooledBuffer>]> = [
+      const values: ReadonlyArray<readonly [unknown, ReadonlyArray<Pools.SizedLease>]> = [
         [a, [a]],
         [[a, b, a], [a, b]],
         [{ a, n: 1, deep: { list: [[b]] } }, [a, b]],
@@ -47,7 +46,7 @@ describe("leases", () => {
       for (const [value, expected] of values) {
         deepStrictEqual([...LeaseHolder.leases(value)].sort((x, y) => x.size - y.size), [...expected])
       }
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer("buffers"))))
 
   it("ends on cycles, and does not care for depth", () => {
     const cycle: Array<unknown> = []
@@ -73,7 +72,7 @@ const turnsOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return turns
   })
 
-const hostile = (lease: PooledBuffer.PooledBuffer) =>
+const hostile = (lease: Pools.SizedLease) =>
   new Proxy({ lease }, {
     ownKeys: () => {
       throw new Error("no keys")
@@ -90,68 +89,68 @@ describe("large results", () => {
       const lease = yield* Effect.scoped(LeaseHolder.extract(Effect.as(Effect.void, value)).pipe(turnsOf))
       assert.isAtLeast(lease, 10)
       const [, found] = yield* LeaseHolder.extract(
-        Effect.map(BufferPool.allocate(8), (lease) => [value, lease] as const)
+        Effect.map(Pools.allocate(8), (lease) => [value, lease] as const)
       )
       assert(Lease.isLive(found))
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer("buffers"))))
 
   it.effect("are not looked into where they are typed arrays", () =>
     Effect.gen(function*() {
       strictEqual(yield* turnsOf(LeaseHolder.extract(Effect.succeed(new Float64Array(5e7)))), 0)
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer("buffers"))))
 
   it.effect("that throw when they are read are refused, and their leases end", () =>
     Effect.gen(function*() {
       strictEqual(
-        yield* tagOf(LeaseHolder.extract(Effect.map(BufferPool.allocate(8), hostile))),
+        yield* tagOf(LeaseHolder.extract(Effect.map(Pools.allocate(8), hostile))),
         "InvalidRequest"
       )
-      yield* hasStats({ activeBlocks: 0 })
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+      yield* Pools.hasStats({ activeBlocks: 0 })
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer("buffers"))))
 })
 
-describe("extract", () => {
+describe.each(Pools.kinds)("extract, of a pool of %s,", (kind) => {
   it.effect("moves what the result holds and gives the rest back at once", () =>
     Effect.gen(function*() {
       const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
-        yield* BufferPool.allocate(100)
+        yield* Pools.allocate(100)
         const [a, b] = yield* two
         return { pair: new Pair(a, b), name: "pair" }
       }))
       strictEqual(kept.name, "pair")
-      yield* hasStats({ activeBytes: 3, heldBytes: 100 })
+      yield* Pools.hasStats({ activeBytes: 3, heldBytes: 100 })
       assert.isTrue(Lease.isLive(kept.pair.first) && Lease.isLive(kept.pair.second))
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer(kind))))
 
   it.effect("leaves leases of other scopes where they are", () =>
     Effect.gen(function*() {
       const [outer, third] = [yield* Scope.make(), yield* Scope.make()]
-      const theirs = yield* Scope.provide(BufferPool.allocate(1), third)
+      const theirs = yield* Scope.provide(Pools.allocate(1), third)
       yield* Scope.provide(LeaseHolder.extract(Effect.succeed([theirs])), outer)
       yield* Scope.close(outer, Exit.void)
       assert.isTrue(Lease.isLive(theirs))
       yield* Scope.close(third, Exit.void)
       assert.isFalse(Lease.isLive(theirs))
-    }).pipe(Effect.provide(layer())))
+    }).pipe(Effect.provide(Pools.layer(kind))))
 
   it.effect("leaves a loan to its use", () =>
     Effect.gen(function*() {
-      const loan = yield* BufferPool.use(1, (lease) => LeaseHolder.extract(Effect.succeed([lease])))
+      const loan = yield* Pools.use(1, (lease) => LeaseHolder.extract(Effect.succeed([lease])))
       assert.isFalse(Lease.isLive(loan[0]!))
-      yield* hasStats({ activeBlocks: 0 })
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+      yield* Pools.hasStats({ activeBlocks: 0 })
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer(kind))))
 
   it.effect("takes ended leases as they are", () =>
     Effect.gen(function*() {
-      const ended = yield* LeaseHolder.extract(Effect.tap(BufferPool.allocate(1), Lease.release))
+      const ended = yield* LeaseHolder.extract(Effect.tap(Pools.allocate(1), Lease.release))
       assert.isFalse(Lease.isLive(ended))
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer(kind))))
 
   it.effect("into a closed scope releases everything and says so", () =>
     Effect.gen(function*() {
       const closed = yield* Scope.make()
       yield* Scope.close(closed, Exit.void)
-      const seen: Array<PooledBuffer.PooledBuffer> = []
+      const seen: Array<Pools.SizedLease> = []
       const reason = yield* reasonOf(Scope.provide(
         LeaseHolder.extract(Effect.tap(two, (leases) => Effect.sync(() => seen.push(...leases)))),
         closed
@@ -159,33 +158,33 @@ describe("extract", () => {
       assert(reason._tag === "Released", reason._tag)
       strictEqual(reason.why, "scopeClosed")
       deepStrictEqual(seen.map(Lease.isLive), [false, false])
-      yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
-    }).pipe(Effect.provide(layer())))
+      yield* Pools.hasStats({ activeBlocks: 0, heldBlocks: 2 })
+    }).pipe(Effect.provide(Pools.layer(kind))))
 
   it.effect("gives everything back when its effect fails, dies or is interrupted", () =>
     Effect.gen(function*() {
       for (const end of [Effect.fail("failed"), Effect.die("died"), Effect.interrupt]) {
         const exit = yield* Effect.exit(LeaseHolder.extract(Effect.andThen(two, end)))
         assert.isTrue(Exit.isFailure(exit))
-        yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
+        yield* Pools.hasStats({ activeBlocks: 0, heldBlocks: 2 })
       }
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer(kind))))
 
   it.effect("gives everything back when a holder throws", () =>
     Effect.gen(function*() {
       const broken = {
-        [LeaseHolder.LeaseHolder](): Iterable<PooledBuffer.PooledBuffer> {
+        [LeaseHolder.LeaseHolder](): Iterable<Pools.SizedLease> {
           throw new Error("broken holder")
         }
       }
       const exit = yield* Effect.exit(LeaseHolder.extract(Effect.map(two, (leases) => [leases, broken])))
       assert(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      yield* hasStats({ activeBlocks: 0, heldBlocks: 2 })
-    }).pipe(Effect.scoped, Effect.provide(layer())))
+      yield* Pools.hasStats({ activeBlocks: 0, heldBlocks: 2 })
+    }).pipe(Effect.scoped, Effect.provide(Pools.layer(kind))))
 
   it.effect("moves the leases of several pools at once", () =>
     Effect.gen(function*() {
-      const [one, other] = [yield* open(), yield* open()]
+      const [one, other] = [yield* Pools.open(kind), yield* Pools.open(kind)]
       const scope = yield* Scope.make()
       const leases = yield* Scope.provide(
         LeaseHolder.extract(Effect.all([one.pool.allocate(1), other.pool.allocate(2), one.pool.allocate(3)])),
@@ -203,7 +202,7 @@ describe("extract", () => {
 
   it.effect("with the pool closed inside, answers what the leases became", () =>
     Effect.gen(function*() {
-      const opened = yield* open()
+      const opened = yield* Pools.open(kind)
       const lease = yield* LeaseHolder.extract(Effect.tap(opened.pool.allocate(1), () => opened.closePool))
       const reason = yield* reasonOf(Lease.release(lease))
       assert(reason._tag === "Released")

@@ -16,8 +16,8 @@ export const patient = { onExhausted: "wait" } as const
 /** Lets everything that is ready run, however many turns of the event loop it takes. */
 export const quiet = Effect.replicateEffect(nextTurn, 10, { discard: true })
 
-interface Client {
-  readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError>
+interface Client<L> {
+  readonly fiber: Fiber.Fiber<L, GpuError>
   readonly scope: Scope.Closeable
 }
 
@@ -28,9 +28,17 @@ const outcomeOf = (exit: Exit.Exit<unknown, GpuError>): string => {
   return isGpuError(error) ? `: ${error.reason._tag}` : `: ${String(error)}`
 }
 
-export class Clients {
-  readonly #clients = new Map<string, Client>()
+type Allocate<L, R> = (size: number, options: BufferPool.PoolAllocateOptions) => Effect.Effect<L, GpuError, R>
+
+/** Clients of whatever pool `allocate` asks. */
+export class ClientsOf<L, R> {
+  readonly #clients = new Map<string, Client<L>>()
   readonly #log: Array<string> = []
+  readonly #allocate: Allocate<L, R>
+
+  constructor(allocate: Allocate<L, R>) {
+    this.#allocate = allocate
+  }
 
   /** Since it was looked at last: the name of each request that was served, with the reason if it was not. */
   log(): ReadonlyArray<string> {
@@ -42,9 +50,9 @@ export class Clients {
     name: string,
     size: number,
     options?: BufferPool.PoolAllocateOptions
-  ): Effect.Effect<void, never, BufferPool.BufferPool> {
+  ): Effect.Effect<void, never, Exclude<R, Scope.Scope>> {
     const scope = Scope.makeUnsafe()
-    const request = BufferPool.allocate(size, { ...patient, label: name, ...options }).pipe(
+    const request = this.#allocate(size, { ...patient, label: name, ...options }).pipe(
       Effect.onExit((exit) => Effect.sync(() => this.#log.push(name + outcomeOf(exit)))),
       Scope.provide(scope)
     )
@@ -68,17 +76,27 @@ export class Clients {
     return Effect.andThen(Fiber.interrupt(this.#get(name).fiber), quiet)
   }
 
-  lease(name: string): Effect.Effect<PooledBuffer.PooledBuffer, GpuError> {
+  lease(name: string): Effect.Effect<L, GpuError> {
     return Fiber.join(this.#get(name).fiber)
   }
 
-  reason(name: string): Effect.Effect<Reason, PooledBuffer.PooledBuffer> {
+  reason(name: string): Effect.Effect<Reason, L> {
     return Effect.map(Effect.flip(Fiber.join(this.#get(name).fiber)), (error) => error.reason)
   }
 
-  #get(name: string): Client {
+  #get(name: string): Client<L> {
     const client = this.#clients.get(name)
     if (client === undefined) throw new Error(`nobody is called ${name}`)
     return client
+  }
+}
+
+/** Clients of the buffer pool of the context. */
+export class Clients extends ClientsOf<
+  PooledBuffer.PooledBuffer,
+  BufferPool.BufferPool | Scope.Scope
+> {
+  constructor() {
+    super(BufferPool.allocate)
   }
 }

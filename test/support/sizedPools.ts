@@ -14,6 +14,7 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import type * as MemoryLimit from "../../src/domain/MemoryLimit.ts"
 import type { PoolStats } from "../../src/domain/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
@@ -25,7 +26,7 @@ import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import type * as PooledImage from "../../src/services/images/PooledImage.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls, PoolControls } from "../../src/services/pool/Pool.ts"
-import type { ExhaustedOptions, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
+import type { ExhaustedOptions, PoolLimit, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
 import type { Need } from "../../src/services/pool/waiting/Handlers.ts"
 import { nextTurn } from "./hostPool.ts"
 import { withDrivers } from "./withDrivers.ts"
@@ -82,9 +83,9 @@ export const stopHolding = Sized.use((pool) => pool.stopHolding)
 
 export const resumeHolding = Sized.use((pool) => pool.resumeHolding)
 
-export const trimTo = (bytes: number) => Sized.use((pool) => pool.trimTo(bytes))
+export const trimTo = (bytes: MemoryLimit.Input) => Sized.use((pool) => pool.trimTo(bytes))
 
-export const setLimit = (maxBytes: number) => Sized.use((pool) => pool.setLimit(maxBytes))
+export const setLimit = (limit: PoolLimit) => Sized.use((pool) => pool.setLimit(limit))
 
 /** Leases of these sizes together, given back at once: then the pool holds them. */
 export const hold = (sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError, Sized> =>
@@ -105,8 +106,9 @@ const sizedBuffers = (pool: BufferPool.Pool): SizedPool => ({
   use: (bytes, f, options = {}) => pool.use(bytes, f, bufferOptions(options))
 })
 
-/** An image of so many bytes: one row of them. */
-const row = (bytes: number): ImageShape.ImageShape => ImageShape.image1d(bytes)
+/** An image of so many bytes: one row of them, or some where there are too many for one. */
+const row = (bytes: number): ImageShape.ImageShape =>
+  bytes > 4096 ? ImageShape.image2d(4096, bytes / 4096) : ImageShape.image1d(bytes)
 
 const r8 = ImageFormat.make("r", "uint8")
 
@@ -130,7 +132,7 @@ export interface Watch {
   readonly creating?: (<A>(bytes: number, create: Effect.Effect<A, GpuError>) => Effect.Effect<A, GpuError>) | undefined
   /** The driver gets a block of so many bytes back. */
   readonly destroying?: ((bytes: number) => void) | undefined
-  readonly reclaiming?: (() => void) | undefined
+  readonly reclaiming?: ((reclaim: Effect.Effect<void, GpuError>) => Effect.Effect<void, GpuError>) | undefined
 }
 
 /** Answers on a later turn of the event loop, as a driver that has to be awaited. */
@@ -140,7 +142,7 @@ export const slow: Watch = {
 
 const watched = (
   host: Context.Context<HostServices>,
-  { creating = (_, create) => create, destroying, reclaiming }: Watch
+  { creating = (_, create) => create, destroying, reclaiming = (reclaim) => reclaim }: Watch
 ): Context.Context<HostServices> => {
   const device = Context.get(host, DeviceContext)
   const drivers = withDrivers(host, {
@@ -153,10 +155,7 @@ const watched = (
       }
     }),
     queue: ({ reclaim }) => ({
-      reclaim: Effect.suspend(() => {
-        reclaiming?.()
-        return reclaim
-      })
+      reclaim: Effect.suspend(() => reclaiming(reclaim))
     })
   })
   return Context.add(drivers, DeviceContext, {
@@ -248,7 +247,10 @@ export const withEvents = <A, E>(
         return create
       }),
     destroying: (bytes) => events.push(`free ${bytes}`),
-    reclaiming: () => events.push("reclaim")
+    reclaiming: (reclaim) => {
+      events.push("reclaim")
+      return reclaim
+    }
   }
   return Effect.scoped(test(() => events.splice(0))).pipe(Effect.provide(layer(kind, { ...options, watch })))
 }

@@ -88,8 +88,7 @@ export class Trimming {
     this.#serve()
     const reclaimed = Effect.catch(
       this.#blocks.reclaim,
-      (error) =>
-        Effect.logWarning(`Idle memory of the buffer pool was freed, and may not be back yet: ${error.message}`)
+      (error) => Effect.logWarning(`Idle memory was freed, and may not be back yet: ${error.message}`)
     )
     return Effect.andThen(failures, reclaimed)
   }
