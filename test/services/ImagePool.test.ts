@@ -294,48 +294,6 @@ describe("clear", () => {
 })
 
 describe("held images", () => {
-  it.effect("go when they are told to, the smallest that does or the largest first", () =>
-    onPool({}, (opened) =>
-      Effect.gen(function*() {
-        const { events, pool } = opened
-        yield* hold(opened, [10, 20, 40, 80])
-        events()
-        yield* pool.trimTo(135)
-        deepStrictEqual(events(), ["destroy 20", "reclaim"])
-        yield* pool.trimTo(11)
-        deepStrictEqual(events(), ["destroy 80", "destroy 40", "reclaim"])
-        yield* pool.freeHeld
-        deepStrictEqual(events(), ["destroy 10", "reclaim"])
-        strictEqual(yield* tagOf(pool.trimTo(-1)), "InvalidRequest")
-      })))
-
-  it.effect("are none after stopHolding, until resumeHolding", () =>
-    onPool({}, (opened) =>
-      Effect.gen(function*() {
-        const { events, pool } = opened
-        yield* hold(opened, [10])
-        yield* pool.stopHolding
-        yield* hold(opened, [20])
-        strictEqual((yield* pool.stats).managedBlocks, 0)
-        yield* pool.resumeHolding
-        yield* hold(opened, [30])
-        strictEqual((yield* pool.stats).heldBytes, 30)
-        deepStrictEqual(events(), ["create 10", "destroy 10", "reclaim", "create 20", "destroy 20", "create 30"])
-      })))
-
-  it.effect("stay within maxHeldBytes: what was held the longest goes", () =>
-    onPool({ pool: { maxHeldBytes: 100 } }, (opened) =>
-      Effect.gen(function*() {
-        const { events, pool } = opened
-        for (const size of [30, 40, 20]) yield* hold(opened, [size])
-        events()
-        yield* hold(opened, [50])
-        deepStrictEqual(events(), ["create 50", "destroy 30", "destroy 40"])
-        yield* hold(opened, [101])
-        deepStrictEqual(events(), ["create 101", "destroy 101"])
-        strictEqual((yield* pool.stats).heldBytes, 70)
-      })))
-
   it.effect("that the driver does not take back are counted and logged, and the scope closes all the same", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
@@ -372,19 +330,6 @@ describe("closing", () => {
       strictEqual(yield* tagOf(opened.pool.use(square, r8, () => Effect.void)), "Released")
       yield* Scope.close(scope, Exit.void)
       yield* opened.pool.resumeHolding
-      isConsistent(yield* opened.pool.stats, opened)
-      yield* opened.closeHost
-      strictEqual(opened.driverObjects.live, 0)
-    }))
-
-  it.effect("a pool waits for the driver, and what it gives then goes back", () =>
-    Effect.gen(function*() {
-      const opened = yield* open({ slow: true })
-      const waiting = yield* Effect.forkChild(tagOf(Effect.scoped(opened.pool.allocate(square, r8))), {
-        startImmediately: true
-      })
-      yield* opened.closePool
-      strictEqual(yield* Fiber.join(waiting), "Released")
       isConsistent(yield* opened.pool.stats, opened)
       yield* opened.closeHost
       strictEqual(opened.driverObjects.live, 0)

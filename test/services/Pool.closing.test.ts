@@ -9,30 +9,26 @@ import type * as GpuError from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
-import { decorated, hold, nextTurn, open, reasonOf, tagOf } from "../support/hostPool.ts"
+import { nextTurn, open, reasonOf, tagOf } from "../support/hostPool.ts"
 import type { EventServices } from "../support/poolEvents.ts"
+import * as Pools from "../support/sizedPools.ts"
 
-describe("a pool that closes before its leases", () => {
+describe.each(Pools.kinds)("a pool of %s that closes before its leases", (kind) => {
   it.effect("frees their blocks; late releases find nothing to do", () =>
     Effect.gen(function*() {
-      const opened = yield* open()
+      const opened = yield* Pools.open(kind)
       const scope = yield* Scope.make()
-      const inside = <A, E>(effect: Effect.Effect<A, E, EventServices | Scope.Scope>) =>
+      const inside = <A, E>(effect: Effect.Effect<A, E, Pools.Sized | Scope.Scope>) =>
         effect.pipe(Scope.provide(scope), Effect.provide(opened.context))
-      const lease = yield* inside(BufferPool.allocate(64))
-      const zero = yield* inside(BufferPool.allocate(0))
-      yield* inside(hold([32]))
+      const lease = yield* inside(Pools.allocate(64))
+      yield* inside(Pools.hold([32]))
       yield* opened.closePool
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
       const attempts = {
         release: Lease.release(lease),
-        releaseZero: Lease.release(zero),
         transfer: Lease.transfer(lease, scope),
-        fill: CommandQueue.fill(lease, 0),
-        fillZero: CommandQueue.fill(zero, 0),
-        allocate: BufferPool.allocate(64),
-        allocateZero: BufferPool.allocate(0),
-        use: BufferPool.use(64, () => Effect.void)
+        allocate: Pools.allocate(64),
+        use: Pools.use(64, () => Effect.void)
       }
       for (const [name, attempt] of Object.entries(attempts)) {
         const reason = yield* reasonOf(inside<unknown, GpuError.GpuError>(attempt))
@@ -48,8 +44,8 @@ describe("a pool that closes before its leases", () => {
 
   it.effect("answers requests on their way, without waiting for a driver that can be interrupted", () =>
     Effect.gen(function*() {
-      const opened = yield* open({ host: { latency: "1 hour" } })
-      const fiber = yield* Effect.forkChild(Effect.provide(Effect.scoped(BufferPool.allocate(64)), opened.context))
+      const opened = yield* Pools.open(kind, { host: { latency: "1 hour" } })
+      const fiber = yield* Effect.forkChild(Effect.provide(Effect.scoped(Pools.allocate(64)), opened.context))
       yield* nextTurn
       yield* opened.closePool
       const reason = yield* reasonOf(Fiber.join(fiber))
@@ -61,13 +57,11 @@ describe("a pool that closes before its leases", () => {
 
   it.effect("waits for one that cannot be, and gives its block back", () =>
     Effect.gen(function*() {
-      const slow = decorated((allocator) => ({
-        ...allocator,
-        allocate: (bytes, options) =>
-          Effect.uninterruptible(Effect.andThen(Effect.sleep("1 second"), allocator.allocate(bytes, options)))
-      }))
-      const opened = yield* open({ allocator: slow })
-      const fiber = yield* Effect.forkChild(Effect.provide(Effect.scoped(BufferPool.allocate(64)), opened.context))
+      const late: Pools.Watch = {
+        creating: (_, create) => Effect.uninterruptible(Effect.andThen(Effect.sleep("1 second"), create))
+      }
+      const opened = yield* Pools.open(kind, { watch: late })
+      const fiber = yield* Effect.forkChild(Effect.provide(Effect.scoped(Pools.allocate(64)), opened.context))
       yield* nextTurn
       const closing = yield* Effect.forkChild(opened.closePool)
       yield* nextTurn
@@ -79,5 +73,32 @@ describe("a pool that closes before its leases", () => {
       const stats = yield* opened.pool.stats
       deepStrictEqual([stats.misses, stats.driverAllocations, stats.driverFrees], [0, 1, 1])
       yield* opened.closeHost
+    }))
+})
+
+describe("a pool of buffers that closes before its leases", () => {
+  it.effect("refuses commands on them, and zero bytes", () =>
+    Effect.gen(function*() {
+      const opened = yield* open()
+      const scope = yield* Scope.make()
+      const inside = <A, E>(effect: Effect.Effect<A, E, EventServices | Scope.Scope>) =>
+        effect.pipe(Scope.provide(scope), Effect.provide(opened.context))
+      const lease = yield* inside(BufferPool.allocate(64))
+      const zero = yield* inside(BufferPool.allocate(0))
+      yield* opened.closePool
+      const attempts = {
+        releaseZero: Lease.release(zero),
+        fill: CommandQueue.fill(lease, 0),
+        fillZero: CommandQueue.fill(zero, 0),
+        allocateZero: BufferPool.allocate(0)
+      }
+      for (const [name, attempt] of Object.entries(attempts)) {
+        const reason = yield* reasonOf(inside<unknown, GpuError.GpuError>(attempt))
+        assert(reason._tag === "Released", `${name}: ${reason._tag}`)
+        strictEqual(reason.why, "poolClosed", name)
+      }
+      yield* Scope.close(scope, Exit.void)
+      yield* opened.closeHost
+      strictEqual(opened.driverObjects.live, 0)
     }))
 })
