@@ -3,7 +3,8 @@
  * idle in another pool, and a pool that closes takes nothing of the others with it.
  */
 import { it } from "@effect/vitest"
-import { runPrograms, together } from "../support/pressureRuns.ts"
+import * as fc from "fast-check"
+import { programsOn, together } from "../support/pressureRuns.ts"
 
 it("pools that share a memory stay within its limit, and forget nobody, whatever comes between", () =>
-  runPrograms(together, 300))
+  fc.assert(programsOn(together), { numRuns: 300 }))

@@ -63,6 +63,23 @@ const endedBecause = (lease: SizedLease) =>
 
 const limit = (maxBytes: number) => ({ memory: { maxBytes } })
 
+const counted = (controls: Pick<SizedPool, "stats">) =>
+  Effect.map(
+    controls.stats,
+    ({ activeBlocks, activeBytes, heldBytes }) => [activeBlocks, activeBytes, heldBytes]
+  )
+
+const labels = (controls: Pick<SizedPool, "holders">) =>
+  Effect.map(controls.holders(), (holders) => holders.map(({ label }) => label))
+
+/** Holds memory of one pool while it waits for memory of the other. */
+const job = (first: SizedPool, then: SizedPool) =>
+  Effect.scoped(Effect.gen(function*() {
+    yield* first.allocate(50)
+    yield* Effect.yieldNow
+    yield* then.allocate(50, patient)
+  }))
+
 describe("pools on one memory", () => {
   for (const [mine, other] of [["buffers", "images"], ["images", "buffers"]] as const) {
     it.effect(`what is held for ${mine} gives way to ${other}`, () =>
@@ -97,16 +114,9 @@ describe("pools on one memory", () => {
         yield* buffers.allocate(100, { label: "weights" })
         yield* images.allocate(200, { label: "texture" })
         yield* images.use(50, () => Effect.void)
-        const counted = (controls: Pick<SizedPool, "stats">) =>
-          Effect.map(
-            controls.stats,
-            ({ activeBlocks, activeBytes, heldBytes }) => [activeBlocks, activeBytes, heldBytes]
-          )
         deepStrictEqual(yield* counted(memory), [2, 300, 50])
         deepStrictEqual(yield* counted(buffers), [1, 100, 0])
         deepStrictEqual(yield* counted(images), [1, 200, 0])
-        const labels = (controls: Pick<SizedPool, "holders">) =>
-          Effect.map(controls.holders(), (holders) => holders.map(({ label }) => label))
         deepStrictEqual(yield* labels(memory), ["texture", "weights"])
         deepStrictEqual(yield* labels(buffers), ["weights"])
         deepStrictEqual(yield* labels(images), ["texture"])
@@ -177,12 +187,6 @@ describe("pools on one memory", () => {
   it.effect("end a standstill between a job that waits for an image and one that waits for a buffer", () =>
     shared({ memory: { maxBytes: 100, suspectAfter: "1 second" } }, ({ buffers, images }) =>
       Effect.gen(function*() {
-        const job = (first: SizedPool, then: SizedPool) =>
-          Effect.scoped(Effect.gen(function*() {
-            yield* first.allocate(50)
-            yield* Effect.yieldNow
-            yield* then.allocate(50, patient)
-          }))
         const one = yield* Effect.forkChild(job(buffers, images), { startImmediately: true })
         const other = yield* Effect.forkChild(job(images, buffers), { startImmediately: true })
         yield* quiet

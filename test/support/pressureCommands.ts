@@ -307,10 +307,7 @@ const handlers: Readonly<Record<string, (real: Pressed, place: LeasingPlace) => 
       })
     ),
   "asks for memory itself": (_real, { controls }) =>
-    Effect.matchEffect(controls.use(7, () => Effect.void), {
-      onFailure: () => Effect.succeed(false),
-      onSuccess: () => Effect.succeed(false)
-    }),
+    Effect.match(controls.use(7, () => Effect.void), { onFailure: () => false, onSuccess: () => false }),
   "fails": (real) => {
     const ended = real.requests.map(({ lease }) => lease()).find((lease) => lease?.ended !== undefined)
     return ended === undefined ? Effect.succeed(false) : Effect.as(Lease.release(ended), true)

@@ -197,19 +197,18 @@ const close = Effect.fnUntraced(function*(real: Pressed & Opened) {
   strictEqual(real.driverObjects.live, 0)
 })
 
-/** So many programs, each with pools of its own. */
-export const runPrograms = (settings: fc.Arbitrary<Settings>, numRuns: number): Promise<void> =>
-  fc.assert(
-    fc.asyncProperty(settings, fc.commands(commands, { maxCommands: 60, size: "max" }), (given, run) =>
+/** Every program has pools of its own. */
+export const programsOn = (settings: fc.Arbitrary<Settings>) =>
+  fc.asyncProperty(
+    settings,
+    fc.commands(commands, { maxCommands: 60, size: "max" }),
+    (given, run) =>
       counted((scheduler) =>
         Effect.gen(function*() {
           const real = yield* underPressure(given, scheduler)
-          yield* Effect.promise(() =>
-            fc.asyncModelRun(() => ({ model: {}, real }), run)
-          )
+          yield* Effect.promise(() => fc.asyncModelRun(() => ({ model: {}, real }), run))
           if (given.drained) yield* drain(real)
           yield* close(real)
         })
-      ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)),
-    { numRuns }
+      ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)
   )

@@ -313,10 +313,9 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
   Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
     functionProblem(`${source.service}.onOutOfMemory`, "handler", handler) ??
       Effect.acquireRelease(
-        Effect.sync(() => {
-          const asked = (need: Need) => Effect.provideContext(handler(need), context)
-          return lastResorts.map(({ handlers }) => handlers.add(asked))
-        }),
+        Effect.sync(() =>
+          lastResorts.map(({ handlers }) => handlers.add((need) => Effect.provideContext(handler(need), context)))
+        ),
         (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
       )
   )
