@@ -31,7 +31,7 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  * @since 0.1.0
  */
 export class PooledBuffer extends Lease<DeviceBuffer> implements LeaseHolder {
-  readonly usage: BufferUsage.BufferUsage
+  declare readonly usage: BufferUsage.BufferUsage
 
   /** @internal */
   constructor(

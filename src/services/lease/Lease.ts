@@ -118,33 +118,33 @@ export interface LeaseAccount {
  */
 export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equal {
   /** Requested bytes. */
-  readonly size: number
+  declare readonly size: number
   /** Bytes of the block, at least `size`. */
-  readonly capacity: number
-  readonly label: string | undefined
+  declare readonly capacity: number
+  declare readonly label: string | undefined
 
   /** The block while the lease is live; a lease of 0 bytes has none. @internal */
-  block: Block<V> | undefined
+  declare block: Block<V> | undefined
   /** Why the lease ended, `undefined` while it is live. @internal */
-  ended: Released["why"] | undefined = undefined
+  declare ended: Released["why"] | undefined
   /** The list that owns the lease while it is live. @internal */
-  list: OwningList | undefined = undefined
+  declare list: OwningList | undefined
   /** @internal */
-  previousInList: Lease | undefined = undefined
+  declare previousInList: Lease | undefined
   /** @internal */
-  nextInList: Lease | undefined = undefined
+  declare nextInList: Lease | undefined
   /**
    * The fiber that runs the function with the lease, for a lease of `use`; 0 for one that belongs to a scope.
    *
    * @internal
    */
-  borrowerId = 0
+  declare borrowerId: number
   /** Sub-regions and mappings, which end before the block returns to the pool. @internal */
-  attached: Attachments | undefined = undefined
+  declare attached: Attachments | undefined
   /** The budgets and the reservation that it is charged to. @internal */
-  account: LeaseAccount | undefined = undefined
+  declare account: LeaseAccount | undefined
   /** The number of leases that its pool had granted with this one. @internal */
-  readonly sequence: number
+  declare readonly sequence: number
 
   /** @internal */
   constructor(block: Block<V> | undefined, size: number, label: string | undefined, sequence: number) {
@@ -152,6 +152,13 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
     this.size = size
     this.capacity = block === undefined ? 0 : block.capacity
     this.label = label
+    this.ended = undefined
+    this.list = undefined
+    this.previousInList = undefined
+    this.nextInList = undefined
+    this.borrowerId = 0
+    this.attached = undefined
+    this.account = undefined
     this.sequence = sequence
   }
 
