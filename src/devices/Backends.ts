@@ -1,7 +1,7 @@
 /**
  * The backends among whose devices a program chooses.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import { hostBackend } from "../layers/Host/HostBackend.ts"

@@ -432,12 +432,15 @@ const openFirst = Effect.fnUntraced(function*(
   return yield* unavailable([...failed, ...leftOut], hint)
 })
 
-const layerOf = (device: ListedDevice, options: OpenOptions): Effect.Effect<Layer.Layer<Services, GpuError>> =>
+const layerOf = (
+  device: ListedDevice,
+  { byteGranular, kernelCacheCapacity }: OpenOptions
+): Effect.Effect<Layer.Layer<Services, GpuError>> =>
   Effect.map(Backends, (backends) => {
     const backend = backends.find(({ name }) => name === device.backend)
     return backend === undefined
       ? Layer.effectContext(unavailable([], `There is no backend ${device.backend} in this process.`))
-      : backend.open(device, options)
+      : backend.open(device, { byteGranular, kernelCacheCapacity })
   })
 
 /** As `opencl:0:1 Intel(R) Arc(TM)`. */

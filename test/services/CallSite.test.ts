@@ -96,7 +96,8 @@ describe("a call site", () => {
   })
 })
 
-const own = (folder: string, extension = "js") => `    at captured (${folder}/services/CallSite.${extension}:80:30)`
+const own = (folder: string, extension = "js") =>
+  `    at captured (${folder}/services/calls/CallSite.${extension}:80:30)`
 
 /** What is found in a stack of these lines. */
 const foundIn = (lines: ReadonlyArray<string>) =>
@@ -179,7 +180,7 @@ describe("stacks of other places", () => {
     [
       "of other engines",
       [
-        "captured@https://example.org/effect-gpu-pool/dist/services/CallSite.js:80:30",
+        "captured@https://example.org/effect-gpu-pool/dist/services/calls/CallSite.js:80:30",
         "allocate@https://example.org/effect-gpu-pool/dist/services/Allocator.js:1:2",
         "map@[native code]",
         "main/<@https://example.org/main@1.2.3.js:7:3",

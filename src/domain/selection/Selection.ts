@@ -1,10 +1,15 @@
 /**
  * What a selection of devices is.
  *
- * @internal
+ * @since 0.1.0
  */
 
-/** Entries, in the order of preference. @internal */
+/**
+ * Entries, in the order of preference.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Selection = readonly [Entry, ...Array<Entry>]
 
 /**

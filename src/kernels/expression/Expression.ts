@@ -2,7 +2,7 @@
  * What an expression is, and how one is made: the types that follow from the operands, and the mistakes that are kept
  * instead of thrown.
  *
- * @internal
+ * @since 0.1.0
  */
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import { type DType, isDType } from "../../domain/DType.ts"

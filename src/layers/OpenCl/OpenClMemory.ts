@@ -389,8 +389,9 @@ const releaseReference = (
 /** A reference may keep a buffer alive that is freed, but not the block of a lease, which goes to the next owner. */
 const ownerOf = (object: MemoryObject): Attachable | undefined => {
   if (BufferLike.isBufferLike(object)) return leaseOf(object)
+  if (object instanceof PooledImage) return object
   const image = ImageLike.deviceImage(object)
-  return object instanceof PooledImage || image.beneath !== undefined ? image : undefined
+  return image.beneath === undefined ? undefined : image
 }
 
 const handleOf = (operation: string, object: MemoryObject, { info, status }: OpenDevice): bigint | GpuError => {

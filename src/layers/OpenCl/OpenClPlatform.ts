@@ -1,7 +1,7 @@
 /**
  * What the driver says of itself and its devices.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { ImageLimits } from "../../domain/DeviceInfo.ts"
 

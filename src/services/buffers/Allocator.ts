@@ -20,7 +20,6 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import type { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 
 /**
  * The options of one `allocate`.
@@ -80,8 +79,6 @@ export class Allocator extends Context.Service<Allocator, {
   readonly reclaim: Effect.Effect<void, GpuError>
   /** Whether a successful `allocate` proves that the memory exists. */
   readonly immediate: boolean
-  /** Where the pools on it hear of each other, if it has a limit. @internal */
-  readonly shared?: SharedLimit | undefined
 }>()("effect-gpu-pool/Allocator") {}
 
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>

@@ -22,13 +22,15 @@ import type { Attachments } from "./Attachments.ts"
 /**
  * The memory that a driver creates and a pool leases: a device buffer, or an image.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface Leasable {
+  /** What errors call it. */
   label: string | undefined
   /** False once its memory may not exist: no pool leases it again. */
   recyclable: boolean
-  /** What frees it, for memory of a pool. */
+  /** What frees it, for memory of a pool. @internal */
   pooledBy: Giver | undefined
 }
 

@@ -85,7 +85,7 @@ describe("two pools on one limited allocator", () => {
       const exits = yield* Effect.forEach(jobs, Fiber.await)
       const failed = exits.filter(Exit.isFailure)
       strictEqual(failed.length, 1)
-      assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits itself")
+      assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits too")
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
   it.effect("do not wake each other for ever with what they try together", () =>

@@ -278,7 +278,7 @@ describe("call sites", () => {
       import * as Effect from "effect/Effect"
       import * as Layer from "effect/Layer"
       import { Allocator, CallSite, TrackingAllocator } from "./src/index.ts"
-      import { Host } from "../../../src/host.ts"
+      import { Host } from "./src/host.ts"
       const layer = TrackingAllocator.layer.pipe(
         Layer.provide(Allocator.layerImmediate), Layer.provide(Host.layer()))
       const mine = Effect.gen(function*() {

@@ -15,7 +15,7 @@ import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../../domain/MemoryLimit.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { SharedLimit } from "../../pool/waiting/SharedLimit.ts"
+import { share, SharedLimit } from "../../pool/waiting/SharedLimit.ts"
 import { Allocator } from "../Allocator.ts"
 
 /**
@@ -122,7 +122,7 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
     return outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] })
   }
 
-  return Allocator.of({
+  const service = Allocator.of({
     allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.suspend(() => {
         const never = problem(bytes)
@@ -154,7 +154,7 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
       return freed
     },
     reclaim: inner.reclaim,
-    immediate: inner.immediate,
-    shared
+    immediate: inner.immediate
   })
+  return share(service, shared)
 }

@@ -122,6 +122,7 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
   /** The bytes that each buffer counts. Buffers of other allocators are not counted, and no buffer is counted twice. */
   const live = new WeakMap<DeviceBuffer, number>()
   return Allocator.of({
+    ...inner,
     allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.map(Effect.suspend(() => inner.allocate(bytes, options)), (buffer) => {
         live.set(buffer, bytes)
@@ -135,10 +136,7 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
         counting.freed(bytes)
       }
       return inner.freeUnsafe(buffer)
-    },
-    reclaim: inner.reclaim,
-    immediate: inner.immediate,
-    shared: inner.shared
+    }
   })
 }
 

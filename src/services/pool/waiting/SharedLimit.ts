@@ -91,3 +91,22 @@ export class SharedLimit {
     }
   }
 }
+
+/** A property, so that decorators which take over what they do not change take it over too. */
+const key: unique symbol = Symbol("effect-gpu-pool/SharedLimit")
+
+/**
+ * Lets the pools on an allocator hear of each other.
+ *
+ * @internal
+ */
+export const share = <A extends object>(allocator: A, limit: SharedLimit): A =>
+  Object.assign(allocator, { [key]: limit })
+
+/**
+ * Where the pools on an allocator hear of each other, if it has a limit.
+ *
+ * @internal
+ */
+export const sharedBy = (allocator: object): SharedLimit | undefined =>
+  (allocator as { readonly [key]?: SharedLimit })[key]
