@@ -246,6 +246,44 @@ describe("one of several pools that closes", () => {
         strictEqual((yield* memory.stats).reservedBytes, 0)
       })))
 
+  it.effect("answers requests for which a handler works that never ends", () =>
+    shared(limit(100), ({ buffers, pools }) =>
+      Effect.gen(function*() {
+        const scope = Scope.makeUnsafe()
+        yield* Scope.provide(buffers.onOutOfMemory(() => Effect.never), scope)
+        yield* Scope.provide(buffers.allocate(80), scope)
+        const mine = yield* asked(buffers, 50)
+        strictEqual(mine.done(), false)
+        yield* pools[0]!.close
+        strictEqual(yield* tagOf(Fiber.join(mine.fiber)), "Released")
+        yield* Scope.close(scope, Exit.void)
+      })))
+
+  it.effect("leaves what it has set aside to the others", () =>
+    shared(limit(100), ({ buffers, images, memory, pools }) =>
+      Effect.gen(function*() {
+        const job = yield* Effect.forkChild(buffers.reserve(90, () => Effect.never), { startImmediately: true })
+        const theirs = yield* asked(images, 60)
+        deepStrictEqual([(yield* memory.stats).setAsideBytes, theirs.done()], [90, false])
+        yield* pools[0]!.close
+        strictEqual((yield* Fiber.join(theirs.fiber)).size, 60)
+        yield* Fiber.interrupt(job)
+        strictEqual((yield* memory.stats).setAsideBytes, 0)
+        yield* Scope.close(theirs.scope, Exit.void)
+      })))
+
+  it.effect("changes nothing for the others any more", () =>
+    shared(limit(100), ({ buffers, images, memory, pools }) =>
+      Effect.gen(function*() {
+        yield* pools[0]!.close
+        yield* images.use(40, () => Effect.void)
+        yield* buffers.freeHeld
+        yield* buffers.trimTo(0)
+        yield* buffers.stopHolding
+        yield* images.use(30, () => Effect.void)
+        strictEqual((yield* memory.stats).heldBytes, 70)
+      })))
+
   it.live("waits for a driver that cannot be interrupted, and gives its block back", () =>
     shared({ watch: slow }, ({ images, memory, pools }) =>
       Effect.gen(function*() {

@@ -55,7 +55,6 @@ import {
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
-import { sharedBy } from "../pool/waiting/SharedLimit.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
@@ -217,8 +216,7 @@ export const make = (
     const { info } = yield* DeviceContext
     const settings = readValues("BufferPool.layer", () => settingsOf("BufferPool.layer", options, info))
     if (isGpuError(settings)) return yield* settings
-    const shared = sharedBy(yield* Allocator.Allocator)
-    return yield* openPool(yield* makeMemory(settings, shared), settings, undefined)
+    return yield* openPool(yield* makeMemory(settings), settings, undefined)
   })
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -36,6 +37,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly service = "BufferPool"
   readonly what = undefined
   closed = false
+  readonly over = Deferred.makeUnsafe<void>()
   index = 0
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly largest: number

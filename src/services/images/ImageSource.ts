@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -69,6 +70,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly service = "ImagePool"
   readonly what = "image"
   closed = false
+  readonly over = Deferred.makeUnsafe<void>()
   index = 0
   readonly inFlight = new Set<Fiber.Fiber<DeviceImage, GpuError>>()
   readonly largest: number

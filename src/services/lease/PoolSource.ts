@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import type * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -27,6 +28,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   readonly borrows: boolean
   /** Its pool has closed. */
   closed: boolean
+  /** Done when its pool has closed or the device is lost. */
+  readonly over: Deferred.Deferred<void>
   /** Which one it is of those that a memory has had: their families differ by it. */
   index: number
   /** Driver calls under way. */

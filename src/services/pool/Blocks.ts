@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { DeviceInfo, DeviceLimits } from "../../domain/DeviceInfo.ts"
@@ -17,7 +18,6 @@ import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
-import type { SharedLimit } from "./waiting/SharedLimit.ts"
 
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
@@ -31,7 +31,6 @@ export class Blocks implements LeaseOwner {
   /** What its pools lease. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
-  readonly #shared: SharedLimit | undefined
   closed = false
   /** Called when a block comes back; `undefined` while no request waits and nothing is trimmed. */
   onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
@@ -43,8 +42,6 @@ export class Blocks implements LeaseOwner {
   toHandlers = 0
   /** Driver calls that were refused while another call had memory. */
   #givenUp = 0
-  /** What came back to others out of the limit that they share with this memory. */
-  elsewhere = 0
   /** Blocks that came back from attempts that failed. */
   #retracted = 0
   /** Blocks that went from one lease to the next in one step. */
@@ -52,8 +49,7 @@ export class Blocks implements LeaseOwner {
   /** The count of freed blocks whose memory the driver really has. */
   #reclaimed = 0
 
-  constructor(device: DeviceInfo, options: PoolCoreOptions, shared: SharedLimit | undefined) {
-    this.#shared = shared
+  constructor(device: DeviceInfo, options: PoolCoreOptions) {
     this.device = device
     this.limits = device.limits
     this.core = new PoolCore(options)
@@ -68,6 +64,7 @@ export class Blocks implements LeaseOwner {
   /** The pool of a source has closed. */
   remove(source: PoolSource): void {
     source.closed = true
+    Deferred.doneUnsafe(source.over, Exit.void)
     this.sources.delete(source)
   }
 
@@ -294,8 +291,7 @@ export class Blocks implements LeaseOwner {
    */
   get progress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
-    const returned = releases - this.#handedOver + driverFrees + this.elsewhere
-    return returned + driverAllocations - misses + this.#givenUp - this.#retracted
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
   }
 
   /**
@@ -316,12 +312,7 @@ export class Blocks implements LeaseOwner {
   mayRecover({ asks, drawn, from }: LeaseRequest): boolean {
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
     const ofOthers = setAsideBytes - drawn - leftOf(asks ?? from)
-    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0 || this.othersBytes > 0
-  }
-
-  /** Bytes that others have out of the limit that they share with this memory. */
-  get othersBytes(): number {
-    return this.#shared === undefined ? 0 : this.#shared.usedBytes() - this.core.managedBytes - this.core.reservedBytes
+    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0
   }
 
   /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */

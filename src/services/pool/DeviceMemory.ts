@@ -9,7 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
-import { type GpuError, type Holder, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import * as PoolStats from "../../domain/PoolStats.ts"
@@ -50,8 +50,13 @@ const memories = new WeakMap<object, Memory>()
  *
  * @internal
  */
-export const memoryOf: Effect.Effect<Memory, never, DeviceMemory> = DeviceMemory.use((service) =>
-  Effect.sync(() => memories.get(service)!)
+export const memoryOf: Effect.Effect<Memory, GpuError, DeviceMemory> = DeviceMemory.use((service) =>
+  Effect.suspend(() => {
+    const memory = memories.get(service)
+    return memory === undefined
+      ? invalidRequest("DeviceMemory", "the service was not made by DeviceMemory.layer", "Provide DeviceMemory.layer.")
+      : Effect.succeed(memory)
+  })
 )
 
 /**

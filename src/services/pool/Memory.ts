@@ -34,7 +34,6 @@ import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
-import type { SharedLimit } from "./waiting/SharedLimit.ts"
 import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
@@ -56,9 +55,6 @@ export class Memory implements Gate, Watched {
   readonly lastResort: LastResort
   /** Trims held memory, if the pool has such options. */
   readonly trimming: Trimming | undefined
-  /** Where the memory hears of others, when its blocks come from a limited allocator. */
-  readonly shared: SharedLimit | undefined
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   #mayHit = true
   #limitChanges = 0
 
@@ -66,16 +62,13 @@ export class Memory implements Gate, Watched {
     settings: MemorySettings,
     device: DeviceContext["Service"],
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
-    scheduler: Scheduler.Scheduler,
-    shared?: SharedLimit
+    scheduler: Scheduler.Scheduler
   ) {
     const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
     this.settings = settings
     this.#owner = { kind: settings.kind, name: settings.label }
     this.status = device.status
-    this.#run = run
-    this.shared = shared
-    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction }, shared)
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction })
     this.core = this.blocks.core
     this.leases = this.blocks.leases
     this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)
@@ -88,12 +81,7 @@ export class Memory implements Gate, Watched {
     this.trimming = idle === undefined && maxHeldBytes === Infinity
       ? undefined
       : new Trimming(this.blocks, settings, () => this.line.serve(), run)
-    shared?.join(this)
-    this.listen()
-  }
-
-  get peers(): ReadonlyArray<Watched> {
-    return this.shared === undefined ? [this] : [this, ...this.shared.others(this)]
+    this.queueing(false)
   }
 
   get closed(): boolean {
@@ -124,11 +112,11 @@ export class Memory implements Gate, Watched {
 
   countedBytes(): number {
     const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
-    return managedBytes - heldBytes + reservedBytes + setAsideBytes + this.blocks.othersBytes
+    return managedBytes - heldBytes + reservedBytes + setAsideBytes
   }
 
   returned(): number {
-    return this.core.releases + this.core.driverFrees + this.blocks.elsewhere + this.#limitChanges
+    return this.core.releases + this.core.driverFrees + this.#limitChanges
   }
 
   room(): number {
@@ -139,30 +127,10 @@ export class Memory implements Gate, Watched {
     return this.core.hits + this.core.misses - this.blocks.toHandlers
   }
 
+  /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
   queueing(filled: boolean): void {
     this.#mayHit = !filled
-    if (this.shared === undefined) this.listen()
-    else this.shared.listen()
-  }
-
-  /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
-  listen(): void {
-    const isHeard = this.hasWaiters || this.shared?.hasWaiters === true || this.trimming !== undefined
-    this.blocks.onReturn = isHeard && !this.closed ? this.#returned : undefined
-  }
-
-  /** Something came back to others that share the limit. Told in a task, since it may be in the midst of a step. */
-  hear(): void {
-    this.blocks.elsewhere++
-    this.lines.serveSoon()
-  }
-
-  get refusals(): number {
-    return this.blocks.refusals
-  }
-
-  evictFor(bytes: number): void {
-    this.#run(this.blocks.freeAll(this.core.trim(this.core.managedBytes - bytes)))
+    this.blocks.onReturn = (filled || this.trimming !== undefined) && !this.closed ? this.#returned : undefined
   }
 
   readonly #returned = (block: Block): Effect.Effect<void> | undefined => {
@@ -170,7 +138,6 @@ export class Memory implements Gate, Watched {
     this.blocks.returning = block
     this.line.serve()
     this.blocks.returning = undefined
-    this.shared?.tell()
     return failed
   }
 
@@ -314,6 +281,8 @@ export class Memory implements Gate, Watched {
     return Effect.suspend(() => {
       this.blocks.remove(source)
       this.lines.end()
+      // No request can be made under them any more: what they have set aside is for the other pools.
+      for (const one of this.reservations) if (one.budgets.includes(leased)) one.close()
       const ended = this.leases.endAll("poolClosed", ({ account }) => account?.budgets.includes(leased) === true)
       const freed = this.blocks.freeAll(this.core.evictFamilies((family) => source.owns(family)))
       this.lines.serve()
@@ -324,7 +293,7 @@ export class Memory implements Gate, Watched {
   /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
   drop(): Effect.Effect<void> {
     this.core.stopHolding()
-    Deferred.doneUnsafe(this.lines.over, Exit.void)
+    for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()
     for (const running of this.#inFlight()) running.interruptUnsafe()
     return this.blocks.freeAll(this.core.evictAll())
@@ -332,9 +301,8 @@ export class Memory implements Gate, Watched {
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     const closed = this.blocks.close()
-    Deferred.doneUnsafe(this.lines.over, Exit.void)
+    for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()
-    this.shared?.leave(this)
     this.trimming?.stop()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))

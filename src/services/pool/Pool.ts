@@ -37,7 +37,6 @@ import {
 import { PoolRequests } from "./PoolRequests.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import type { Need } from "./waiting/Handlers.ts"
-import type { SharedLimit } from "./waiting/SharedLimit.ts"
 
 /**
  * What can be seen and changed of a pool's memory.
@@ -112,18 +111,21 @@ export interface PoolControls<P> extends MemoryControls {
  *
  * @internal
  */
-export const makeMemory = (
-  settings: MemorySettings,
-  shared?: SharedLimit
-): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
+export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const run = Effect.runForkWith(yield* Effect.context<never>())
-    const memory = new Memory(settings, device, run, yield* Scheduler.Scheduler, shared)
-    const forgetLoss = device.status.onLost(() => {
-      run(memory.drop())
-    })
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(forgetLoss), memory.close))
+    const scheduler = yield* Scheduler.Scheduler
+    const { memory } = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const memory = new Memory(settings, device, run, scheduler)
+        const forgetLoss = device.status.onLost(() => {
+          run(memory.drop())
+        })
+        return { memory, forgetLoss }
+      }),
+      ({ forgetLoss, memory }) => Effect.andThen(Effect.sync(forgetLoss), memory.close)
+    )
     return memory
   })
 
@@ -165,8 +167,16 @@ export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: Po
  *
  * @internal
  */
-export const memoryControlsOf = (service: string, memory: Memory, budget: Budget | undefined): MemoryControls => {
+export const memoryControlsOf = (
+  service: string,
+  memory: Memory,
+  budget: Budget | undefined,
+  isClosed: () => boolean = () => memory.closed
+): MemoryControls => {
   const { device } = memory.blocks
+  // The memory of a pool that has closed may go on, for others.
+  const whileOpen = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => isClosed() && !memory.closed ? Effect.void : effect)
   return {
     stats: Effect.sync(() => (budget ?? memory.core).stats()),
     holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
@@ -180,11 +190,11 @@ export const memoryControlsOf = (service: string, memory: Memory, budget: Budget
     trimTo: (target) =>
       checkedStep(`${service}.trimTo`, (operation) => {
         const bytes = requiredBytes(operation, "bytes", target, device)
-        return isGpuError(bytes) ? bytes : memory.trimTo(bytes)
+        return isGpuError(bytes) ? bytes : whileOpen(memory.trimTo(bytes))
       }),
-    freeHeld: memory.freeHeld,
-    stopHolding: memory.stopHolding,
-    resumeHolding: memory.resumeHolding
+    freeHeld: whileOpen(memory.freeHeld),
+    stopHolding: whileOpen(memory.stopHolding),
+    resumeHolding: whileOpen(memory.resumeHolding)
   }
 }
 
@@ -205,7 +215,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
     return problem ?? patienceOf(operation, options, terms.patience)
   }
   return {
-    ...memoryControlsOf(service, memory, budget),
+    ...memoryControlsOf(service, memory, budget, () => requests.source.closed),
     reserve: (amount, f, options = {}) =>
       checkedStep(`${service}.reserve`, (operation) => {
         const bytes = requiredBytes(operation, "the reservation", amount, device)
@@ -301,6 +311,7 @@ const changedLimit = (
   const unknown = optionsProblem(operation, limit, knownOfLimit)
   if (unknown !== undefined) return unknown
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
+    if (budget.owner.kind === "pool") return Infinity
     return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
   }
   return limitOf(operation, limit, device)

@@ -515,12 +515,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       const rungs = new Set(searchRungs(request)).add("driver")
       while (true) {
         const before = core.releases
-        const refusals = memory.shared?.refusalsBeside(memory) ?? 0
         const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
         if (error === undefined) return
         const own = granted.flatMap(({ block }) => block ?? [])
-        const giveBack = () => this.#endAll(granted, list)
-        const left = memory.shared === undefined ? giveBack() : memory.shared.giveUp(memory, refusals, giveBack)
+        const left = this.#endAll(granted, list)
         // Two that try in turn would wake each other for ever with what each gives back.
         blocks.retract(own.length + own.filter(({ state }) => state === "freed").length)
         if (left !== undefined) yield* left

@@ -15,7 +15,6 @@ import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../../domain/MemoryLimit.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { share, SharedLimit } from "../../pool/waiting/SharedLimit.ts"
 import { Allocator } from "../Allocator.ts"
 
 /**
@@ -37,8 +36,9 @@ const operation = "Allocator.allocate"
 /**
  * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
  * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory, which
- * a pool answers as it does its driver's, by giving up blocks that it holds. Before that, every pool on it gives up held blocks
- * for the request. Requests that wait in one pool hear of what comes back to another.
+ * a pool answers as it does its driver's, by giving up blocks that it holds. Pools on one limited
+ * allocator do not learn of each other's releases, and hold their blocks each for itself: where they should share a limit, give
+ * them one `DeviceMemory`.
  *
  * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
  * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
@@ -108,39 +108,23 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
   const live = new WeakMap<DeviceBuffer, number>()
   let activeBytes = 0
   let reservedBytes = 0
-  let refusals = 0
-
-  const shared = new SharedLimit(() => activeBytes + reservedBytes)
-  const missing = (bytes: number): number => bytes - (limit - activeBytes - reservedBytes)
 
   const problem = (bytes: number): GpuError | undefined =>
     BufferRequest.sizeProblem(operation, bytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner)
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner) ??
+      (bytes <= limit - activeBytes - reservedBytes
+        ? undefined
+        : outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] }))
 
-  const full = (bytes: number): GpuError => {
-    refusals++
-    return outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] })
-  }
-
-  const service = Allocator.of({
+  return Allocator.of({
     allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.suspend(() => {
-        const never = problem(bytes)
-        if (never !== undefined) return never
-        const evicts = missing(bytes) > 0
-        if (evicts) shared.makeRoom(() => missing(bytes))
-        if (missing(bytes) > 0) return full(bytes)
+        const refused = problem(bytes)
+        if (refused !== undefined) return refused
         reservedBytes += bytes
-        const before = refusals
-        // What was evicted may not be back yet: real memory would grow beyond the limit.
-        const call = Effect.suspend(() => inner.allocate(bytes, options))
-        return Effect.onExitPrimitive(evicts ? Effect.andThen(inner.reclaim, call) : call, (exit) => {
+        return Effect.onExitPrimitive(Effect.suspend(() => inner.allocate(bytes, options)), (exit) => {
           reservedBytes -= bytes
-          if (Exit.isFailure(exit)) {
-            // Others were refused for the bytes that were reserved for it.
-            if (refusals !== before) shared.tell()
-            return undefined
-          }
+          if (Exit.isFailure(exit)) return undefined
           activeBytes += bytes
           live.set(exit.value, bytes)
           return undefined
@@ -149,12 +133,9 @@ const limited = (inner: Allocator["Service"], limit: number): Allocator["Service
     freeUnsafe: (buffer) => {
       activeBytes -= live.get(buffer) ?? 0
       live.delete(buffer)
-      const freed = inner.freeUnsafe(buffer)
-      shared.tell()
-      return freed
+      return inner.freeUnsafe(buffer)
     },
     reclaim: inner.reclaim,
     immediate: inner.immediate
   })
-  return share(service, shared)
 }

@@ -109,7 +109,7 @@ export class LastResort {
     const { refusal, request } = exhausted
     const run = this.handlers.run(needOf(exhausted), () => help.came(refusal !== undefined))
     // A handler that never ends is interrupted when the pool closes.
-    const asked = Effect.raceFirst(run, Effect.as(Deferred.await(this.#lines.over), false))
+    const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
     if (request.patience.onExhausted === "fail" || request.patience.waitAtMost === Infinity) return asked
     const tooLate = Exit.succeed("too late" as const)
     // Those that answer at once would win against a timeout that is over already.

@@ -34,8 +34,6 @@ export interface Watched {
   readonly turns: JobTurns
   readonly leases: LeaseTable
   readonly reservations: ReadonlySet<SetAside>
-  /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
-  readonly peers: ReadonlyArray<Watched>
 }
 
 /** Whose requests are stuck. */
@@ -68,7 +66,7 @@ class Parties {
  * counts as a byte.
  */
 const bytesByLine = (
-  pools: ReadonlyArray<Watched>,
+  pool: Watched,
   live: ReadonlyArray<Lease>,
   waiters: Iterable<Waiter>
 ): ReadonlyMap<object, number> => {
@@ -76,18 +74,16 @@ const bytesByLine = (
   const bytes = new Map<object, number>()
   const add = (line: object, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
   const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
-    for (const { line } of pools) add(line, more)
+    add(pool.line, more)
     for (const { line } of budgets) add(line, more)
   }
   for (const lease of live) {
     if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
   }
-  for (const { reservations, turns } of pools) {
-    for (const one of reservations) {
-      if (!parties.holdsReservation(one)) continue
-      addCharged(one.budgets, one.left)
-      if (turns.isRunning(one)) add(turns.line, 1)
-    }
+  for (const one of pool.reservations) {
+    if (!parties.holdsReservation(one)) continue
+    addCharged(one.budgets, one.left)
+    if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
   }
   for (const { request: { budget, charge, drawn, from } } of waiters) {
     addCharged(from?.budgets ?? [], drawn)
@@ -101,7 +97,7 @@ const bytesByLine = (
  * reservation or in a turn. Of a long line they are few.
  */
 const havingAmong = (
-  pools: ReadonlyArray<Watched>,
+  pool: Watched,
   live: ReadonlyArray<Lease>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
@@ -111,7 +107,7 @@ const havingAmong = (
     fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
     if (list?.scope !== undefined) scopes.add(list.scope)
   }
-  for (const { reservations } of pools) for (const { fiberId } of reservations) fibers.add(fiberId)
+  for (const { fiberId } of pool.reservations) fibers.add(fiberId)
   return waiters.filter(({ request }) =>
     fibers.has(request.fiberId) || scopes.has(request.scope) ||
     request.from !== undefined || request.turn !== undefined || request.charge !== undefined
@@ -126,19 +122,18 @@ interface Stuck {
 
 /** The requests that wait for each other now, among those that may. */
 const findStuck = (
-  pools: ReadonlyArray<Watched>,
+  pool: Watched,
   live: ReadonlyArray<Lease>,
   mayBe: (waiter: Waiter) => boolean
 ): ReadonlyArray<Waiter> => {
   const stuck = new Map<object, Stuck>(
-    pools.flatMap(({ lines }) => Array.from(lines.filled))
-      .map((line) => [line, { line, waiters: line.parked().filter(mayBe) }])
+    Array.from(pool.lines.filled, (line) => [line, { line, waiters: line.parked().filter(mayBe) }])
   )
   const waiters = () => Array.from(stuck.values()).flatMap(({ waiters }) => waiters)
-  const having = havingAmong(pools, live, waiters())
+  const having = havingAmong(pool, live, waiters())
   for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
     before = stuck.size
-    const stuckBytes = bytesByLine(pools, live, having.filter(({ line }) => stuck.has(line)))
+    const stuckBytes = bytesByLine(pool, live, having.filter(({ line }) => stuck.has(line)))
     for (const { line } of stuck.values()) {
       if (line.countedBytes() > (stuckBytes.get(line) ?? 0)) stuck.delete(line)
     }
@@ -158,15 +153,13 @@ class Ages {
   readonly #ofFibers = new Map<number, number>()
   readonly #ofScopes = new Map<Scope.Scope, number>()
 
-  constructor(pools: ReadonlyArray<Watched>, live: ReadonlyArray<Lease>) {
+  constructor(pool: Watched, live: ReadonlyArray<Lease>) {
     for (const { block, borrowerId, list, sequence } of live) {
       if (block === undefined || list === undefined) continue
       lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
       if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
     }
-    for (const { fiberId, left, sequence } of pools.flatMap(({ reservations }) => Array.from(reservations))) {
-      if (left > 0) lower(this.#ofFibers, fiberId, sequence)
-    }
+    for (const { fiberId, left, sequence } of pool.reservations) if (left > 0) lower(this.#ofFibers, fiberId, sequence)
   }
 
   /** Infinity for a job without memory. */
@@ -185,11 +178,11 @@ const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
 
 /** The waiters whose jobs have memory that others wait for, the youngest first. */
 const holdersAmong = (
-  pools: ReadonlyArray<Watched>,
+  pool: Watched,
   live: ReadonlyArray<Lease>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
-  const ages = new Ages(pools, live)
+  const ages = new Ages(pool, live)
   return waiters
     .map((waiter) => ({ waiter, age: ages.of(waiter) }))
     .filter(({ age, waiter }) => age < Infinity || blocksBudget(waiter))
@@ -197,13 +190,13 @@ const holdersAmong = (
     .map(({ waiter }) => waiter)
 }
 
-const jobOf = (pools: ReadonlyArray<Watched>, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
+const jobOf = (pool: Watched, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
   const { label, size } = waiter.request
   const parties = new Parties([waiter])
   return {
     label,
     requested: size,
-    holdsBytes: bytesByLine(pools, live, [waiter]).get(pools[0]!.line) ?? 0,
+    holdsBytes: bytesByLine(pool, live, [waiter]).get(pool.line) ?? 0,
     holds: live.filter((lease) => parties.holdsLease(lease)).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
       .map(({ label, size }) => ({ label, size }))
   }
@@ -261,14 +254,13 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
-    const { peers } = this.#pool
-    const live = peers.flatMap(({ leases }) => leases.live())
-    const stuck = findStuck(peers, live, () => true)
+    const live = this.#pool.leases.live()
+    const stuck = findStuck(this.#pool, live, () => true)
     this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
     // The requests that were found before must wait for each other without later ones.
     const proven = stuck.length === 0
       ? stuck
-      : findStuck(peers, live, (waiter) => before.get(waiter) === waiter.line.returned())
+      : findStuck(this.#pool, live, (waiter) => before.get(waiter) === waiter.line.returned())
     if (proven.length > 0) this.#endYoungest(live, proven)
   })
 
@@ -281,10 +273,10 @@ export class StandstillWatch {
   }
 
   #endYoungest(live: ReadonlyArray<Lease>, stuck: ReadonlyArray<Waiter>): void {
-    const holding = holdersAmong(this.#pool.peers, live, stuck)
+    const holding = holdersAmong(this.#pool, live, stuck)
     const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
-    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool.peers, live, waiter))
+    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, live, waiter))
     this.#suspects = new Map()
     // The memory of the failed job goes to the others, the oldest first. Requests of jobs without memory would take it,
     // and then wait for each other too.

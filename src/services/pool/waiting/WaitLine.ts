@@ -6,7 +6,6 @@
  *
  * @internal
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
@@ -30,8 +29,6 @@ export class WaitLines {
   readonly counter: { waiters: number }
   /** Why no request may wait for a lease any more. */
   readonly ended: (request: LeaseRequest) => Effect.Effect<never, GpuError> | undefined
-  /** Done when the pool has closed or its device is lost. */
-  readonly over = Deferred.makeUnsafe<void>()
   #arrivals = 0
   /** The waiters to resume: not empty while a task for them is scheduled. So many of them are resumed. */
   #told: Array<Waiter> = []
@@ -64,11 +61,6 @@ export class WaitLines {
   /** Serves the waiters that were behind others that are gone. */
   serve(): void {
     for (const line of Array.from(this.filled)) line.serve()
-  }
-
-  /** The same in a task of its own. */
-  serveSoon(): void {
-    this.#dispatcher.scheduleTask(() => this.serve(), 0)
   }
 
   tell(waiter: Waiter, answer: Answer): void {
