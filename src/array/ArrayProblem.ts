@@ -12,13 +12,13 @@ import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { wrongArgument } from "../services/calls/WrongArgument.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 
-/** Why a value is no device array, or `undefined`. @internal */
+/** Why a value is no device array, or `undefined`. */
 export const arrayProblem = (operation: string, value: unknown): GpuError | undefined =>
   isInstance(value, DeviceArray)
     ? undefined
     : wrongArgument(operation, value, "a device array", "Make one with DeviceArray.fromHost.")
 
-/** The advice for a value that an element type cannot represent. @internal */
+/** The advice for a value that an element type cannot represent. */
 export const elementHint = (value: unknown, otherwise: string): string => {
   if (typeof value !== "number") return otherwise
   if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`
@@ -28,21 +28,16 @@ export const elementHint = (value: unknown, otherwise: string): string => {
 /**
  * Whether a call of a dual function has the array as its first argument, or a lease. `arity` is how many arguments it then
  * has, at most. An effect in that place is told so, and not taken for the arguments after it.
- *
- * @internal
  */
 export const isDataFirst =
   (arity: number, type: typeof DeviceArray | typeof PooledBuffer = DeviceArray) => (args: IArguments): boolean =>
     args.length >= arity || isInstance<object>(args[0], type) || satisfies(args[0], Effect.isEffect)
 
-/** @internal */
 export type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 
 /**
  * A function of an array and more, data-first and data-last, which answers what is wrong before its body sees anything
  * that is no array. `F` is the type that users see, and `first` tells whether the array comes first, as `dual` has it.
- *
- * @internal
  */
 export const ofArray = <F extends AnyFunction>(
   name: string,

@@ -40,7 +40,7 @@ import * as Shape from "./layout/Shape.ts"
 export class DeviceArray<out D extends DType = DType> extends Pipeable.Class implements LeaseHolder {
   readonly dtype: D
   /** The length of each axis, in elements; an array of no axes has one element. */
-  readonly shape: Shape.Shape
+  readonly shape: ReadonlyArray<number>
   /** How many elements apart neighbours along each axis are in memory; 0 along an axis that repeats. */
   readonly strides: ReadonlyArray<number>
   /** Where the first element is in the lease, in elements. */

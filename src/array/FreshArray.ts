@@ -18,7 +18,7 @@ import { dense, type DeviceArray } from "./ArrayValue.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
 
-/** Why a value names no element type, or `undefined`. @internal */
+/** Why a value names no element type, or `undefined`. */
 export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
   DType.isDType(dtype) ? undefined : invalidRequest(
     operation,
@@ -26,7 +26,7 @@ export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | 
     `Use "f32", "i32", "u32", or "f16" and "f64" where the device has them.`
   )
 
-/** The command that gives a fresh array its elements. @internal */
+/** The command that gives a fresh array its elements. */
 export type Fill = (
   lease: PooledBuffer.PooledBuffer,
   queue: CommandQueue["Service"]
@@ -36,8 +36,6 @@ export type Fill = (
  * An array of its own memory, filled by one command; an empty array needs none. Unsupported before anything is
  * allocated where the device lacks the type. When the command fails or is interrupted, the memory goes back at once,
  * because the scope may live for long.
- *
- * @internal
  */
 export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>
   Effect.withFiber((fiber) => {

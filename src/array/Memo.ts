@@ -7,8 +7,6 @@
 /**
  * Remembers values by key; beyond the capacity it drops the oldest. A dropped kernel is made again, and the device's
  * cache has its source.
- *
- * @internal
  */
 export class Memo<A> {
   readonly #capacity: number

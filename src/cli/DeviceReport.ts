@@ -10,7 +10,6 @@ import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice, Named } from "../domain/selection/ListedDevice.ts"
 import { line } from "../domain/ShownValue.ts"
 
-/** @internal */
 export type Device = ListedDevice
 
 interface ReportedDevice {
@@ -25,7 +24,6 @@ interface ReportedDevice {
   readonly reason: string | null
 }
 
-/** @internal */
 export interface Report {
   readonly version: 1
   readonly devices: ReadonlyArray<ReportedDevice>
@@ -33,7 +31,6 @@ export interface Report {
   readonly choice: { readonly source: string; readonly selector: string | null } | null
 }
 
-/** @internal */
 export const make = (devices: ReadonlyArray<ListedDevice>, choice: Choice | undefined): Report => ({
   version: 1,
   devices: devices.map(reported),
@@ -59,7 +56,6 @@ const reported = (listed: ListedDevice): ReportedDevice => ({
 
 const head = ["select", "platform", "device", "type", "memory", "usable"]
 
-/** @internal */
 export const table = ({ choice, devices }: Report): string => {
   const table = new CliTable({ head, style: { head: [], border: [], compact: true }, wordWrap: true, colWidths })
   table.push(...devices.map((entry) => [

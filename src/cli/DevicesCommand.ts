@@ -30,7 +30,6 @@ const selectsSomething = (choice: Devices.Choice): Effect.Effect<unknown, GpuErr
 const forUser = (error: GpuError): CliError.UserError =>
   new CliError.UserError({ cause: error, userMessage: error.message })
 
-/** @internal */
 export const devicesCommand = Command.make(
   "devices",
   flags,

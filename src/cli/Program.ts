@@ -40,11 +40,7 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   fiber.addObserver((exit) => teardown(exit, end))
 })
 
-/**
- * Runs the command with these arguments and ends the process.
- *
- * @internal
- */
+/** Runs the command with these arguments and ends the process. */
 export const run = (args: ReadonlyArray<string>): void =>
   Command.runWith(command, { version })(args).pipe(
     Effect.provide(CliConfig.layer({ builtIns })),

@@ -1,7 +1,7 @@
 /**
  * Where a selection can come from when code names none: the environment and files in the user's home directory.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

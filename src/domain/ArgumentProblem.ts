@@ -8,11 +8,7 @@ import { type GpuError, invalidRequest } from "./GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
-/**
- * The error of an operation when one of its arguments throws as it is read.
- *
- * @internal
- */
+/** The error of an operation when one of its arguments throws as it is read. */
 export const unreadable = (operation: string, thrown: unknown): GpuError =>
   invalidRequest(
     operation,
@@ -20,11 +16,7 @@ export const unreadable = (operation: string, thrown: unknown): GpuError =>
     "Pass plain values: a member of one of them threw when it was read."
   )
 
-/**
- * What `look` returns for values of the program, or the error of a value that throws.
- *
- * @internal
- */
+/** What `look` returns for values of the program, or the error of a value that throws. */
 export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
   try {
     return look()
@@ -33,11 +25,7 @@ export const readValues = <A>(operation: string, look: () => A): A | GpuError =>
   }
 }
 
-/**
- * Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy.
- *
- * @internal
- */
+/** Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy. */
 export const isInstance = <A extends object>(value: unknown, type: abstract new(...args: never) => A): value is A => {
   try {
     return value instanceof type
@@ -46,11 +34,7 @@ export const isInstance = <A extends object>(value: unknown, type: abstract new(
   }
 }
 
-/**
- * Whether a value passes a test; `false` for one that throws when it is looked at.
- *
- * @internal
- */
+/** Whether a value passes a test; `false` for one that throws when it is looked at. */
 export const satisfies = <A>(value: unknown, test: (value: unknown) => value is A): value is A => {
   try {
     return test(value)
@@ -59,11 +43,7 @@ export const satisfies = <A>(value: unknown, test: (value: unknown) => value is 
   }
 }
 
-/**
- * Whether a value is an object with these methods; `false` for one that throws when it is looked at.
- *
- * @internal
- */
+/** Whether a value is an object with these methods; `false` for one that throws when it is looked at. */
 export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object => {
   try {
     return typeof value === "object" && value !== null &&
@@ -73,11 +53,7 @@ export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value 
   }
 }
 
-/**
- * Why a value is no function, or `undefined`.
- *
- * @internal
- */
+/** Why a value is no function, or `undefined`. */
 export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   typeof value === "function"
     ? undefined
@@ -85,21 +61,13 @@ export const functionProblem = (operation: string, name: string, value: unknown)
 
 const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
 
-/**
- * Why an option that is left out, `true` or `false` is none of these, or `undefined`.
- *
- * @internal
- */
+/** Why an option that is left out, `true` or `false` is none of these, or `undefined`. */
 export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "boolean"
     ? undefined
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
-/**
- * What is wrong with options, or `undefined`: they must be left out, or an object with known names only.
- *
- * @internal
- */
+/** What is wrong with options, or `undefined`: they must be left out, or an object with known names only. */
 export const optionsProblem = (
   operation: string,
   value: unknown,
@@ -125,8 +93,6 @@ const givenProblem = (operation: string, value: unknown, known: KnownOptions.Kno
 /**
  * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
  * the copy.
- *
- * @internal
  */
 export const membersOf = <O extends object>(
   operation: string,
@@ -140,11 +106,7 @@ export const membersOf = <O extends object>(
   }
 }
 
-/**
- * The values of a list, read once: an array or any other iterable, but not a string.
- *
- * @internal
- */
+/** The values of a list, read once: an array or any other iterable, but not a string. */
 export const listOf = <A>(operation: string, name: string, values: Iterable<A>): ReadonlyArray<A> | GpuError => {
   const listed = readValues(
     operation,

@@ -20,39 +20,23 @@ interface Accessed {
 const named = (role: string, { label, size }: Accessed): string =>
   `the ${role}${label === undefined ? "" : ` "${line(label)}"`} of ${size} bytes`
 
-/**
- * The alignment of offsets and lengths.
- *
- * @internal
- */
+/** The alignment of offsets and lengths. */
 export interface Alignment {
   readonly bytes: number
   /** Whether `byteGranular` lifts the rule, on OpenCL and the host. */
   readonly liftable: boolean
 }
 
-/**
- * The alignment that every device supports, and that `byteGranular` does not lift.
- *
- * @internal
- */
+/** The alignment that every device supports, and that `byteGranular` does not lift. */
 export const portableAlignment: Alignment = { bytes: 4, liftable: false }
 
-/**
- * The alignment of commands on a device of such limits.
- *
- * @internal
- */
+/** The alignment of commands on a device of such limits. */
 export const alignmentOfCommands = ({ copyAlignment }: Pick<DeviceLimits, "copyAlignment">): Alignment => ({
   bytes: copyAlignment,
   liftable: true
 })
 
-/**
- * The advice: what to do instead, and which places are valid.
- *
- * @internal
- */
+/** The advice: what to do instead, and which places are valid. */
 export const alignmentHint = (advice: string, { liftable }: Alignment): string =>
   liftable
     ? `${advice}, as every device can; OpenCL and the host can start and end at any byte when opened with ` +
@@ -64,8 +48,6 @@ const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && v
 /**
  * What is wrong with an access that starts at `offset` in a buffer of `size` requested bytes, or `undefined`. An offset
  * is a multiple of the alignment, and at most `size`. `name` is what the caller passed it as.
- *
- * @internal
  */
 export const offsetProblem = (
   operation: string,
@@ -99,8 +81,6 @@ export const offsetProblem = (
 /**
  * What is wrong with an access of `bytes` bytes from a good `offset` on, or `undefined`. A length is a multiple of the alignment,
  * except that an access may end at the buffer's `size`. `name` is what the caller passed it as.
- *
- * @internal
  */
 export const lengthProblem = (
   operation: string,
@@ -134,11 +114,7 @@ export const lengthProblem = (
   )
 }
 
-/**
- * What is wrong with the access of `bytes` bytes at `offset` to a buffer of `size` requested bytes, or `undefined`.
- *
- * @internal
- */
+/** What is wrong with the access of `bytes` bytes at `offset` to a buffer of `size` requested bytes, or `undefined`. */
 export const problem = (
   operation: string,
   buffer: Accessed,

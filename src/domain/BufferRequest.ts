@@ -9,11 +9,7 @@ import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } f
 import * as Label from "./Label.ts"
 import { shown } from "./ShownValue.ts"
 
-/**
- * Why `size` is no valid byte count, or `undefined`. Zero is valid.
- *
- * @internal
- */
+/** Why `size` is no valid byte count, or `undefined`. Zero is valid. */
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
@@ -28,11 +24,7 @@ const sizeHint = (size: unknown): string => {
     : "Check what it is computed from."
 }
 
-/**
- * Why no buffer can have this usage, or `undefined`.
- *
- * @internal
- */
+/** Why no buffer can have this usage, or `undefined`. */
 export const usageProblem = (operation: string, usage: number): GpuError | undefined => {
   const problem = BufferUsage.problem(usage)
   return problem === undefined
@@ -47,8 +39,6 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 /**
  * What is wrong with a size, a usage and a label, or `undefined`. Valid ones are plain data of the types that drivers
  * take.
- *
- * @internal
  */
 export const problem = (
   operation: string,
@@ -58,11 +48,7 @@ export const problem = (
 ): GpuError | undefined =>
   sizeProblem(operation, size) ?? usageProblem(operation, usage) ?? Label.problem(operation, label)
 
-/**
- * LimitExceeded when `bytes` are over a limit, else `undefined`.
- *
- * @internal
- */
+/** LimitExceeded when `bytes` are over a limit, else `undefined`. */
 export const limitProblem = (
   operation: string,
   bytes: number,
@@ -72,11 +58,7 @@ export const limitProblem = (
 ): GpuError | undefined =>
   bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit, owner }))
 
-/**
- * The same for a limit of the device.
- *
- * @internal
- */
+/** The same for a limit of the device. */
 export const deviceLimitProblem = (
   operation: string,
   bytes: number,
@@ -86,11 +68,7 @@ export const deviceLimitProblem = (
 
 const device: LimitOwner = { kind: "device" }
 
-/**
- * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.
- *
- * @internal
- */
+/** LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`. */
 export const deviceProblem = (
   operation: string,
   bytes: number,

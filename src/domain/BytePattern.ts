@@ -10,11 +10,7 @@ import { shown } from "./ShownValue.ts"
 
 const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32, 64, 128])
 
-/**
- * A pattern, copied from the program's data.
- *
- * @internal
- */
+/** A pattern, copied from the program's data. */
 export interface BytePattern {
   /** How many bytes the program gave: the offset and the size of a fill are multiples of it. */
   readonly size: number
@@ -22,11 +18,7 @@ export interface BytePattern {
   readonly words: ReadonlyArray<number>
 }
 
-/**
- * The pattern of a 32-bit number or of some bytes; InvalidRequest for anything else.
- *
- * @internal
- */
+/** The pattern of a 32-bit number or of some bytes; InvalidRequest for anything else. */
 export const make = (operation: string, pattern: number | HostData.HostData): BytePattern | GpuError => {
   if (typeof pattern === "number") return isWord(pattern) ? { size: 4, words: [pattern] } : noWord(operation, pattern)
   const bytes = HostData.bytes(operation, pattern, "pattern")
@@ -34,11 +26,7 @@ export const make = (operation: string, pattern: number | HostData.HostData): By
   return sizeProblem(operation, bytes) ?? { size: bytes.byteLength, words: wordsOf(bytes) }
 }
 
-/**
- * Why bytes are no pattern, or `undefined`.
- *
- * @internal
- */
+/** Why bytes are no pattern, or `undefined`. */
 export const sizeProblem = (operation: string, { byteLength }: Uint8Array): GpuError | undefined =>
   sizes.has(byteLength) ? undefined : invalidRequest(
     operation,
@@ -48,8 +36,6 @@ export const sizeProblem = (operation: string, { byteLength }: Uint8Array): GpuE
 
 /**
  * What is wrong with a fill of `bytes` bytes that begins at `offset`, or `undefined`: both are whole numbers of patterns.
- *
- * @internal
  */
 export const partProblem = (
   operation: string,
@@ -71,11 +57,7 @@ export const partProblem = (
   )
 }
 
-/**
- * Sets `target` to the words of a pattern, over and over, the last one cut.
- *
- * @internal
- */
+/** Sets `target` to the words of a pattern, over and over, the last one cut. */
 export const repeat = (target: Uint8Array<ArrayBuffer>, words: ArrayLike<number>): void => {
   const pattern = new Uint8Array(Uint32Array.from(words).buffer)
   const [first] = pattern

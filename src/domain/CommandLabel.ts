@@ -13,61 +13,43 @@ type Label = string | undefined
 
 const name = (label: Label): string => label ?? "(no label)"
 
-/** @internal */
 export const write = (bytes: number, target: Label): string => `write ${bytes} B -> ${name(target)}`
 
-/** @internal */
 export const read = (bytes: number, source: Label): string => `read ${bytes} B ${name(source)}`
 
-/** @internal */
 export const copy = (bytes: number, source: Label, target: Label): string =>
   `copy ${bytes} B ${name(source)} -> ${name(target)}`
 
-/** @internal */
 export const fill = (bytes: number, target: Label): string => `fill ${bytes} B -> ${name(target)}`
 
-/** @internal */
 export const touch = (buffer: Label): string => `touch ${name(buffer)}`
 
-/** @internal */
 export const migrate = (buffers: ReadonlyArray<Label>, to: string): string =>
   `migrate ${buffers.map(name).join(", ")} -> ${to}`
 
-/** @internal */
 export const dispatch = (kernel: string, count: number): string => `dispatch ${kernel} (${count} items)`
 
-/** @internal */
 export const writeImage = (target: Label): string => `write -> image ${name(target)}`
 
-/** @internal */
 export const readImage = (source: Label): string => `read image ${name(source)}`
 
-/** @internal */
 export const fillImage = (target: Label): string => `fill -> image ${name(target)}`
 
-/** @internal */
 export const copyImage = (source: Label, target: Label): string => `copy image ${name(source)} -> image ${name(target)}`
 
-/** @internal */
 export const imageToBuffer = (source: Label, target: Label): string => `copy image ${name(source)} -> ${name(target)}`
 
-/** @internal */
 export const bufferToImage = (source: Label, target: Label): string => `copy ${name(source)} -> image ${name(target)}`
 
 const region = ([bytes, rows, slices]: Extent): string => `rectangle ${bytes} B x ${rows} x ${slices}`
 
-/** @internal */
 export const writeRect = (extent: Extent, target: Label): string => `write ${region(extent)} -> ${name(target)}`
 
-/** @internal */
 export const readRect = (extent: Extent, source: Label): string => `read ${region(extent)} ${name(source)}`
 
-/** @internal */
 export const copyRect = (extent: Extent, source: Label, target: Label): string =>
   `copy ${region(extent)} ${name(source)} -> ${name(target)}`
 
-/** @internal */
 export const map = (bytes: number, buffer: Label): string => `map ${bytes} B ${name(buffer)}`
 
-/** @internal */
 export const unmap = (buffer: Label): string => `unmap ${name(buffer)}`

@@ -10,8 +10,6 @@ import { shown } from "./ShownValue.ts"
 /**
  * The duration, or `undefined` for a value that is none: NaN, a negative one, or another text. Effect's Duration takes
  * NaN for 0.
- *
- * @internal
  */
 export const parse = (input: Duration.Input): Duration.Duration | undefined => {
   const duration = Number.isNaN(input) ? undefined : durationOf(input)
@@ -27,11 +25,7 @@ const durationOf = (input: Duration.Input): Duration.Duration | undefined => {
   }
 }
 
-/**
- * The delay that a test plans, `undefined` for none. Throws a RangeError for what is no duration.
- *
- * @internal
- */
+/** The delay that a test plans, `undefined` for none. Throws a RangeError for what is no duration. */
 export const planned = (input: Duration.Input | undefined): Duration.Duration | undefined => {
   const duration = parse(input ?? 0)
   if (duration === undefined) {

@@ -9,7 +9,6 @@
  */
 import { shown, withArticle } from "./ShownValue.ts"
 
-/** @internal */
 export type Kind = "number" | "string" | "boolean" | "object" | "function" | "list"
 
 const isOf = (kind: Kind, value: unknown): boolean => {
@@ -17,21 +16,13 @@ const isOf = (kind: Kind, value: unknown): boolean => {
   return kind === "object" ? typeof value === "object" && value !== null : typeof value === kind
 }
 
-/**
- * Throws a TypeError for a value of another kind.
- *
- * @internal
- */
+/** Throws a TypeError for a value of another kind. */
 export const demand = (operation: string, name: string, value: unknown, kind: Kind): void => {
   if (isOf(kind, value)) return
   throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${withArticle(kind)}.`)
 }
 
-/**
- * Throws a TypeError for a value that is no object, or has a member of another kind.
- *
- * @internal
- */
+/** Throws a TypeError for a value that is no object, or has a member of another kind. */
 export const demandMembers = (
   operation: string,
   name: string,

@@ -30,15 +30,11 @@ const move = (memory: ArrayBuffer, newLength?: number): ArrayBuffer | undefined 
 /**
  * Detaches every view of `memory`: their length becomes 0. False where that is not possible: the program has
  * transferred the memory, so that other views of it exist, or forbids the transfer.
- *
- * @internal
  */
 export const detachMemory = (memory: ArrayBuffer): boolean => move(memory, 0) !== undefined
 
 /**
  * The bytes of `memory` in another ArrayBuffer, without a copy; views of the old one are detached. `undefined` where
  * {@link detachMemory} would be false.
- *
- * @internal
  */
 export const moveMemory = (memory: ArrayBuffer): ArrayBuffer | undefined => move(memory)

@@ -4,22 +4,15 @@
  * @internal
  */
 
-/** @internal */
 export const compile = "Correct the kernel's body or preamble at the line that the log names, and ask for it again."
 
-/** @internal */
 export const recorded =
   "The results of these commands and of later ones are unspecified: check their kernels, arguments " +
   "and buffers, then record the work again."
 
-/** @internal */
 export const call =
   "Check what the code means in the driver's documentation and whether the device is in good order, then " +
   "try again."
 
-/**
- * The hint for a failure among recorded commands, or, without any, of a call by itself.
- *
- * @internal
- */
+/** The hint for a failure among recorded commands, or, without any, of a call by itself. */
 export const forCommands = (commands: ReadonlyArray<string>): string => commands.length === 0 ? call : recorded

@@ -5,17 +5,12 @@
  * @internal
  */
 
-/**
- * A member's place in at most one order. The fields are the order's own.
- *
- * @internal
- */
+/** A member's place in at most one order. The fields are the order's own. */
 export interface HeldLinks<B> {
   older: B | undefined
   newer: B | undefined
 }
 
-/** @internal */
 export class HeldOrder<B extends HeldLinks<B>> {
   oldest: B | undefined = undefined
   private newest: B | undefined = undefined

@@ -9,21 +9,13 @@ import { shown } from "./ShownValue.ts"
 /** The texts of bodies that are more than their function's own. */
 const texts = new WeakMap<object, string | (() => string)>()
 
-/**
- * A body with that text, or with what the function answers when it is asked for, instead of the body's own.
- *
- * @internal
- */
+/** A body with that text, or with what the function answers when it is asked for, instead of the body's own. */
 export const withText = <F extends object>(body: F, text: string | (() => string)): F => {
   texts.set(body, text)
   return body
 }
 
-/**
- * The text of an expression that gives the body.
- *
- * @internal
- */
+/** The text of an expression that gives the body. */
 export const textOf = (body: object): string => {
   const text = texts.get(body) ?? functionText(body)
   return typeof text === "string" ? text : text()
@@ -41,8 +33,6 @@ const functionText = (body: object): string => {
 /**
  * A value as an expression: numbers, texts, truth values, functions, and arrays and records of them. Throws a TypeError for
  * any other, which has no text.
- *
- * @internal
  */
 export const literal = (value: unknown): string => {
   switch (typeof value) {

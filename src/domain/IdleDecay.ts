@@ -7,7 +7,7 @@
  * that became idle alone is freed when its time to live is over. This is jemalloc's decay, with blocks in place of
  * pages.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { HeldLinks } from "./HeldOrder.ts"
 

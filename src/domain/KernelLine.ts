@@ -29,7 +29,6 @@ const argumentText = (argument: KernelArgument): string => {
   }
 }
 
-/** @internal */
 export const kernelLine = (kind: string, { args, name, problem }: Named, state?: string | undefined): string =>
   inOneLine(kind, name, [
     ...args.map(argumentText),
@@ -37,10 +36,6 @@ export const kernelLine = (kind: string, { args, name, problem }: Named, state?:
     state
   ])
 
-/**
- * Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data.
- *
- * @internal
- */
+/** Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data. */
 export const showingKernel = <K extends Named>(kind: string): <B extends K>(kernel: B) => B =>
   showing<K>((kernel) => kernelLine(kind, kernel))

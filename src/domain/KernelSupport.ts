@@ -18,11 +18,7 @@ const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", open
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
 
-/**
- * Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`.
- *
- * @internal
- */
+/** Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`. */
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
     limitProblem(
@@ -35,11 +31,7 @@ export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined 
     limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
     imagesProblem(kernel, info)
 
-/**
- * The kernel's body in a backend's language, or Unsupported.
- *
- * @internal
- */
+/** The kernel's body in a backend's language, or Unsupported. */
 export const bodyOf = <L extends keyof Bodies>(
   kernel: Kernel,
   language: L,
@@ -72,11 +64,7 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   return undefined
 }
 
-/**
- * Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type.
- *
- * @internal
- */
+/** Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type. */
 export const typeProblem = (
   operation: string,
   info: DeviceInfo,

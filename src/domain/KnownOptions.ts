@@ -7,26 +7,16 @@
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
-/**
- * The names of an options object, in the order in which messages list them.
- *
- * @internal
- */
+/** The names of an options object, in the order in which messages list them. */
 export type KnownOptions = ReadonlySet<string>
 
-/**
- * The names of the members of `O`, all of them and no others: the compiler refuses a list that differs.
- *
- * @internal
- */
+/** The names of the members of `O`, all of them and no others: the compiler refuses a list that differs. */
 export const of = <O extends object>(members: { readonly [Name in keyof O]-?: true }): KnownOptions =>
   new Set(Object.keys(members))
 
 /**
  * Why an object has an unknown option, or `undefined`. A member that is `undefined` counts as left out. It allocates
  * nothing, so that operations can run it on each call.
- *
- * @internal
  */
 export const problem = (operation: string, options: object, known: KnownOptions): GpuError | undefined => {
   const unknown = unknownName(options, known)
@@ -35,11 +25,7 @@ export const problem = (operation: string, options: object, known: KnownOptions)
     : invalidRequest(operation, `there is no option ${shown(unknown)}`, hintFor(unknown, known))
 }
 
-/**
- * The same for functions of values, which throw a TypeError.
- *
- * @internal
- */
+/** The same for functions of values, which throw a TypeError. */
 export const demand = (operation: string, options: object | undefined, known: KnownOptions): void => {
   if (options === undefined) return
   // Programs without types can pass anything.
@@ -77,8 +63,6 @@ const longest = 40
 /**
  * The name that was probably meant: one that differs in a third of its letters at most, whatever their case, or that
  * begins or ends with what was written, as `capacityBytes` for `capacity`.
- *
- * @internal
  */
 export const nearest = (written: string, names: ReadonlyArray<string>): string | undefined => {
   const word = written.toLowerCase()

@@ -6,18 +6,10 @@
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
-/**
- * Whether a label can go to a driver.
- *
- * @internal
- */
+/** Whether a label can go to a driver. */
 export const isLabel = (label: unknown): label is string | undefined => label === undefined || typeof label === "string"
 
-/**
- * Why it cannot, or `undefined`. Programs without types can pass anything.
- *
- * @internal
- */
+/** Why it cannot, or `undefined`. Programs without types can pass anything. */
 export const problem = (operation: string, label: unknown): GpuError | undefined =>
   isLabel(label)
     ? undefined

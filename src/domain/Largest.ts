@@ -4,7 +4,6 @@
  * @internal
  */
 
-/** @internal */
 export class Largest<A> {
   readonly #count: number
   readonly #sizeOf: (element: A) => number

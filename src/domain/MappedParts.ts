@@ -7,7 +7,7 @@
  * @internal
  */
 
-/** Bytes from one on, along one axis, or elements of an image along three: one at least along each. @internal */
+/** Bytes from one on, along one axis, or elements of an image along three: one at least along each. */
 export interface MappedPart {
   readonly origin: ReadonlyArray<number>
   readonly extent: ReadonlyArray<number>
@@ -15,11 +15,7 @@ export interface MappedPart {
   readonly writes: boolean
 }
 
-/**
- * A range or region that is about to be mapped.
- *
- * @internal
- */
+/** A range or region that is about to be mapped. */
 export interface Claim {
   /** Whether it cannot be mapped: it shares memory with a mapping, and one of the two writes. */
   readonly conflicts: boolean
@@ -27,7 +23,6 @@ export interface Claim {
   readonly remove: () => void
 }
 
-/** @internal */
 export class MappedParts {
   readonly #parts = new Set<MappedPart>()
   #writing = 0

@@ -8,8 +8,6 @@ import { messageOf } from "./ShownValue.ts"
 /**
  * Whether loading a package failed because it is not installed, and not because a part of it is missing or broken. The
  * codes of errors do not tell the two apart, their messages do: the second form is Deno's.
- *
- * @internal
  */
 export const isMissing = (name: string, cause: unknown): boolean => {
   const message = messageOf(cause)

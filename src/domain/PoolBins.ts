@@ -13,11 +13,7 @@ class Row<B, F> extends SizeLeaf {
   first: Bin<B, F> | undefined = undefined
 }
 
-/**
- * Interchangeable blocks. The owner stacks the held ones on `top`.
- *
- * @internal
- */
+/** Interchangeable blocks. The owner stacks the held ones on `top`. */
 export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   readonly family: F
   readonly index: SizeIndex<Bin<B, F>>
@@ -44,7 +40,6 @@ export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   }
 }
 
-/** @internal */
 export class PoolBins<B, F> {
   private lastFamily: F | undefined = undefined
   private lastIndex: SizeIndex<Bin<B, F>> | undefined = undefined

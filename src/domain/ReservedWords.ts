@@ -55,20 +55,12 @@ const ofWgsl: ReadonlySet<string> = new Set(wgsl.split(" "))
 const ofOpenClC: ReadonlySet<string> = new Set(openClC.split(" "))
 const ofGenerated: ReadonlySet<string> = new Set([...generated.split(" "), ...texelFormats])
 
-/**
- * What keeps a word for itself, as the beginning of a clause, or `undefined`.
- *
- * @internal
- */
+/** What keeps a word for itself, as the beginning of a clause, or `undefined`. */
 export const reservedBy = (word: string): string | undefined => {
   if (ofWgsl.has(word)) return ofOpenClC.has(word) ? "WGSL and OpenCL C reserve" : "WGSL reserves"
   if (ofOpenClC.has(word)) return "OpenCL C reserves"
   return ofGenerated.has(word) ? "the generated WGSL uses" : undefined
 }
 
-/**
- * Whether some language keeps the word for itself.
- *
- * @internal
- */
+/** Whether some language keeps the word for itself. */
 export const isReserved = (word: string): boolean => reservedBy(word) !== undefined

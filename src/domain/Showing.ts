@@ -10,11 +10,7 @@ import { type DeviceInfo, format } from "./DeviceInfo.ts"
 import type { GpuError, Released } from "./GpuError.ts"
 import { line, thrownText } from "./ShownValue.ts"
 
-/**
- * The line of an object: its kind, its label if it has one, and its facts.
- *
- * @internal
- */
+/** The line of an object: its kind, its label if it has one, and its facts. */
 export const inOneLine = (kind: string, label: string | undefined, parts: ReadonlyArray<string | undefined>): string =>
   `${kind}(${
     [label === undefined ? undefined : `"${line(label)}"`, ...parts].filter((part) => part !== undefined).join(", ")
@@ -27,19 +23,11 @@ const endings: Readonly<Record<Released["why"], string>> = {
   parentReleased: "released: the memory under it ended"
 }
 
-/**
- * Whether an object can still be used, and its device if known.
- *
- * @internal
- */
+/** Whether an object can still be used, and its device if known. */
 export const state = (ended: Released["why"] | undefined, device: DeviceInfo | undefined): string =>
   ended !== undefined ? endings[ended] : device === undefined ? "live" : `live on ${format(device)}`
 
-/**
- * Whether a device is alive, with its name.
- *
- * @internal
- */
+/** Whether a device is alive, with its name. */
 export const deviceState = (status: { readonly error: GpuError | undefined }, device: DeviceInfo): string =>
   `${status.error === undefined ? "alive on" : "lost on"} ${format(device)}`
 
@@ -48,8 +36,6 @@ export const deviceState = (status: { readonly error: GpuError | undefined }, de
  * that it defines are not enumerable, so a copy by spreading and a comparison of members do not change.
  *
  * A service has no class of its own: a browser's console, which shows no line, calls it by `kind`.
- *
- * @internal
  */
 export const showing = <A extends object>(
   text: (self: A) => string,

@@ -26,29 +26,17 @@ const shortened = (text: string, most: number): string => {
   }`
 }
 
-/**
- * A text from outside on one line: control characters are escaped, and of a long text the middle is left out.
- *
- * @internal
- */
+/** A text from outside on one line: control characters are escaped, and of a long text the middle is left out. */
 export const line = (text: unknown, most = 200): string =>
   typeof text === "string" ? shortened(text, most).replace(unprintable, escaped) : shown(text)
 
-/**
- * A text from outside that keeps its lines, as what a compiler printed.
- *
- * @internal
- */
+/** A text from outside that keeps its lines, as what a compiler printed. */
 export const lines = (text: unknown, most = 8000): string =>
   typeof text === "string"
     ? shortened(text, most).replaceAll("\r\n", "\n").replaceAll("\t", "  ").replace(unprintableInLines, escaped)
     : shown(text)
 
-/**
- * Texts from outside as a list on one line; of a long list the rest is counted.
- *
- * @internal
- */
+/** Texts from outside as a list on one line; of a long list the rest is counted. */
 export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16, mostEach = 200): string => {
   const written = texts.slice(0, most).map((text) => line(text, mostEach)).join(separator)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
@@ -57,18 +45,10 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16,
 /** `Uint8Array`, `unit` and `u32` begin with a consonant when spoken; `f32` and 8 do not. */
 const spokenVowel = /^(?:(?!u(?:\d|int|ni|s[aeiu]|t[aeiou])|one|eu)[aeiou8]|f\d)/i
 
-/**
- * A word with its indefinite article, as `an OpenCL` and `a Uint8Array`.
- *
- * @internal
- */
+/** A word with its indefinite article, as `an OpenCL` and `a Uint8Array`. */
 export const withArticle = (word: string): string => `${spokenVowel.test(word) ? "an" : "a"} ${line(word, 40)}`
 
-/**
- * Whether a value is an array; `false` for a revoked proxy, which throws at that question.
- *
- * @internal
- */
+/** Whether a value is an array; `false` for a revoked proxy, which throws at that question. */
 export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
   try {
     return Array.isArray(value)
@@ -83,11 +63,7 @@ const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8A
 /** The name of a typed array's class, from its internal slot; `undefined` for any other value. */
 const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
-/**
- * A value in a few words, without calling any method of the value.
- *
- * @internal
- */
+/** A value in a few words, without calling any method of the value. */
 export const shown = (value: unknown): string => {
   switch (typeof value) {
     case "string":
@@ -110,11 +86,7 @@ export const shown = (value: unknown): string => {
   }
 }
 
-/**
- * The message of a caught error, or the other value that was thrown; reading it may throw.
- *
- * @internal
- */
+/** The message of a caught error, or the other value that was thrown; reading it may throw. */
 export const messageOf = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? String(thrown.message) : shown(thrown)
@@ -123,11 +95,7 @@ export const messageOf = (thrown: unknown): string => {
   }
 }
 
-/**
- * A thrown value or a failure, on one line; it may be no error, and reading it may throw.
- *
- * @internal
- */
+/** A thrown value or a failure, on one line; it may be no error, and reading it may throw. */
 export const thrownText = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : shown(thrown)
@@ -139,11 +107,7 @@ export const thrownText = (thrown: unknown): string => {
 /** The innermost frame of a stack, as V8 writes it, or the others. */
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
 
-/**
- * A thrown value with all its lines, and the place where the engine tells it.
- *
- * @internal
- */
+/** A thrown value with all its lines, and the place where the engine tells it. */
 export const thrownPlace = (thrown: unknown): string => {
   try {
     const text = thrown instanceof Error ? lines(`${thrown.name}: ${thrown.message}`) : shown(thrown)

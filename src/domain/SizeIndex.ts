@@ -14,8 +14,6 @@ import { floorLog2, powerOfTwo } from "./PowersOfTwo.ts"
 /**
  * Something with a size, an integer from 1 to 2^53−1, and a place in at most one index. Only the index changes these
  * fields.
- *
- * @internal
  */
 export class SizeLeaf {
   readonly size: number
@@ -42,11 +40,7 @@ class SizeNode {
   }
 }
 
-/**
- * An ordered set of leaves with distinct sizes, some of them marked.
- *
- * @internal
- */
+/** An ordered set of leaves with distinct sizes, some of them marked. */
 export class SizeIndex<L extends SizeLeaf> {
   private readonly root = new SizeNode(undefined, 0, 0)
 

@@ -34,8 +34,6 @@ const spokenOf = (log: string, count: number): ReadonlyArray<number> => {
 /**
  * The lines of `source` that a log names, and those next to them, each with its number: `>` marks the named lines. The
  * beginning of the source where the log names none.
- *
- * @internal
  */
 export const of = (source: string, log: string): string => {
   const lines = source.trimEnd().split("\n")

@@ -5,11 +5,7 @@
  * @internal
  */
 
-/**
- * What each level adds.
- *
- * @internal
- */
+/** What each level adds. */
 export interface NestingCosts {
   /** A pair of brackets, an operator before its operand, or a cast: a parser calls itself for each. */
   readonly bracket: number
@@ -22,8 +18,6 @@ export interface NestingCosts {
 /**
  * The deepest nesting of a source in C's syntax. It is an upper bound: everything in one statement counts as nested.
  * Macros are not expanded.
- *
- * @internal
  */
 export const deepest = (source: string, costs: NestingCosts): number => {
   let most = 0

@@ -17,11 +17,7 @@ import * as Expect from "./Expect.ts"
 
 const test = inGroup("alignment")
 
-/**
- * What offsets and lengths of commands are multiples of on the device under test.
- *
- * @internal
- */
+/** What offsets and lengths of commands are multiples of on the device under test. */
 export const copyAlignment: Effect.Effect<number, never, DeviceContext> = DeviceContext.useSync(({ info }) =>
   info.limits.copyAlignment
 )
@@ -175,7 +171,6 @@ const limits = Effect.gen(function*() {
   Expect.isTrue("it is no less than it can be", limits.copyAlignment >= limits.leastCopyAlignment)
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...cases.map((one) => test(`${one.name} is refused, or done where a device can`, refusedOrDone(one))),
   test("the limits say which it is", { counting: true }, limits),

@@ -331,7 +331,6 @@ const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): Readon
   [`a read into ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.readInto(lease, make() as HostData))]
 ])
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("wrong buffers", wrongBuffers),
   ...mistakeTests("wrong ranges", [...wrongRanges, ...wrongLengths, ...aliases]),

@@ -272,7 +272,6 @@ const definitions: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
   ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),

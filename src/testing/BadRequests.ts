@@ -28,11 +28,7 @@ import {
 } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
 
-/**
- * A call that fails with one reason, after which pool and queue work as before.
- *
- * @internal
- */
+/** A call that fails with one reason, after which pool and queue work as before. */
 export type Mistake = readonly [
   name: string,
   reason: Reason["_tag"],
@@ -40,13 +36,13 @@ export type Mistake = readonly [
   options?: TestOptions
 ]
 
-/** Mistakes that have one reason, by their names. @internal */
+/** Mistakes that have one reason, by their names. */
 export const failing = (
   reason: Reason["_tag"],
   calls: { readonly [name: string]: Mistake[2] }
 ): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, call])
 
-/** After a mistake the pool still serves and the queue still works. @internal */
+/** After a mistake the pool still serves and the queue still works. */
 export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.scoped(Effect.gen(function*() {
   expectInvariants(yield* BufferPool.stats)
   const lease = yield* BufferPool.allocate(64)
@@ -58,7 +54,7 @@ export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.s
   yield* CommandQueue.finish
 }))
 
-/** One test per mistake. @internal */
+/** One test per mistake. */
 export const mistakeTests = (group: string, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<ConformanceTest> => {
   const test = inGroup(group)
   return mistakes.map(([name, reason, call, options]) =>
@@ -164,7 +160,7 @@ const closedScope = Effect.gen(function*() {
   return scope
 })
 
-/** A pool of its own, closed again, and a lease that was alive when it closed. @internal */
+/** A pool of its own, closed again, and a lease that was alive when it closed. */
 export const closedPool = Effect.gen(function*() {
   const scope = yield* Scope.make()
   const context = yield* Layer.buildWithScope(Layer.fresh(BufferPool.layer()), scope)
@@ -222,7 +218,6 @@ const lifetimes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = mistakeTests("bad requests", [
   ...badSizes,
   ...badUsages,

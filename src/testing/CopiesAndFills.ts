@@ -14,7 +14,7 @@ import { Random } from "./Random.ts"
 
 const test = inGroup("copies and fills")
 
-/** What a fill leaves: the pattern's bytes, the lowest first, over and over. @internal */
+/** What a fill leaves: the pattern's bytes, the lowest first, over and over. */
 export const fillBytes = (
   memory: Uint8Array,
   pattern: number | Uint8Array,
@@ -27,7 +27,7 @@ export const fillBytes = (
   for (let at = 0; at < size; at++) memory[offset + at] = bytes[at % bytes.length]!
 }
 
-/** How many bytes a pattern can have. @internal */
+/** How many bytes a pattern can have. */
 export const patternSizes = [1, 2, 4, 8, 16, 32, 64, 128] as const
 
 const copiesToTheEnd = Effect.forEach([1, 2, 3, 4, 5, 6, 7, 21], (size) =>
@@ -97,7 +97,6 @@ const widePatterns = Effect.forEach(patternSizes, (width) =>
     }
   })), { discard: true })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a copy moves exactly its part", function*() {
     const random = new Random(1)

@@ -83,7 +83,6 @@ const poolOver = (stack: Stack) =>
     Expect.same("what is tracked in the end", yield* outstanding, [])
   }).pipe(Effect.provide(Layer.fresh(stack)))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
   test("a pool waits over the same decorators the other way round", poolOver(limitingOutside))

@@ -95,7 +95,6 @@ const halfBits = (value: number): number => {
   return value === 0 ? 0 : ((exponent + 15) << 10) | ((value << (10 - exponent)) & 0x3ff)
 }
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("exactly as many items run as were asked for", counts),
   test("workgroups of every size run each item once", function*() {

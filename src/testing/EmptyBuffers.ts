@@ -198,7 +198,6 @@ const givenBack = Effect.gen(function*() {
   yield* isReleased(buffer)
 }).pipe(Effect.provide(Allocator.layerImmediate))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("no bytes take no driver object, however they are asked for", { counting: true }, function*() {
     const { driverObjects, info } = yield* DeviceContext

@@ -32,7 +32,7 @@ const test = inGroup("ended leases")
 
 const size = 1024
 const ownByte = 0x11
-/** What a late write stores. @internal */
+/** What a late write stores. */
 export const lateByte = 0x22
 const othersByte = 0x33
 
@@ -40,11 +40,7 @@ const nothing = new Uint8Array(0)
 
 const all = (byte: number, length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(byte)
 
-/**
- * What is leased, one owner after the other.
- *
- * @internal
- */
+/** What is leased, one owner after the other. */
 export interface Tenancy<Lease> {
   /** What mismatches call it. */
   readonly what: string
@@ -62,7 +58,7 @@ const endings = ["recycled", "freed"] as const
 
 type Ending = (typeof endings)[number]
 
-/** A program that works with a lease, which has only its own bytes; what it answers has to be these. @internal */
+/** A program that works with a lease, which has only its own bytes; what it answers has to be these. */
 export type LateWork<Lease, R = never> = (lease: Lease) => Effect.Effect<Uint8Array, unknown, R | TestServices>
 
 /** What comes between two steps of the work: its lease ends, and the next owner writes. */
@@ -124,7 +120,7 @@ const trial = <Lease, R>(
 /** More steps than any of these programs has. */
 const mostSteps = 2000
 
-/** Ends the lease before each step of the work, up to its last, and while it waits for the device. @internal */
+/** Ends the lease before each step of the work, up to its last, and while it waits for the device. */
 export const endedAnywhere = <Lease, R>(
   tenancy: Tenancy<Lease>,
   work: LateWork<Lease, R>
@@ -152,7 +148,6 @@ export const endedAnywhere = <Lease, R>(
     expectInvariants(yield* BufferPool.stats)
   })
 
-/** @internal */
 export const buffers: Tenancy<PooledBuffer> = {
   what: "buffer",
   allocate: BufferPool.allocate(size),
@@ -348,7 +343,6 @@ const imageWorks: ReadonlyArray<readonly [name: string, work: LateWork<PooledIma
   ]
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...[...reads, ...writes].map(([name, work]) =>
     test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))

@@ -18,7 +18,7 @@ const nextTurn: (task: () => void) => unknown =
   (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
     ((task) => setTimeout(task, 0))
 
-/** How many turns the event loop takes while the effect waits. @internal */
+/** How many turns the event loop takes while the effect waits. */
 export const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
   Effect.suspend(() => {
     let turns = 0
@@ -61,7 +61,6 @@ const turnsWhile = (
 const fill = (lease: PooledBuffer) => CommandQueue.fill(lease, 0x01020304)
 const compute = (y: PooledBuffer) => CommandQueue.dispatch(Kernels.busy, { y }, Math.floor(y.size / 4))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
     "the loop turns while a finish waits for fills",

@@ -31,7 +31,6 @@ const other = Effect.map(
   (context) => ({ context, pool: Context.get(context, BufferPool.BufferPool) })
 )
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("an awaited event has happened", { heavy: true }, function*() {
     const items = yield* scaled(50_000, 500)

@@ -1,7 +1,7 @@
 /**
  * What a conformance test expects, without a test framework: the suite also runs in a page.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

@@ -126,7 +126,6 @@ const onDevice = Effect.gen(function*() {
   }
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("what the program may not do is refused, and nothing else", { counting: true }, function*() {
     for (const [flag, bit, allowed] of flags) {

@@ -23,7 +23,7 @@ import { filled } from "./Leases.ts"
 
 const test = inGroup("interruption")
 
-/** Yields once, before the step with this number: there the interruption comes, or what another fiber does. @internal */
+/** Yields once, before the step with this number: there the interruption comes, or what another fiber does. */
 export class YieldAt extends Scheduler.MixedScheduler {
   #steps: number
 
@@ -42,7 +42,7 @@ export class YieldAt extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. @internal */
+/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. */
 export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
   Effect.gen(function*() {
     const fiber = yield* effect.pipe(
@@ -53,7 +53,7 @@ export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: num
     return yield* Fiber.await(fiber)
   })
 
-/** An interrupted effect may have been done, or not have been; it does not fail. @internal */
+/** An interrupted effect may have been done, or not have been; it does not fail. */
 export const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
   if (Exit.isSuccess(exit)) return
   for (const reason of exit.cause.reasons) {
@@ -125,7 +125,6 @@ const operations: ReadonlyArray<
   ]
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...operations.map(([name, make]) =>
     test(`${name} may be interrupted at every step`, { counting: true, interrupts: true }, stepwise(name, 50, make))

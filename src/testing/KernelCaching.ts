@@ -37,7 +37,6 @@ const objectsOfKernels = DeviceContext.useSync(({ driverObjects }) => {
   return driverObjects.live - buffer - event - staging
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("kernels of one source share a compilation", { counting: true }, function*() {
     const cache = yield* KernelCache

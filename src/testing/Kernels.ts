@@ -6,7 +6,7 @@
 import * as Kernel from "../domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../domain/KernelArgument.ts"
 
-/** A kernel by what it does with an item: in two languages, or the same words in both, and on the host. @internal */
+/** A kernel by what it does with an item: in two languages, or the same words in both, and on the host. */
 export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   { code, item, opencl = code, wgsl = code, ...options }:
     & Omit<Parameters<typeof Kernel.make<Args>>[0], "body">
@@ -20,7 +20,7 @@ export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   return Kernel.make({ ...options, body: { wgsl, opencl, host } })
 }
 
-/** y[i] = i + start. @internal */
+/** y[i] = i + start. */
 export const iota = perItem({
   name: "iota",
   args: [VectorArg("u32", "y"), ScalarArg("u32", "start")],
@@ -30,7 +30,7 @@ export const iota = perItem({
   }
 })
 
-/** Adds i + 1, so that an item which runs twice or never shows. @internal */
+/** Adds i + 1, so that an item which runs twice or never shows. */
 export const visit = (workgroupSize: number) =>
   perItem({
     name: `visit${workgroupSize}`,
@@ -42,7 +42,7 @@ export const visit = (workgroupSize: number) =>
     workgroupSize
   })
 
-/** x[i] = a * x[i]. @internal */
+/** x[i] = a * x[i]. */
 export const scale = perItem({
   name: "scale",
   args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
@@ -52,7 +52,7 @@ export const scale = perItem({
   }
 })
 
-/** y[i] = x[i] + a, on whole numbers. @internal */
+/** y[i] = x[i] + a, on whole numbers. */
 export const addTo = perItem({
   name: "add_to",
   args: [VectorArg("u32", "x", { access: "read" }), VectorArg("u32", "y"), ScalarArg("u32", "a")],
@@ -62,7 +62,7 @@ export const addTo = perItem({
   }
 })
 
-/** Sums two inputs that may be the same buffer. @internal */
+/** Sums two inputs that may be the same buffer. */
 export const sum = perItem({
   name: "sum",
   args: [
@@ -76,7 +76,7 @@ export const sum = perItem({
   }
 })
 
-/** Two writable vectors, for the rule against aliases. @internal */
+/** Two writable vectors, for the rule against aliases. */
 export const exchange = perItem({
   name: "exchange",
   args: [VectorArg("u32", "x"), VectorArg("u32", "y")],
@@ -89,7 +89,7 @@ export const exchange = perItem({
   }
 })
 
-/** Scalars of each type between each other, to each output its own. @internal */
+/** Scalars of each type between each other, to each output its own. */
 export const scalars = perItem({
   name: "scalars",
   args: [
@@ -109,7 +109,7 @@ export const scalars = perItem({
   }
 })
 
-/** Writes what a body sees of its arguments besides the elements. @internal */
+/** Writes what a body sees of its arguments besides the elements. */
 export const lengths = Kernel.make({
   name: "lengths",
   args: [
@@ -128,7 +128,7 @@ export const lengths = Kernel.make({
   }
 })
 
-/** y[i] = x[i] as seen from an offset on. @internal */
+/** y[i] = x[i] as seen from an offset on. */
 export const view = perItem({
   name: "view_of",
   args: [VectorArg("u32", "x", { access: "read", withOffset: true }), VectorArg("u32", "y", { withOffset: true })],
@@ -138,7 +138,7 @@ export const view = perItem({
   }
 })
 
-/** Declares more than it uses. @internal */
+/** Declares more than it uses. */
 export const careless = perItem({
   name: "careless",
   args: [
@@ -154,7 +154,7 @@ export const careless = perItem({
   }
 })
 
-/** Calls a function of its preamble. @internal */
+/** Calls a function of its preamble. */
 export const preamble = perItem({
   name: "squares",
   args: [VectorArg("u32", "y")],
@@ -171,7 +171,7 @@ export const preamble = perItem({
 /** The rounds of integer mixing that every item of {@link busy} does. */
 const rounds = 64
 
-/** Enough work per item that a device is busy for a while. @internal */
+/** Enough work per item that a device is busy for a while. */
 export const busy = perItem({
   name: "busy",
   args: [VectorArg("u32", "y")],
@@ -184,17 +184,17 @@ export const busy = perItem({
   })
 })
 
-/** No compiler takes it. The host has nothing to compile, and no body here. @internal */
+/** No compiler takes it. The host has nothing to compile, and no body here. */
 export const broken = Kernel.make({
   name: "broken",
   args: [VectorArg("u32", "y")],
   body: { wgsl: "y[i] = no_such_name + 1u;", opencl: "y[i] = no_such_name + 1u;" }
 })
 
-/** Nothing for any backend. @internal */
+/** Nothing for any backend. */
 export const bodiless = Kernel.make({ name: "bodiless", args: [VectorArg("u32", "y")], body: {} })
 
-/** Doubles, where the device has them. @internal */
+/** Doubles, where the device has them. */
 export const halve = perItem({
   name: "halve",
   args: [VectorArg("f64", "x"), ScalarArg("f64", "by")],
@@ -204,7 +204,7 @@ export const halve = perItem({
   }
 })
 
-/** Halves, where the device has them, with what the body sees of their vector. @internal */
+/** Halves, where the device has them, with what the body sees of their vector. */
 export const scaleHalves = Kernel.make({
   name: "scale_halves",
   args: [
@@ -222,7 +222,7 @@ export const scaleHalves = Kernel.make({
   }
 })
 
-/** y[i] = a, in halves. @internal */
+/** y[i] = a, in halves. */
 export const fillHalves = perItem({
   name: "fill_halves",
   args: [VectorArg("f16", "y", { access: "write" }), ScalarArg("f16", "a")],
@@ -232,7 +232,7 @@ export const fillHalves = perItem({
   }
 })
 
-/** Every `step`-th item writes i modulo 2048, which a half holds exactly, and its neighbours belong to others. @internal */
+/** Every `step`-th item writes i modulo 2048, which a half holds exactly, and its neighbours belong to others. */
 export const countHalves = (workgroupSize: number) =>
   perItem({
     name: `count_halves${workgroupSize}`,
@@ -245,7 +245,7 @@ export const countHalves = (workgroupSize: number) =>
     workgroupSize
   })
 
-/** Halves in its body only: nothing of its arguments tells. @internal */
+/** Halves in its body only: nothing of its arguments tells. */
 export const throughHalves = perItem({
   name: "through_halves",
   args: [VectorArg("f32", "x")],
@@ -258,7 +258,7 @@ export const throughHalves = perItem({
   dtypes: ["f16"]
 })
 
-/** y[i] = x[i] + a, for as many items as both have elements. @internal */
+/** y[i] = x[i] + a, for as many items as both have elements. */
 export const addItemwise = perItem({
   name: "add_itemwise",
   args: [
@@ -273,7 +273,7 @@ export const addItemwise = perItem({
   itemwise: ["x", "y"]
 })
 
-/** As many scalars as asked for, each of which goes to an element of its own. @internal */
+/** As many scalars as asked for, each of which goes to an element of its own. */
 export const manyScalars = (scalars: number): Kernel.Kernel => {
   const names = Array.from({ length: scalars }, (_, index) => `s${index}`)
   const code = names.map((name, index) => `y[${index}] = ${name};`).join("\n")
@@ -293,7 +293,7 @@ export const manyScalars = (scalars: number): Kernel.Kernel => {
   })
 }
 
-/** A kernel of as many vectors as asked for; the first gets the sum of the others. @internal */
+/** A kernel of as many vectors as asked for; the first gets the sum of the others. */
 export const wide = (vectors: number): Kernel.Kernel => {
   const names = Array.from({ length: vectors - 1 }, (_, index) => `x${index}`)
   const code = `y[i] = ${names.map((name) => `${name}[i]`).join(" + ")};`
@@ -313,7 +313,7 @@ export const wide = (vectors: number): Kernel.Kernel => {
   })
 }
 
-/** Kernels that differ in nothing but a number in their source. @internal */
+/** Kernels that differ in nothing but a number in their source. */
 export const constant = (value: number) =>
   perItem({
     name: "constant",

@@ -8,10 +8,10 @@ import type { HostData } from "../domain/HostData.ts"
 import * as BufferPool from "../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
 
-/** A lease that has these bytes. @internal */
+/** A lease that has these bytes. */
 export const written = (data: HostData, options?: BufferPool.AllocateOptions) =>
   Effect.tap(BufferPool.allocate(data.byteLength, options), (lease) => CommandQueue.write(lease, data))
 
-/** A lease of that many bytes, filled with a pattern. @internal */
+/** A lease of that many bytes, filled with a pattern. */
 export const filled = (size: number, pattern: number | HostData, options?: BufferPool.AllocateOptions) =>
   Effect.tap(BufferPool.allocate(size, options), (lease) => CommandQueue.fill(lease, pattern))

@@ -29,7 +29,7 @@ interface Layout {
   readonly strides: ReadonlyArray<number>
 }
 
-/** Every index of a shape, the last axis the fastest. @internal */
+/** Every index of a shape, the last axis the fastest. */
 export const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
   if (shape.length === 0) return yield []
   for (let index = 0; index < shape[0]!; index++) {
@@ -172,7 +172,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("mapped arrays show and store what plain arrays would", { heavy: true }, trials),
   test("a shape is seen by rows or by columns", function*() {

@@ -163,11 +163,7 @@ const expectLate = Effect.fnUntraced(function*(context: Context.Context<Services
   yield* late(BufferPool.stats)
 })
 
-/**
- * The tests that open devices with `layer`, the one under test.
- *
- * @internal
- */
+/** The tests that open devices with `layer`, the one under test. */
 export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<ConformanceTest> => [
   test("a closed device leaves no driver object", function*() {
     const opened = yield* open(layer)

@@ -26,7 +26,6 @@ const expectAll = Effect.fnUntraced(function*(what: string, lease: BufferLike.Bu
 const blockContents = (lease: PooledBuffer.PooledBuffer) =>
   CommandQueue.read(BufferLike.deviceBuffer(lease)!, Uint8Array)
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a write comes after what was recorded before it, and before what follows", function*() {
     const a = yield* filled(256, 1)

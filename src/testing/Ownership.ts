@@ -36,7 +36,6 @@ class Pair implements LeaseHolder.LeaseHolder {
   }
 }
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("use lends a lease and takes it back, however it ends", function*() {
     const leases: Array<PooledBuffer.PooledBuffer> = []

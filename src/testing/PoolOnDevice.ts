@@ -24,7 +24,7 @@ const test = inGroup("pool", { counting: true })
 const exact = { sizePolicy: SizePolicy.exact }
 const powersOfTwo = { sizePolicy: SizePolicy.sizeClasses(0) }
 
-/** Some counters of the pool, all of which are consistent. @internal */
+/** Some counters of the pool, all of which are consistent. */
 export const expectStats = (what: string, expected: Partial<PoolStats>) =>
   Effect.map(BufferPool.stats, (stats) => {
     expectInvariants(stats)
@@ -32,7 +32,7 @@ export const expectStats = (what: string, expected: Partial<PoolStats>) =>
     Expect.same(what, Object.fromEntries(names.map((name) => [name, stats[name]])), expected)
   })
 
-/** As the driver counts them. @internal */
+/** As the driver counts them. */
 export const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind.buffer ?? 0)
 
 const stopHolding = Effect.gen(function*() {
@@ -69,7 +69,6 @@ const evictsInOrder = Effect.fnUntraced(function*(left: ReadonlyArray<number>) {
   Expect.equal("buffers that are left", (yield* liveBuffers) - before, heldBlocks)
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("counts blocks and bytes as they come and go", function*() {
     const before = yield* liveBuffers

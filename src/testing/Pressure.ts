@@ -38,7 +38,6 @@ const underInnerBudget = Effect.fnUntraced(function*(outer: PooledBuffer.PooledB
 
 const tenant = (owner: number) => BufferPool.use(400, (lease) => ownWork(lease, owner))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a limit changes while requests wait", { pool: { ...patient, maxBytes: 4096 } }, function*() {
     const first = yield* BufferPool.allocate(3072)

@@ -8,11 +8,7 @@ import * as Effect from "effect/Effect"
 import { replay } from "./ConformanceTest.ts"
 import { Mismatch } from "./Expect.ts"
 
-/**
- * The generator mulberry32: 32 bits of state, good enough to pick test cases.
- *
- * @internal
- */
+/** The generator mulberry32: 32 bits of state, good enough to pick test cases. */
 export class Random {
   #state: number
 
@@ -42,7 +38,7 @@ export class Random {
   }
 }
 
-/** Runs `body` with the generator of each seed, or of the one to be replayed; a failure names the seed. @internal */
+/** Runs `body` with the generator of each seed, or of the one to be replayed; a failure names the seed. */
 export const forSeeds = <E, R>(
   seeds: ReadonlyArray<number>,
   body: (random: Random) => Effect.Effect<void, E, R>,
@@ -59,5 +55,5 @@ export const forSeeds = <E, R>(
       { ...options, discard: true }
     ))
 
-/** The seeds from 1 on. @internal */
+/** The seeds from 1 on. */
 export const seeds = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index + 1)

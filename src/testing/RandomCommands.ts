@@ -176,7 +176,6 @@ const sequences = (steps: number) => Effect.flatMap(scaled(12, 3), (count) => fo
 
 const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40), { concurrency: "unbounded" })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any mix of commands leaves what plain arrays would have", { heavy: true }, sequences(120)),
   test(

@@ -244,7 +244,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("copies between buffers leave what byte arrays would have", { heavy: true }, trials(copies)),
   test("writes from any place of the host leave what byte arrays would have", { heavy: true }, trials(writes)),

@@ -160,7 +160,6 @@ const fromData = Effect.forEach([1, 3, 4, 23, 4096], (size) =>
 
 const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayBuffer }
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
     "any mix of commands through regions of regions leaves what one array would have",

@@ -110,7 +110,6 @@ const randomJobs = forSeeds(owners(20), (random) =>
     yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
   }))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("64 jobs of two leases end in room for four, each with a reservation", { pool: four }, reserved),
   test("64 jobs of two leases end in room for four, in turns", { pool: four }, inTurns),

@@ -47,8 +47,6 @@ class StopAt implements Scheduler.Scheduler {
 /**
  * Runs `program` on a fiber of its own up to the step, then `act`, then the rest; answers how the program ended. Where it
  * ends before that step, `act` does not run, and the answer is nothing.
- *
- * @internal
  */
 export const actAt = <A, E, R, B, E2, R2>(
   program: Effect.Effect<A, E, R>,
@@ -68,11 +66,7 @@ export const actAt = <A, E, R, B, E2, R2>(
     return yield* Fiber.await(fiber)
   })
 
-/**
- * Runs `program` on a fiber of its own until it first waits, then `act`; answers how the program ended.
- *
- * @internal
- */
+/** Runs `program` on a fiber of its own until it first waits, then `act`; answers how the program ended. */
 export const actWhileItWaits = <A, E, R, B, E2, R2>(
   program: Effect.Effect<A, E, R>,
   act: Effect.Effect<B, E2, R2>

@@ -43,7 +43,6 @@ const tenantWithBudget = (name: string, maxBytes: number) =>
     discard: true
   }).pipe(BufferPool.withBudget(maxBytes))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a tenant finds zeros in recycled blocks of every size", { pool: clearing }, function*() {
     for (const size of sizes) {

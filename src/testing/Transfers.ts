@@ -71,7 +71,6 @@ const readsAtOffsets = Effect.forEach([4, 9, 14, 23, 32], (size) =>
 
 const MiB = 1024 * 1024
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("every size comes back as it was written", roundTrips),
   test("a write changes exactly its part, at every allowed offset and length", writesAtOffsets),

@@ -16,30 +16,30 @@ import * as Expect from "./Expect.ts"
 const wordsOf = (owner: number, bytes: number) =>
   Uint32Array.from({ length: bytes / 4 }, (_, at) => owner * 65_536 + at)
 
-/** Fills a lease with its owner's words. @internal */
+/** Fills a lease with its owner's words. */
 export const writeOwn = (lease: PooledBuffer, owner: number) => CommandQueue.write(lease, wordsOf(owner, lease.size))
 
-/** The owner's words are there; a device that runs no commands is only asked for them. @internal */
+/** The owner's words are there; a device that runs no commands is only asked for them. */
 export const expectOwn = Effect.fnUntraced(function*(what: string, lease: PooledBuffer, owner: number) {
   const found = yield* CommandQueue.read(lease, Uint32Array)
   if (yield* runsCommands) Expect.numbers(what, found, wordsOf(owner, lease.size))
 })
 
-/** Writes, lets others run, and finds what it wrote. @internal */
+/** Writes, lets others run, and finds what it wrote. */
 export const ownWork = Effect.fnUntraced(function*(lease: PooledBuffer, owner: number) {
   yield* writeOwn(lease, owner)
   yield* Effect.yieldNow
   yield* expectOwn(`the data of owner ${owner}`, lease, owner)
 })
 
-/** Forks a fiber that goes on until it waits. @internal */
+/** Forks a fiber that goes on until it waits. */
 export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> =>
   Effect.forkChild(effect, { startImmediately: true })
 
 /** More turns than a fiber needs to come as far as a waiting line. */
 const turns = 1000
 
-/** Lets others run until so many requests wait. Before a request waits it may wait for the device, which takes its time. @internal */
+/** Lets others run until so many requests wait. Before a request waits it may wait for the device, which takes its time. */
 export const untilWaiting = Effect.fnUntraced(function*(
   waiters: number,
   stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool> = BufferPool.stats

@@ -58,7 +58,6 @@ const withinLimit = Effect.map(BufferPool.stats, (stats) => {
 /** Time that stands still until the test moves it. */
 const stillClock = Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a release hands its block to the request that waits", { pool: patient(2048) }, function*() {
     const kept = yield* BufferPool.allocate(1024)

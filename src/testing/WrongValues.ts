@@ -106,7 +106,7 @@ const unprintable: object = Object.freeze({
   }
 })
 
-/** None is a string, a number or left out. @internal */
+/** None is a string, a number or left out. */
 export const oddValues: ReadonlyArray<readonly [name: string, value: unknown]> = [
   ["a symbol", Symbol("odd")],
   ["an object without a prototype", withoutPrototype],
@@ -193,7 +193,6 @@ const refused = (calls: ReadonlyArray<readonly [name: string, call: (value: neve
 const group = "wrong values"
 const odd = inGroup("odd values", { counting: true })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests(group, mistakes.map(([name, call]): Mistake => [name, "InvalidRequest", call])),
   /** What a program does to the list that it made a kernel of changes neither what was compiled nor what is asked for. */

@@ -28,12 +28,14 @@ export class SourceModule {
   readonly declarations = new Map<string, Declaration>()
   readonly imports = new Map<string, Import>()
   readonly #internal: ReadonlyArray<number>
+  readonly #isInternal: boolean
   readonly #code: string
 
   constructor(file: string) {
     this.file = file
     this.#code = readFileSync(file, "utf8")
     const { comments, program } = Ast.parseSync(file, this.#code)
+    this.#isInternal = comments[0]?.start === 0 && comments[0].value.includes("@internal")
     this.#internal = comments.filter(({ value }) => value.includes("@internal")).map(({ end }) => end)
     for (const statement of program.body) this.#add(statement)
   }
@@ -43,11 +45,12 @@ export class SourceModule {
     return `${relative(root, this.file)}#${name}`
   }
 
-  /** Whether a comment that ends where the node begins says so. */
+  /** Whether the heading of the module says so, or a comment that ends where the node begins. */
   isInternal({ start }: { readonly start: number }): boolean {
-    return this.#internal.some((end) =>
-      end <= start && /^\s*(?:export\s+|abstract\s+|const\s+|readonly\s+)*$/.test(this.#code.slice(end, start))
-    )
+    return this.#isInternal ||
+      this.#internal.some((end) =>
+        end <= start && /^\s*(?:export\s+|abstract\s+|const\s+|readonly\s+)*$/.test(this.#code.slice(end, start))
+      )
   }
 
   #add(statement: Ast.Statement | Ast.Directive): void {

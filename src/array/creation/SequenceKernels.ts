@@ -18,7 +18,7 @@ const kernels = new Memo<Kernel>(64)
 const memoized = (name: string, generate: (dtype: DType) => Kernel) => (dtype: DType): Kernel =>
   kernels.get(`${name} ${dtype}`, () => generate(dtype))
 
-/** Halves cannot count beyond 2,048 one by one: their sequences are computed in f32. @internal */
+/** Halves cannot count beyond 2,048 one by one: their sequences are computed in f32. */
 export const computedIn = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
 const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
@@ -26,7 +26,7 @@ const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
 const cast = (value: Expr.Expr<DType>, dtype: DType): Expr.Expr<DType> =>
   value.type === dtype ? value : Expr.astype(value, dtype)
 
-/** `start + index * step`, for integers modulo 2^32. @internal */
+/** `start + index * step`, for integers modulo 2^32. */
 export const arithmetic = memoized("arithmetic", (dtype) => {
   const type = computedIn(dtype)
   const distance = Expr.multiply(cast(Expr.index, type), scalar(type, "step"))
@@ -40,8 +40,6 @@ export const arithmetic = memoized("arithmetic", (dtype) => {
 /**
  * `start + index * step` for the first `middle` elements, and `stop - (last - index) * step` for the others: so both
  * ends are exact, and a rounded step causes half the error.
- *
- * @internal
  */
 export const between = memoized("between", (dtype) => {
   const type = computedIn(dtype)
@@ -67,7 +65,7 @@ export const between = memoized("between", (dtype) => {
   })
 })
 
-/** 1 where the column is the row plus `diagonal`, else 0. Negative diagonals are given as 2^32 less. @internal */
+/** 1 where the column is the row plus `diagonal`, else 0. Negative diagonals are given as 2^32 less. */
 export const diagonal = memoized("diagonal", (dtype) => {
   const columns = scalar("u32", "columns")
   const shift = scalar("u32", "diagonal")

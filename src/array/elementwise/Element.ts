@@ -7,11 +7,8 @@ import type { DType } from "../../domain/DType.ts"
 import type * as Expr from "../../kernels/Expr.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 
-/** @internal */
 export type Element = Expr.Expr<DType>
 
-/** @internal */
 export type Truth = Expr.Expr<"bool">
 
-/** @internal */
 export const isFloating = (x: Element): x is Expr.Expr<Expr.FloatType> => isFloat(x.type)

@@ -9,8 +9,6 @@ import { type Element, isFloating } from "./Element.ts"
 /**
  * Both components are divided by the greater one before they are squared, or the squares would overflow. The result is
  * infinite where one component is.
- *
- * @internal
  */
 export const hypotenuseOf = (x: Element, y: Element): Element => {
   if (!isFloating(x) || !isFloating(y)) return x

@@ -17,16 +17,15 @@ import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
 
-/** @internal */
 export type Operand = DeviceArray | number
 
-/** An operation that expressions have. @internal */
+/** An operation that expressions have. */
 export const plain = (operation: Operation): ArrayOperation => ({
   name: operation,
   build: (operands) => Expr.apply(operation, operands) as Expr.Expr<DType>
 })
 
-/** An operation of one array. `F` is the type that users see. @internal */
+/** An operation of one array. `F` is the type that users see. */
 export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatures: UnarySignatures): F => {
   const name = nameOf(operation)
   const body = (self: DeviceArray): Computed => {
@@ -39,11 +38,11 @@ export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatur
   return body as AnyFunction as F
 }
 
-/** An operation of two operands, at least one of them an array. `F` is the type that users see. @internal */
+/** An operation of two operands, at least one of them an array. `F` is the type that users see. */
 export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatures: BinarySignatures): F =>
   dual(2, binaryBody(operation, signatures)) as AnyFunction as F
 
-/** The same without the form for pipes. @internal */
+/** The same without the form for pipes. */
 export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
   const name = nameOf(operation)
   return (self: Operand, that: Operand): Computed => {
@@ -55,7 +54,7 @@ export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatur
   }
 }
 
-/** The dtype of an array, `undefined` for everything else. @internal */
+/** The dtype of an array, `undefined` for everything else. */
 export const typeOf = (operand: unknown): DType | undefined =>
   isInstance(operand, DeviceArray) ? operand.dtype : undefined
 
@@ -63,11 +62,7 @@ export const typeOf = (operand: unknown): DType | undefined =>
 const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
   typeof operand === "number" ? typeOf(beside) : undefined
 
-/**
- * Applies an operation to arrays and numbers, which broadcast.
- *
- * @internal
- */
+/** Applies an operation to arrays and numbers, which broadcast. */
 export const combine = (
   name: string,
   operation: ArrayOperation,
@@ -88,10 +83,8 @@ export const combine = (
   return apply(operation, operands, types, result, shape!)
 }
 
-/** @internal */
 export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
 
-/** @internal */
 export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
   const wrong = operands.find((operand) => typeof operand !== "number" && !isInstance(operand, DeviceArray))
   return operands.every((operand) => typeof operand === "number")

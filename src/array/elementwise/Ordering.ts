@@ -16,7 +16,6 @@ const mirrored = {
   greaterEqual: "lessEqual"
 } as const
 
-/** @internal */
 export type Ordering = keyof typeof mirrored
 
 /** What is true of a negative number beside one that is not. */
@@ -29,7 +28,7 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
   greaterEqual: false
 }
 
-/** The truth as an element. @internal */
+/** The truth as an element. */
 export const compare = (ordering: Ordering, a: Element, b: Element): Expr.Expr<"u32"> =>
   Expr.astype(truthOf(ordering, a, b), "u32")
 

@@ -6,7 +6,6 @@
 import * as Expr from "../../kernels/Expr.ts"
 import { type Element, isFloating } from "./Element.ts"
 
-/** @internal */
 export const powerOf = (base: Element, exponent: Element): Element => {
   if (isFloating(base) && isFloating(exponent)) return Expr.power(base, exponent)
   const power = Expr.astype(powerOfBits(Expr.astype(base, "u32"), Expr.astype(exponent, "u32")), base.type)

@@ -6,7 +6,6 @@
 import type { DeviceArray } from "../ArrayValue.ts"
 import * as Plan from "./Plan.ts"
 
-/** @internal */
 export const isRecorded = (operand: DeviceArray | number): operand is DeviceArray =>
   typeof operand !== "number" && operand.pending !== undefined
 
@@ -16,8 +15,6 @@ export const isRecorded = (operand: DeviceArray | number): operand is DeviceArra
  *
  * From the operands up, every operation is added to those below it. Where that would be too large, the largest operand
  * is cut off. So the kernels are large, and every array is visited once.
- *
- * @internal
  */
 export const of = (array: DeviceArray, maxVectorArguments: number): ReadonlyArray<DeviceArray> => {
   const cutter = new Cutter(maxVectorArguments)

@@ -1,7 +1,7 @@
 /**
  * From recorded arrays to arrays with memory, and from operations to recorded arrays.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

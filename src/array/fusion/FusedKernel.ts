@@ -14,7 +14,7 @@ const kernels = new Structures<Kernel>(1024)
 
 const elementwise = {}
 
-/** The kernel that computes the results of a plan. @internal */
+/** The kernel that computes the results of a plan. */
 export const of = (plan: Plan): Kernel => {
   const slot = kernels.slot(elementwise, plan)
   return slot.value ??= generate(plan)

@@ -8,12 +8,9 @@ import * as Expr from "../../kernels/Expr.ts"
 /**
  * The ways, from cheap to dear: the item's own element, the same with an offset, one element for all, or strides over
  * the axes of the iteration, of which 0 are left out.
- *
- * @internal
  */
 export type Access = "Own" | "Shifted" | "Single" | "Strided"
 
-/** @internal */
 export const accessOf = (offset: number, strides: ReadonlyArray<number>): Access => {
   if (strides.length === 1 && strides[0] === 1) return offset === 0 ? "Own" : "Shifted"
   for (let axis = 0; axis < strides.length; axis++) {
@@ -22,11 +19,7 @@ export const accessOf = (offset: number, strides: ReadonlyArray<number>): Access
   return "Single"
 }
 
-/**
- * The coordinates of a position in an iteration over axes of these lengths, the last axis fastest.
- *
- * @internal
- */
+/** The coordinates of a position in an iteration over axes of these lengths, the last axis fastest. */
 export const coordinates = (
   position: Expr.Expr<"u32">,
   lengths: ReadonlyArray<Expr.Expr<"u32">>
@@ -43,7 +36,7 @@ export const coordinates = (
   return result
 }
 
-/** `offset` plus each coordinate times its stride, modulo 2^32: negative strides are given as 2^32 less. @internal */
+/** `offset` plus each coordinate times its stride, modulo 2^32: negative strides are given as 2^32 less. */
 export const stridedIndex = (
   offset: Expr.Expr<"u32">,
   coordinates: ReadonlyArray<Expr.Expr<"u32">>,

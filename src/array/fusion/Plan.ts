@@ -40,7 +40,6 @@ export type Step =
     readonly dtype: DType
   }
 
-/** @internal */
 export interface Plan {
   readonly vectors: ReadonlyArray<Vector>
   readonly leaves: ReadonlyArray<Leaf>
@@ -137,11 +136,7 @@ class Planner {
   }
 }
 
-/**
- * Plans the computation of arrays of one shape.
- *
- * @internal
- */
+/** Plans the computation of arrays of one shape. */
 export const make = (results: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Plan => {
   const planner = new Planner()
   const steps: Array<number> = []
@@ -165,7 +160,7 @@ const flat = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.It
   return { shape: size === 1 ? none : [size], strides }
 }
 
-/** Whether an array is read element by element, or is one element, in an iteration over a shape. @internal */
+/** Whether an array is read element by element, or is one element, in an iteration over a shape. */
 export const isFlat = (array: DeviceArray, shape: Shape.Shape): boolean =>
   array.size === 1 || (Shape.equals(array.shape, shape) && array.isContiguous)
 
@@ -175,8 +170,6 @@ const collapsed = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layo
 /**
  * Plans the computation of an array row by row along an axis: that axis is the last of the plan's, and the others come
  * before it in their order.
- *
- * @internal
  */
 export const along = (array: DeviceArray, axis: number): Plan => {
   const planner = new Planner()
@@ -206,11 +199,11 @@ interface Extent {
   readonly weight: number
 }
 
-/** Whether a device that takes so many vectors takes such a kernel. @internal */
+/** Whether a device that takes so many vectors takes such a kernel. */
 export const isModest = ({ axes, leaves, numbers, vectors, weight }: Extent, maxVectorArguments: number): boolean =>
   vectors <= maxVectorArguments && weight <= maxWeight && numbers + leaves * (1 + axes) + axes <= maxScalars
 
-/** Whether one kernel can hold the plan, beside some vectors for what it computes. @internal */
+/** Whether one kernel can hold the plan, beside some vectors for what it computes. */
 export const fits = (
   { leaves, lengths, numbers, vectors, weight }: Plan,
   outputs: number,

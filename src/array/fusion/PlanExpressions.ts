@@ -17,7 +17,7 @@ export type Coordinates = (lengths: ReadonlyArray<Expr.Expr<"u32">>) => Readonly
 
 const item = Expr.make("u32", { _tag: "Index" })
 
-/** The items go through the iteration in order. @internal */
+/** The items go through the iteration in order. */
 export const inOrder: Coordinates = (lengths) => Indexing.coordinates(item, lengths)
 
 /** Names that are the same for every plan are put together once. */
@@ -33,7 +33,7 @@ const numberName = numbered("n")
 
 const strideName = (leaf: number, axis: number): string => `s${leaf}_${axis}`
 
-/** The name of the vector for a result. @internal */
+/** The name of the vector for a result. */
 export const resultName = numbered("y")
 
 const needsCoordinates = (leaves: ReadonlyArray<Leaf>): boolean => {
@@ -64,7 +64,7 @@ const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
 
 const isSealable = (step: Plan["steps"][number]): boolean => step._tag === "Apply" && isFloat(step.dtype)
 
-/** The values of the arguments by name. @internal */
+/** The values of the arguments by name. */
 export const argumentsOf = (
   { leaves, lengths, numbers, steps, vectors }: Plan,
   use: Use
@@ -88,11 +88,7 @@ export const argumentsOf = (
   return args
 }
 
-/**
- * The results of a plan as expressions, and the arguments that they name.
- *
- * @internal
- */
+/** The results of a plan as expressions, and the arguments that they name. */
 export const generate = (
   plan: Plan,
   coordinates: Coordinates,
@@ -178,7 +174,7 @@ const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType>
 const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
   operand.type === dtype ? operand : Expr.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
-/** A kernel is called after its operations, so that an error says what failed. @internal */
+/** A kernel is called after its operations, so that an error says what failed. */
 export const nameOf = ({ steps }: Plan): string => {
   const names = steps.flatMap((step) =>
     step._tag === "Apply" ? [step.pending.operation.name.replaceAll(/\W+/g, "_")] : []

@@ -39,7 +39,6 @@ class Node<A> implements Slot<A> {
   }
 }
 
-/** @internal */
 export class Structures<A> {
   readonly #capacity: number
   #root = new Node<A>()

@@ -10,7 +10,7 @@ import type * as Shape from "../layout/Shape.ts"
 import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
 import type { Mode } from "./TakeKernel.ts"
 
-/** Positions on an axis, all of them inside. @internal */
+/** Positions on an axis, all of them inside. */
 export interface Positions {
   readonly shape: Shape.Shape
   readonly data: Uint32Array<ArrayBuffer>
@@ -19,8 +19,6 @@ export interface Positions {
 /**
  * Positions on an axis of `length` elements, negative ones counted from the end; those outside are InvalidRequest unless
  * a mode says what they mean. `where` is the axis as errors name it.
- *
- * @internal
  */
 export const positions = (
   operation: string,

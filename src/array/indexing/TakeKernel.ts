@@ -15,10 +15,10 @@ import * as Layout from "../layout/Layout.ts"
 import type { Shape } from "../layout/Shape.ts"
 import { Memo } from "../Memo.ts"
 
-/** What a position outside the axis means. @internal */
+/** What a position outside the axis means. */
 export type Mode = "clip" | "wrap"
 
-/** Arrays with memory, and the axis of the first that the positions are on. @internal */
+/** Arrays with memory, and the axis of the first that the positions are on. */
 export interface Taking {
   readonly array: DeviceArray
   readonly indices: DeviceArray<"i32" | "u32">
@@ -26,7 +26,7 @@ export interface Taking {
   readonly mode: Mode
 }
 
-/** The axis gives way to those of the positions. @internal */
+/** The axis gives way to those of the positions. */
 export const resultShape = (shape: Shape, axis: number, indices: Shape): Shape => [
   ...shape.slice(0, axis),
   ...indices,
@@ -58,11 +58,7 @@ const moves = (strides: ReadonlyArray<number>): string => strides.map((stride) =
 
 const kernels = new Memo<Kernel>(256)
 
-/**
- * The kernel and its arguments, apart from the output, which is the vector `y`.
- *
- * @internal
- */
+/** The kernel and its arguments, apart from the output, which is the vector `y`. */
 export const bind = (
   taking: Taking
 ): { readonly kernel: Kernel; readonly args: Readonly<Record<string, PooledBuffer | number>> } => {

@@ -5,14 +5,13 @@
  */
 import type { Shape } from "./Shape.ts"
 
-/** @internal */
 export interface Layout {
   readonly shape: Shape
   readonly strides: ReadonlyArray<number>
   readonly offset: number
 }
 
-/** The strides of an array whose elements follow each other, the last axis fastest. @internal */
+/** The strides of an array whose elements follow each other, the last axis fastest. */
 export const rowMajor = (shape: Shape): ReadonlyArray<number> => {
   const strides = shape.slice()
   let stride = 1
@@ -23,7 +22,7 @@ export const rowMajor = (shape: Shape): ReadonlyArray<number> => {
   return strides
 }
 
-/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 do not matter. @internal */
+/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 do not matter. */
 export const isContiguous = ({ shape, strides }: Layout): boolean => {
   let expected = 1
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -34,7 +33,7 @@ export const isContiguous = ({ shape, strides }: Layout): boolean => {
   return true
 }
 
-/** The strides by which an array is read as one of a larger shape, to which it broadcasts: 0 where it repeats. @internal */
+/** The strides by which an array is read as one of a larger shape, to which it broadcasts: 0 where it repeats. */
 export const broadcastStrides = ({ shape, strides }: Layout, target: Shape): ReadonlyArray<number> => {
   if (shape === target) return strides
   const missing = target.length - shape.length
@@ -43,7 +42,7 @@ export const broadcastStrides = ({ shape, strides }: Layout, target: Shape): Rea
   )
 }
 
-/** The elements of a shape in order, and the strides by which each of several arrays is read. @internal */
+/** The elements of a shape in order, and the strides by which each of several arrays is read. */
 export interface Iteration {
   readonly shape: Shape
   readonly strides: ReadonlyArray<ReadonlyArray<number>>
@@ -52,8 +51,6 @@ export interface Iteration {
 /**
  * The same iteration over as few axes as possible, for several arrays at once: axes of length 1 go, and neighbours that
  * all arrays step through evenly become one.
- *
- * @internal
  */
 export const collapse = (
   shape: Shape,

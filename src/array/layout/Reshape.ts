@@ -11,8 +11,6 @@ import * as Shape from "./Shape.ts"
 /**
  * The shape that is asked for, for `elements` elements: one of its lengths may be -1, which stands for what is left.
  * `what` is what shall have the shape, as errors name it.
- *
- * @internal
  */
 export const shapeFor = (
   operation: string,
@@ -64,8 +62,6 @@ const joined = ({ shape, strides }: Layout): ReadonlyArray<Axis> => {
 /**
  * The strides by which the same memory has another shape of as many elements, or `undefined` when no strides can do
  * that, and the elements have to be copied.
- *
- * @internal
  */
 export const reshapedStrides = (layout: Layout, shape: Shape.Shape): ReadonlyArray<number> | undefined => {
   if (Shape.size(shape) === 0) return rowMajor(shape)

@@ -10,26 +10,25 @@ import { isArray, shown } from "../../domain/ShownValue.ts"
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
 
-/** More axes would outgrow the arguments that every device's kernels can take. @internal */
+/** More axes would outgrow the arguments that every device's kernels can take. */
 export const maxRank = 32
 
-/** A shape as errors write it: `[2, 3]`. @internal */
+/** A shape as errors write it: `[2, 3]`. */
 export const format = (shape: Shape): string => {
   const lengths = Array.from(shape.length > maxRank ? shape.slice(0, maxRank) : shape, shown)
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
-/** A copy of a shape that nobody changes. Adding 0 turns a negative zero into 0. @internal */
+/** A copy of a shape that nobody changes. Adding 0 turns a negative zero into 0. */
 export const copy = (shape: Shape): Shape => Array.from(shape, (length) => length + 0)
 
-/** The number of elements. @internal */
+/** The number of elements. */
 export const size = (shape: Shape): number => {
   let elements = 1
   for (const length of shape) elements *= length
   return elements
 }
 
-/** @internal */
 export const equals = (a: Shape, b: Shape): boolean => {
   if (a === b) return true
   if (a.length !== b.length) return false
@@ -41,11 +40,7 @@ export const equals = (a: Shape, b: Shape): boolean => {
 
 const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 
-/**
- * Why a value is no shape, or `undefined`. Programs without types can pass anything.
- *
- * @internal
- */
+/** Why a value is no shape, or `undefined`. Programs without types can pass anything. */
 export const problem = (operation: string, shape: Shape): GpuError | undefined => {
   const wrong = rankProblem(operation, shape)
   if (wrong !== undefined) return wrong
@@ -61,7 +56,7 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
   return sizeProblem(operation, shape)
 }
 
-/** Why a value is no list of axes that an array could have, whatever is in it. @internal */
+/** Why a value is no list of axes that an array could have, whatever is in it. */
 export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
   if (!isArray(shape)) {
     return invalidRequest(operation, `the shape is ${shown(shape)}`, "Pass one length for each axis, as [2, 3].")
@@ -85,7 +80,6 @@ const sizeProblem = (operation: string, shape: Shape): GpuError | undefined =>
  * The shape to which two shapes broadcast: aligned at the last axis, each pair of lengths equal or one of them 1.
  *
  * @see https://numpy.org/doc/stable/user/basics.broadcasting.html
- * @internal
  */
 export const broadcast = (operation: string, a: Shape, b: Shape): Shape | GpuError => {
   if (equals(a, b)) return a
@@ -107,11 +101,7 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
     "Aligned at the last axis, each pair of lengths must be equal or one of them 1. Use reshape to add axes of length 1."
   )
 
-/**
- * An axis counted from the front; negative ones count from the back. `shape` is named when there is no such axis.
- *
- * @internal
- */
+/** An axis counted from the front; negative ones count from the back. `shape` is named when there is no such axis. */
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
   // Arithmetic on a value that is no number can throw.
@@ -123,11 +113,7 @@ export const axisOf = (operation: string, axis: number, shape: Shape): number | 
   )
 }
 
-/**
- * Axes counted from the front, in the order given, none of them twice; one alone may stand for a list of one.
- *
- * @internal
- */
+/** Axes counted from the front, in the order given, none of them twice; one alone may stand for a list of one. */
 export const axesOf = (
   operation: string,
   axes: number | ReadonlyArray<number>,

@@ -2,7 +2,7 @@
  * Which elements of an axis a slice takes: Python's rules.
  *
  * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
- * @internal
+ * @since 0.1.0
  */
 import { membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"

@@ -40,7 +40,6 @@ export interface Division {
   readonly count: number
 }
 
-/** @internal */
 export const divide = (matrices: number, rows: number, columns: number, depth: number): Division => {
   let blockRows = Math.min(rows, largest)
   let blockColumns = Math.min(columns, largest)
@@ -110,13 +109,11 @@ const computing = <A extends Float64Array | Int32Array>(
   }
 }
 
-/** @internal */
 export const computeFloats = hostFunction(
   { ...sizes, add: addFloats, numbers: (length: number) => new Float64Array(length) },
   computing
 )
 
-/** @internal */
 export const computeIntegers = hostFunction(
   { ...sizes, add: addIntegers, numbers: (length: number) => new Int32Array(length) },
   computing

@@ -14,11 +14,7 @@ import type { Types } from "./TileBody.ts"
 /** Strides come modulo 2^32. */
 const signed = (stride: number): number => stride | 0
 
-/**
- * A block is computed when its first item is in the range.
- *
- * @internal
- */
+/** A block is computed when its first item is in the range. */
 export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<NumericArgument>> => {
   const compute = isFloat(types.sum) ? computeFloats : computeIntegers
   const rounds = (dtype: DType): boolean => types.sum === "f32" && !isFloat(dtype)

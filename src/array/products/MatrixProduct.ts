@@ -36,7 +36,7 @@ export interface MatrixProduct {
   readonly b: Operand
 }
 
-/** How many matrices there are. @internal */
+/** How many matrices there are. */
 export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)
 
 /**
@@ -44,7 +44,6 @@ export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)
  * the last two are a batch, and broadcast.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.matmul.html
- * @internal
  */
 export const make = (operation: string, a: DeviceArray, b: DeviceArray): MatrixProduct | GpuError => {
   if (a.shape.length === 0 || b.shape.length === 0) {

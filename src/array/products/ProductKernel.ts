@@ -32,11 +32,7 @@ const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({
   sum: dtype === "f16" ? "f32" : dtype
 })
 
-/**
- * The kernel for a product that has something to compute.
- *
- * @internal
- */
+/** The kernel for a product that has something to compute. */
 export const bind = (product: MatrixProduct, language: BackendTraits["language"]): Bound => {
   if (language === "host") return bindBlocks(product)
   const vectors = language === "opencl" && isWide(product)

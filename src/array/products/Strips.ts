@@ -13,7 +13,6 @@ import { hostFunction } from "../../domain/Kernel.ts"
 /** Lines that are copied side by side: as many as keep the sums of a pair of strips in a processor's registers. */
 export const rowsOfStrip = 2
 
-/** @internal */
 export const columnsOfStrip = 4
 
 /** What JavaScript sees of a typed array. */
@@ -44,8 +43,6 @@ export interface Scratch<A extends Float64Array | Int32Array> {
 /**
  * Copies `depth` elements of each line, so that those of a strip are side by side; lines that fill up the last strip are
  * zero.
- *
- * @internal
  */
 export const copy = (
   to: Float64Array | Int32Array,
@@ -65,11 +62,7 @@ export const copy = (
   }
 }
 
-/**
- * Adds the product of two strips to the sums of two rows and four columns.
- *
- * @internal
- */
+/** Adds the product of two strips to the sums of two rows and four columns. */
 export const addFloats = (
   { a, b, sums }: Scratch<Float64Array>,
   aAt: number,
@@ -113,11 +106,7 @@ export const addFloats = (
   sums[next + 3] = s13
 }
 
-/**
- * The same for integers, signed or not: the bits are those of either.
- *
- * @internal
- */
+/** The same for integers, signed or not: the bits are those of either. */
 export const addIntegers = hostFunction(
   { columnsOfStrip, rowsOfStrip },
   ({ columnsOfStrip, rowsOfStrip }) =>

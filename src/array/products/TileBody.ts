@@ -30,8 +30,6 @@ const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (
 /**
  * Which tile the item has: `row__`, `column__`, and the number of its matrix, `matrix__`. Items of a group have tiles
  * that make a block of the result, so that they share what they load.
- *
- * @internal
  */
 export const place = ({ declare }: Language, tile: Tile): ReadonlyArray<string> => [
   declare("group__size", "u32", "groupRows * groupColumns"),
@@ -46,7 +44,7 @@ export const place = ({ declare }: Language, tile: Tile): ReadonlyArray<string> 
   "if (row__ >= rows || column__ >= columns) { return; }"
 ]
 
-/** Where the item's matrices begin: `a__at` and `b__at`. @internal */
+/** Where the item's matrices begin: `a__at` and `b__at`. */
 export const begin = ({ declare }: Language, axes: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   const a = ["aOffset"]
@@ -63,14 +61,14 @@ export const begin = ({ declare }: Language, axes: number): ReadonlyArray<string
   return [...lines, declare("a__at", "u32", a.join(" + ")), declare("b__at", "u32", b.join(" + "))]
 }
 
-/** Where the rows of the tile begin in the first operand; rows beyond the last are the last again. @internal */
+/** Where the rows of the tile begin in the first operand; rows beyond the last are the last again. */
 export const rowStarts = ({ declare }: Language, tile: Tile): ReadonlyArray<string> =>
   upTo(tile.rows).map((r) => declare(`a__${r}`, "u32", `a__at + ${clamped("row__", r, "rows")} * aRow`))
 
 const clamped = (first: string, at: number, length: string): string =>
   at === 0 ? first : `min(${first} + ${at}u, ${length} - 1u)`
 
-/** Statements in a language whose variables hold one number each. @internal */
+/** Statements in a language whose variables hold one number each. */
 export const scalarBody = (loops: Loops, tile: Tile, types: Types, axes: number): string => {
   const { language } = loops
   const { apply, declare, load, store } = language

@@ -10,7 +10,7 @@ import { openClC } from "../../kernels/expression/OpenClC.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import { begin, place, rowStarts, type Tile, type Types } from "./TileBody.ts"
 
-/** Columns of a tile; the result must have as many. @internal */
+/** Columns of a tile; the result must have as many. */
 export const columns = 16
 
 const wide: { readonly [D in DType]: "uint" | "float" | "double" } = {
@@ -42,8 +42,6 @@ const storeEight = (value: string, at: string, to: DType): string => {
 /**
  * Statements for a tile of so many rows. The last tile of a row begins earlier, so that it is whole, and stores only
  * the columns that no other tile has stored.
- *
- * @internal
  */
 export const vectorBody = (rows: number, types: Types, axes: number): string => {
   const tile: Tile = { rows, columns }

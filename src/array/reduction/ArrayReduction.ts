@@ -61,11 +61,7 @@ const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, walk: Wa
   })
 }
 
-/**
- * The lease with the results of a rule, one for each row along the axis, in the caller's scope.
- *
- * @internal
- */
+/** The lease with the results of a rule, one for each row along the axis, in the caller's scope. */
 export const reduce = (
   rule: Rule,
   array: DeviceArray,

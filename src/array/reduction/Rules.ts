@@ -38,19 +38,15 @@ const largest = (dtype: DType): number => dtype === "i32" ? 0x7fffffff : dtype =
 
 const smallest = (dtype: DType): number => dtype === "i32" ? -0x80000000 : dtype === "u32" ? 0 : -Infinity
 
-/** @internal */
 export const sum = single("sum", wide, () => 0, "add")
 
-/** @internal */
 export const product = single("prod", wide, () => 1, "multiply")
 
-/** The sum in the type of the mean. @internal */
+/** The sum in the type of the mean. */
 export const total = single("total", (dtype) => wide(Promotion.floating(dtype)), () => 0, "add")
 
-/** @internal */
 export const min = single("min", (dtype) => dtype, largest, "minimum")
 
-/** @internal */
 export const max = single("max", (dtype) => dtype, smallest, "maximum")
 
 /** Truths as 0 and 1. */
@@ -61,10 +57,8 @@ const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwise
   combine: ([a], [b]) => [apply(operation, a!, b!)]
 })
 
-/** @internal */
 export const any = truth("any", 0, "bitwiseOr")
 
-/** @internal */
 export const all = truth("all", 1, "bitwiseAnd")
 
 /** No element has this position, and every element comes before it. */
@@ -102,8 +96,6 @@ const isBefore = (
   return Expr.apply("logicalOr", [nanWins, amongNumbers])
 }
 
-/** @internal */
 export const argmin = argument("argmin", "less", largest)
 
-/** @internal */
 export const argmax = argument("argmax", "greater", smallest)

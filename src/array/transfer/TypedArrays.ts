@@ -23,11 +23,7 @@ const className = (view: ArrayBufferView): string => {
   return typeof name === "string" ? name : "DataView"
 }
 
-/**
- * The element type of a typed array; InvalidRequest for classes whose elements no device has.
- *
- * @internal
- */
+/** The element type of a typed array; InvalidRequest for classes whose elements no device has. */
 export const dtypeOf = (operation: string, view: ArrayBufferView): DType | GpuError => {
   const name = className(view)
   return dtypes[name] ?? invalidRequest(

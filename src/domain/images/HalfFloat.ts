@@ -10,11 +10,7 @@ const smallestNormal = 2 ** -14
 /** Bits of the fraction: how many steps there are between two powers of two. */
 const steps = 1024
 
-/**
- * The bits of the half nearest to a number, ties to even, as `Math.f16round` rounds.
- *
- * @internal
- */
+/** The bits of the half nearest to a number, ties to even, as `Math.f16round` rounds. */
 export const toBits = (value: number): number => {
   if (Number.isNaN(value)) return 0x7e00
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0
@@ -34,11 +30,7 @@ const exponentOf = (size: number): number => {
   return exponent
 }
 
-/**
- * The number that 16 bits stand for.
- *
- * @internal
- */
+/** The number that 16 bits stand for. */
 export const fromBits = (bits: number): number => {
   const sign = (bits & 0x8000) === 0 ? 1 : -1
   const exponent = (bits >> 10) & 0x1f

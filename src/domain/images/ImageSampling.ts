@@ -11,11 +11,7 @@ import * as ImageShape from "./ImageShape.ts"
 import type { Sampler } from "./KernelImage.ts"
 import { roundHalfEven } from "./RoundHalfEven.ts"
 
-/**
- * The element at whole coordinates; outside the image, its border.
- *
- * @internal
- */
+/** The element at whole coordinates; outside the image, its border. */
 export type Texel = (x: number, y: number, z: number) => Rgba
 
 /** Along one axis: an element, its neighbour, and how much the neighbour counts. */
@@ -71,8 +67,6 @@ const only: Span = { first: 0, second: 0, share: 0 }
 /**
  * Reads an image through a sampler. `z` is a coordinate of a 3-D image, and the number of an array's layer, which is
  * rounded and never between two.
- *
- * @internal
  */
 export const sample = (
   shape: ImageShape.ImageShape,

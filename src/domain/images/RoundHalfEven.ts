@@ -4,11 +4,7 @@
  * @internal
  */
 
-/**
- * The nearest whole number, of two equally near ones the even one; `value` is not negative.
- *
- * @internal
- */
+/** The nearest whole number, of two equally near ones the even one; `value` is not negative. */
 export const roundHalfEven = (value: number): number => {
   const below = Math.floor(value)
   const rest = value - below

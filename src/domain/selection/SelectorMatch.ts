@@ -7,7 +7,7 @@ import { line } from "../ShownValue.ts"
 import type { ListedDevice, Named } from "./ListedDevice.ts"
 import type { Part } from "./Selection.ts"
 
-/** A selection with one device part. @internal */
+/** A selection with one device part. */
 export interface Wanted {
   readonly backend: string
   readonly platform: Part
@@ -16,11 +16,7 @@ export interface Wanted {
 
 type WithDevice = ListedDevice & { readonly device: Named }
 
-/**
- * The usable devices that fit, or why there are none.
- *
- * @internal
- */
+/** The usable devices that fit, or why there are none. */
 export const match = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>): ReadonlyArray<ListedDevice> | string => {
   const ofBackend = listed.filter(({ backend }) => backend === wanted.backend)
   const platforms = distinct(ofBackend.flatMap(({ platform }) => platform ?? []))

@@ -8,11 +8,7 @@ import { line, shown } from "../ShownValue.ts"
 import * as ListedDevice from "./ListedDevice.ts"
 import type { Entry, Part, Selection } from "./Selection.ts"
 
-/**
- * A way to write selections.
- *
- * @internal
- */
+/** A way to write selections. */
 export interface Dialect {
   /** What an entry looks like, for messages. */
   readonly form: string
@@ -55,11 +51,7 @@ interface Source {
   readonly backends: ReadonlyArray<string>
 }
 
-/**
- * The entries of a text, at least one. What is wrong is an InvalidRequest of `name`, with its position.
- *
- * @internal
- */
+/** The entries of a text, at least one. What is wrong is an InvalidRequest of `name`, with its position. */
 export const parse = (
   name: string,
   text: string,
@@ -83,22 +75,14 @@ export const parse = (
   return [first!, ...others]
 }
 
-/**
- * What programs without types are told who pass something else.
- *
- * @internal
- */
+/** What programs without types are told who pass something else. */
 export const notText = (name: string, value: unknown): GpuError =>
   invalidRequest(name, `${shown(value)} was given for the text of a selection`, "Pass a string.")
 
 /** More than any machine has devices to name. */
 const longestText = 4096
 
-/**
- * What is wrong with a text that is no selection at all by its length, as a file of something else.
- *
- * @internal
- */
+/** What is wrong with a text that is no selection at all by its length, as a file of something else. */
 export const lengthProblem = (name: string, text: string): GpuError | undefined =>
   text.length <= longestText ? undefined : invalidRequest(
     name,
@@ -106,11 +90,7 @@ export const lengthProblem = (name: string, text: string): GpuError | undefined 
     "Name the devices, as opencl:0:1."
   )
 
-/**
- * An InvalidRequest that shows the text with a caret under what is wrong with it.
- *
- * @internal
- */
+/** An InvalidRequest that shows the text with a caret under what is wrong with it. */
 export const problem = (
   { name, text }: Pick<Source, "name" | "text">,
   at: number,

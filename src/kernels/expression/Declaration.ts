@@ -12,19 +12,11 @@ import { shown, thrownText } from "../../domain/ShownValue.ts"
 import * as ValueType from "../../domain/ValueType.ts"
 import { type Expr, make, scalar } from "./Expression.ts"
 
-/**
- * Which definition, and whose: how errors name it.
- *
- * @internal
- */
+/** Which definition, and whose: how errors name it. */
 export const operationOf = (call: string, name: unknown): string =>
   typeof name === "string" ? `${call}, kernel "${name}"` : call
 
-/**
- * What is wrong with a kernel's name or its arguments.
- *
- * @internal
- */
+/** What is wrong with a kernel's name or its arguments. */
 export const declarationProblem = (operation: string, name: string, args: unknown): GpuError | undefined =>
   Array.isArray(args)
     ? Kernel.check(Kernel.make({ name, args, body: {} })) ?? inexpressible(operation, args)
@@ -55,11 +47,7 @@ const inexpressible = (operation: string, args: ReadonlyArray<KernelArgument>): 
   return undefined
 }
 
-/**
- * An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached.
- *
- * @internal
- */
+/** An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached. */
 export const inputOf = (argument: NumericArgument): Expr<DType> => {
   const { name } = argument
   // Generated code gives each scalar a name of the expression's type first, which widens it.
@@ -68,11 +56,7 @@ export const inputOf = (argument: NumericArgument): Expr<DType> => {
   return make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Own", withOffset: argument.withOffset } })
 }
 
-/**
- * Whether an expression is one of the arguments as {@link inputOf} has it, or another element of such a vector.
- *
- * @internal
- */
+/** Whether an expression is one of the arguments as {@link inputOf} has it, or another element of such a vector. */
 export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
   args.some((argument) => {
     if (node._tag === "Scalar") {
@@ -83,11 +67,7 @@ export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgumen
       (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset)
   })
 
-/**
- * What a program's function answers, or what is wrong with it.
- *
- * @internal
- */
+/** What a program's function answers, or what is wrong with it. */
 export const answerOf = (operation: string, name: string, answer: () => unknown): unknown => {
   try {
     return answer()
@@ -100,19 +80,11 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
   }
 }
 
-/**
- * What was to run is no kernel; `makers` are the functions that make one.
- *
- * @internal
- */
+/** What was to run is no kernel; `makers` are the functions that make one. */
 export const noKernel = (operation: string, value: unknown, makers: string): GpuError =>
   invalidRequest(operation, `${shown(value)} was given for a kernel`, `Pass what ${makers} returned.`)
 
-/**
- * What to do about a value that is no expression. JavaScript's operators make a number or a text of one.
- *
- * @internal
- */
+/** What to do about a value that is no expression. JavaScript's operators make a number or a text of one. */
 export const expressionHint = (value: unknown, otherwise: string): string =>
   Number.isNaN(value) || typeof value === "string" || typeof value === "boolean"
     ? "Operators of JavaScript make no expressions: write Expr.multiply(x, 2) for x * 2, and Expr.less(x, 2) for x < 2."

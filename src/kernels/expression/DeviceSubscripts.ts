@@ -5,7 +5,6 @@
  */
 import type { Language } from "./Language.ts"
 
-/** @internal */
 export const deviceSubscripts: Omit<Language, "declare" | "constant" | "apply"> = {
   load: (vector, index) => `${vector}[${index}]`,
   store: (vector, index, value) => `${vector}[${index}] = ${value};`,

@@ -24,13 +24,11 @@ const isAbove = (rest: Expr, b: Expr): Expr =>
     apply("logicalAnd", [apply("greater", [rest, 0]), apply("less", [b, 0])])
   ])
 
-/** @internal */
 export const remainderOf = (a: Expr, b: Expr): Expr => {
   const rest = truncated(a, b)
   return b.type === "u32" ? rest : apply("where", [isAbove(rest, b), apply("add", [rest, b]), rest])
 }
 
-/** @internal */
 export const floorDivideOf = (a: Expr, b: Expr): Expr => {
   if (b.type === "u32") return apply("truncDivide", [a, b])
   const rest = truncated(a, b)

@@ -7,11 +7,7 @@ import type { DType } from "../../domain/DType.ts"
 import type { Expr } from "./Expression.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
-/**
- * The expressions that a node is computed from.
- *
- * @internal
- */
+/** The expressions that a node is computed from. */
 export const operandsOf = ({ node }: Expr): ReadonlyArray<Expr> => {
   switch (node._tag) {
     case "Apply":
@@ -26,11 +22,7 @@ export const operandsOf = ({ node }: Expr): ReadonlyArray<Expr> => {
   }
 }
 
-/**
- * Every node of some expressions, each once, operands before what is made of them.
- *
- * @internal
- */
+/** Every node of some expressions, each once, operands before what is made of them. */
 export const nodesOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<Expr> => {
   const seen = new Set<Expr>()
   const visit = (expr: Expr): void => {
@@ -42,11 +34,7 @@ export const nodesOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<Expr> => 
   return seen
 }
 
-/**
- * The element types that some expressions use.
- *
- * @internal
- */
+/** The element types that some expressions use. */
 export const dtypesOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<DType> => {
   const types = new Set<DType>()
   for (const { type } of nodesOf(expressions)) {
@@ -55,22 +43,14 @@ export const dtypesOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<DType>
   return [...types]
 }
 
-/**
- * An operation with the types of the operand that decides (of `select`, the second) and of the result.
- *
- * @internal
- */
+/** An operation with the types of the operand that decides (of `select`, the second) and of the result. */
 export interface UsedOperation {
   readonly operation: Operation
   readonly type: ExprType
   readonly result: ExprType
 }
 
-/**
- * The operations that some expressions use, each once.
- *
- * @internal
- */
+/** The operations that some expressions use, each once. */
 export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<UsedOperation> => {
   const found = new Map<string, UsedOperation>()
   for (const { node, type: result } of nodesOf(expressions)) {
@@ -82,11 +62,7 @@ export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<Us
   return [...found.values()]
 }
 
-/**
- * The vectors of which an item reads its own element.
- *
- * @internal
- */
+/** The vectors of which an item reads its own element. */
 export const ownVectorsOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<string> => {
   const vectors = new Set<string>()
   for (const { node } of nodesOf(expressions)) {

@@ -113,7 +113,6 @@ const cast = (a: string, type: ExprType, result: ExprType): string => {
   return rounded(result, a)
 }
 
-/** @internal */
 export const javaScript: Language = {
   declare: (name, _type, value) => `const ${name} = ${value}`,
   constant,
@@ -170,8 +169,6 @@ type Program = (calls: typeof functions) => (from: number, to: number, args: unk
 /**
  * A body for the host backend. It is written and compiled when it first runs, so that programs on other backends do not
  * pay for it. Where a page's policy forbids that, it throws, and the command fails with what to do.
- *
- * @internal
  */
 export const makeHostBody = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,

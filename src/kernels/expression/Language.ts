@@ -7,7 +7,6 @@
 import type { DType } from "../../domain/DType.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
-/** @internal */
 export interface Language {
   /** Names a value: `let t__0: f32 = value;`. */
   readonly declare: (name: string, type: ExprType, value: string) => string
@@ -36,7 +35,7 @@ export interface Language {
   readonly quotient: (a: string, b: string) => string
 }
 
-/** Operators that every language writes alike between two operands, truth values or numbers to truth values. @internal */
+/** Operators that every language writes alike between two operands, truth values or numbers to truth values. */
 export const comparing: { readonly [name in Operation]?: string } = {
   less: "<",
   lessEqual: "<=",
@@ -46,7 +45,7 @@ export const comparing: { readonly [name in Operation]?: string } = {
   logicalOr: "||"
 }
 
-/** Operators from numbers to numbers that every language writes alike; the result may lie outside the type. @internal */
+/** Operators from numbers to numbers that every language writes alike; the result may lie outside the type. */
 export const computing: { readonly [name in Operation]?: string } = {
   add: "+",
   subtract: "-",

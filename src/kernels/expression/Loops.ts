@@ -18,7 +18,6 @@ export interface Moves {
   readonly times: string
 }
 
-/** @internal */
 export interface Loops {
   readonly language: Language
   /** Names a value that changes: `var a__0: f32 = value;`. */
@@ -31,7 +30,6 @@ export interface Loops {
 /** Counts the rounds, because a position near 2^32 would move round to 0 and never meet an end. */
 const counter = "round__"
 
-/** @internal */
 export const wgslLoops: Loops = {
   language: wgsl,
   variable: (name, type, value) => `var ${name}: ${type} = ${value};`,
@@ -53,7 +51,6 @@ const openClTypes: { readonly [D in DType]: string } = {
   f64: "double"
 }
 
-/** @internal */
 export const openClLoops: Loops = {
   language: openClC,
   variable: (name, type, value) => `${openClTypes[type]} ${name} = ${value};`,
@@ -66,7 +63,6 @@ export const openClLoops: Loops = {
   ]
 }
 
-/** @internal */
 export const javaScriptLoops: Loops = {
   language: javaScript,
   variable: (name, _type, value) => `let ${name} = ${value}`,

@@ -166,7 +166,6 @@ const decimal = (value: number): string => {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-/** @internal */
 export const openClC: Language = {
   ...deviceSubscripts,
   declare: (name, type, value) => `const ${names[type]} ${name} = ${value};`,
@@ -174,11 +173,7 @@ export const openClC: Language = {
   apply
 }
 
-/**
- * The functions that some expressions need, after the rule that each step is rounded by itself.
- *
- * @internal
- */
+/** The functions that some expressions need, after the rule that each step is rounded by itself. */
 export const openClPreamble = (expressions: ReadonlyArray<Expr>): string => {
   const texts = operationsOf(expressions).map(({ operation, result, type }) =>
     apply(operation, ["a", "b", "c"], type, result)

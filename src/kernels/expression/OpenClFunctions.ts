@@ -49,7 +49,6 @@ const forFloat = ({ bits, dtype, infinity, magnitude, name }: Float): ReadonlyAr
  */
 const abs = "int abs__i32(const int a) { return select(a, as_int(0u - as_uint(a)), a < 0); }"
 
-/** @internal */
 export const functions: Functions = functionsOf([
   abs,
   `int truncDivide__i32(const int a, const int b) {

@@ -14,12 +14,10 @@ import { takenNameProblem } from "./TakenNames.ts"
 /**
  * The most expressions that one kernel is made of. Compilers take minutes for many more: PoCL takes 20 seconds for 1,000
  * sines and their 2,000 sums and products.
- *
- * @internal
  */
 export const maxExpressions = 4096
 
-/** Of a program without types the outputs can hold anything. @internal */
+/** Of a program without types the outputs can hold anything. */
 export const outputsProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,

@@ -14,7 +14,6 @@ interface Value {
   readonly varies: boolean
 }
 
-/** @internal */
 export interface StatementsOptions {
   /** The name of the item's index, a u32. */
   readonly index: string
@@ -26,11 +25,7 @@ export interface StatementsOptions {
   readonly prefix?: string | undefined
 }
 
-/**
- * Collects the statements of some expressions.
- *
- * @internal
- */
+/** Collects the statements of some expressions. */
 export class Statements {
   /** Statements to stand before the innermost loop, in order. */
   readonly before: Array<string> = []

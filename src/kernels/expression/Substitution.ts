@@ -10,8 +10,6 @@ import { nodesOf, operandsOf } from "./Inspection.ts"
  * Puts expressions in the place of others of the same types, wherever those occur: each is known by its identity.
  * Unchanged expressions stay the same objects, and shared ones stay shared. The depth grows by that of the replacement;
  * nothing here limits it.
- *
- * @internal
  */
 export const substitute = <E extends Expr>(
   expressions: ReadonlyArray<E>,

@@ -18,11 +18,7 @@ const openClC =
 const ofWgsl: ReadonlySet<string> = new Set(wgsl.split(" "))
 const ofOpenClC: ReadonlySet<string> = new Set(openClC.split(" "))
 
-/**
- * What is wrong with the names of some arguments, beyond what every kernel's must be.
- *
- * @internal
- */
+/** What is wrong with the names of some arguments, beyond what every kernel's must be. */
 export const takenNameProblem = (operation: string, args: ReadonlyArray<NumericArgument>): GpuError | undefined => {
   const argument = args.find(({ name }) => ofWgsl.has(name) || ofOpenClC.has(name))
   return argument === undefined ? undefined : invalidRequest(

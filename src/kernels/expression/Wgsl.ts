@@ -155,7 +155,6 @@ const bitsOfHalf = (value: number): number => {
   return magnitude + (value < 0 || Object.is(value, -0) ? 0x8000 : 0)
 }
 
-/** @internal */
 export const wgsl: Language = {
   ...deviceSubscripts,
   // WGSL lets compilers reassociate and join float operations, and has no word against it.
@@ -169,11 +168,7 @@ export const wgsl: Language = {
   apply
 }
 
-/**
- * The functions that some expressions need.
- *
- * @internal
- */
+/** The functions that some expressions need. */
 export const wgslPreamble = (expressions: ReadonlyArray<Expr>): string => {
   const texts = operationsOf(expressions).map(({ operation, result, type }) =>
     apply(operation, ["a", "b", "c"], type, result)

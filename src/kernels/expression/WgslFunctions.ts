@@ -25,7 +25,6 @@ const forBoth = (type: "f32" | "f16"): ReadonlyArray<string> => {
   ]
 }
 
-/** @internal */
 export const functions: Functions = functionsOf([
   "fn bits__f32(bits: u32) -> f32 { return bitcast<f32>(bits); }",
   // No bitcast to halves, which naga does not know: https://github.com/gfx-rs/wgpu/issues/8896

@@ -11,11 +11,7 @@ const namesOf = (argument: NumericArgument): ReadonlyArray<string> =>
     ? [argument.name]
     : [argument.name, `${argument.name}_length`, `${argument.name}_offset`]
 
-/**
- * The wanted name, or the first of `wanted2`, `wanted3`, ... that is free; it is not free any more afterwards.
- *
- * @internal
- */
+/** The wanted name, or the first of `wanted2`, `wanted3`, ... that is free; it is not free any more afterwards. */
 export class ArgumentNames {
   readonly #taken: Set<string>
 
@@ -32,10 +28,6 @@ export class ArgumentNames {
   }
 }
 
-/**
- * What a kernel is called that works for another with the same arguments.
- *
- * @internal
- */
+/** What a kernel is called that works for another with the same arguments. */
 export const helperName = (kernel: string, task: string, args: ReadonlyArray<NumericArgument>): string =>
   new ArgumentNames(kernel, args).add(`${kernel}${task}`)

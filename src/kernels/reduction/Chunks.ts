@@ -43,8 +43,6 @@ const leastLanes = 16
 /**
  * Divides each of `rows` rows of `length` elements, at least one. At most three kernels reduce whatever a device holds:
  * a row has at most 65,536 chunks, and so many elements have at most 256.
- *
- * @internal
  */
 export const divide = (rows: number, length: number, neighbours: Neighbours): Division => {
   if (length <= shortest) return undivided(length)

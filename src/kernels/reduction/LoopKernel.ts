@@ -12,11 +12,7 @@ import { javaScriptLoops, type Loops, openClLoops, wgslLoops } from "../expressi
 import { openClPreamble } from "../expression/OpenClC.ts"
 import { wgslPreamble } from "../expression/Wgsl.ts"
 
-/**
- * A kernel of the same statements in every language.
- *
- * @internal
- */
+/** A kernel of the same statements in every language. */
 export const make = (options: {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>

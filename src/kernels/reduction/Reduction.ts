@@ -26,7 +26,6 @@ import { walkScalars, type WalkValues } from "./Walk.ts"
 
 export { position, row } from "./Walk.ts"
 
-/** @internal */
 export interface ReductionDefinition {
   readonly name: string
   /** Vectors with access "read", and scalars. */
@@ -39,11 +38,7 @@ export interface ReductionDefinition {
   readonly commutative: boolean
 }
 
-/**
- * The kernels of a reduction. They are made of its structure alone: lengths and values are given when it runs.
- *
- * @internal
- */
+/** The kernels of a reduction. They are made of its structure alone: lengths and values are given when it runs. */
 export class Reduction {
   readonly name: string
   readonly state: ReadonlyArray<Component>
@@ -70,11 +65,7 @@ export class Reduction {
   }
 }
 
-/**
- * The rows of a run.
- *
- * @internal
- */
+/** The rows of a run. */
 export interface Rows {
   readonly rows: number
   /** Elements of each row. */
@@ -93,20 +84,16 @@ export interface Rows {
 
 type Neighbours = "positions" | "rows"
 
-/** @internal */
 export interface Services {
   readonly pool: BufferPool["Service"]
   readonly queue: CommandQueue["Service"]
 }
 
-/** @internal */
 export type Arguments = Readonly<Record<string, ArgumentValue>>
 
 /**
  * Reduces every row: a lease of `rows` elements for each component, in the caller's scope. A row without elements gives
  * the neutral state. A run that fails leaves no lease behind.
- *
- * @internal
  */
 export const run = (
   reduction: Reduction,
@@ -121,11 +108,7 @@ export const run = (
         : passes(reduction, reduction.first, args, rows, results, services))
   })
 
-/**
- * The services of a fiber whose effect requires them.
- *
- * @internal
- */
+/** The services of a fiber whose effect requires them. */
 export const servicesOf = (context: Context.Context<never>): Services => ({
   pool: Context.getUnsafe(context as Context.Context<BufferPool>, BufferPool),
   queue: Context.getUnsafe(context as Context.Context<CommandQueue>, CommandQueue)
@@ -183,11 +166,7 @@ const passes = (
     ))
 }
 
-/**
- * Records one kernel: an item for each chunk of each row.
- *
- * @internal
- */
+/** Records one kernel: an item for each chunk of each row. */
 export const dispatchPass = (
   { kernel, names, outputs }: ReductionPass.ReductionPass,
   args: Arguments,
@@ -201,19 +180,11 @@ export const dispatchPass = (
   return queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, values.rows * values.chunks)
 }
 
-/**
- * What a kernel that takes states is given.
- *
- * @internal
- */
+/** What a kernel that takes states is given. */
 export const statesAsArgs = (states: ReadonlyArray<PooledBuffer.PooledBuffer>): Arguments =>
   Object.fromEntries(states.map((lease, index) => [ReductionPass.stateArgName(index), lease]))
 
-/**
- * Lends memory for `count` states, taken back when `f` has recorded what it does with it.
- *
- * @internal
- */
+/** Lends memory for `count` states, taken back when `f` has recorded what it does with it. */
 export const withStates = (
   state: ReadonlyArray<Component>,
   count: number,
@@ -230,11 +201,7 @@ export const withStates = (
   return lend([])
 }
 
-/**
- * Fills leases with the neutral state.
- *
- * @internal
- */
+/** Fills leases with the neutral state. */
 export const fillNeutral = (
   state: ReadonlyArray<Component>,
   leases: ReadonlyArray<PooledBuffer.PooledBuffer>,

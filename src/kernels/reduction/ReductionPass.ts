@@ -21,7 +21,6 @@ export interface ReductionPass {
   readonly names: Walk.WalkNames
 }
 
-/** @internal */
 export interface PassOptions {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
@@ -31,11 +30,7 @@ export interface PassOptions {
   readonly combine: Combine
 }
 
-/**
- * The kernel that reduces what `map` makes of the arguments.
- *
- * @internal
- */
+/** The kernel that reduces what `map` makes of the arguments. */
 export const generate = (options: PassOptions): ReductionPass => {
   const { args, name, state } = options
   const names = new ArgumentNames(name, args)
@@ -61,11 +56,7 @@ export const generate = (options: PassOptions): ReductionPass => {
   }
 }
 
-/**
- * The kernel that reduces states that another left.
- *
- * @internal
- */
+/** The kernel that reduces states that another left. */
 export const generateFurther = (options: Omit<PassOptions, "args" | "map">): ReductionPass => {
   const args = options.state.map((component, index) => stateArg(component, index))
   const map = (names: Walk.WalkNames): StateExprs => {
@@ -75,15 +66,10 @@ export const generateFurther = (options: Omit<PassOptions, "args" | "map">): Red
   return generate({ ...options, args, map })
 }
 
-/**
- * The argument of a kernel that takes states: the values of one component.
- *
- * @internal
- */
+/** The argument of a kernel that takes states: the values of one component. */
 export const stateArg = ({ dtype }: Component, index: number): VectorArg =>
   VectorArg(dtype, stateArgName(index), { access: "read" })
 
-/** @internal */
 export const stateArgName = (component: number): string => `from${component}`
 
 interface Body {

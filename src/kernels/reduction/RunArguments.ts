@@ -13,8 +13,6 @@ import { countHint, namesHint } from "../../services/queue/DispatchArguments.ts"
 /**
  * What is wrong with a run, as far as a dispatch of the kernels inside would not say it, or not in the program's own
  * words. `own` are the vectors that have an element for each of the `count`.
- *
- * @internal
  */
 export const runProblem = (
   operation: string,

@@ -17,24 +17,14 @@ export interface Component {
 /** An expression for each component. */
 export type StateExprs = ReadonlyArray<Expr.Expr<DType>>
 
-/** @internal */
 export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
 
-/**
- * The neutral state.
- *
- * @internal
- */
+/** The neutral state. */
 export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
   state.map(({ dtype, neutral }) => Expr.make(dtype, { _tag: "Constant", value: neutral }))
 
-/**
- * The variables that an item gathers its state in.
- *
- * @internal
- */
+/** The variables that an item gathers its state in. */
 export const gathered = (state: ReadonlyArray<Component>): StateExprs =>
   state.map(({ dtype }, index) => Expr.make(dtype, { _tag: "Variable", name: variableOf(index) }))
 
-/** @internal */
 export const variableOf = (component: number): string => `state__${component}`

@@ -11,21 +11,12 @@ import type { Statements } from "../expression/Statements.ts"
 import type { ArgumentNames } from "./ArgumentNames.ts"
 import type { Division } from "./Chunks.ts"
 
-/** @internal */
 export const rowVariable = "row__"
 
-/**
- * The row that an item works in, as an expression of `map`.
- *
- * @internal
- */
+/** The row that an item works in, as an expression of `map`. */
 export const row: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Variable", name: rowVariable })
 
-/**
- * The position in the row, as an expression of `map`; the same as the element index.
- *
- * @internal
- */
+/** The position in the row, as an expression of `map`; the same as the element index. */
 export const position: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Index" })
 
 /** Expressions of the item's index and of scalar arguments. */
@@ -50,10 +41,8 @@ export interface WalkValues extends Division {
 /** What the scalars are called among a kernel's arguments. */
 export type WalkNames = { readonly [S in keyof WalkValues]: string }
 
-/** @internal */
 export const walkScalars: ReadonlyArray<keyof WalkValues> = ["rows", "length", "chunks", "lanes", "span", "across"]
 
-/** @internal */
 export const walkNames = (names: ArgumentNames): WalkNames => ({
   rows: names.add("rows"),
   length: names.add("length"),
@@ -63,14 +52,11 @@ export const walkNames = (names: ArgumentNames): WalkNames => ({
   across: names.add("across")
 })
 
-/** @internal */
 export const walkArgs = (names: WalkNames): ReadonlyArray<ScalarArg<string, "u32">> =>
   walkScalars.map((scalar) => ScalarArg("u32", names[scalar]))
 
-/** @internal */
 export const scalar = (name: string): Expr.Expr<"u32"> => scalarOf("u32", name)
 
-/** @internal */
 export const isSet = (flag: Expr.Expr<"u32">): Expr.Expr<"bool"> => Expr.notEqual(flag, 0)
 
 const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
@@ -86,11 +72,7 @@ const placeOf = (names: WalkNames): { readonly row: Expr.Expr<"u32">; readonly c
   return { row: Expr.where(across, beside, above), chunk: Expr.where(across, above, beside) }
 }
 
-/**
- * The elements of item `i`. No sum exceeds the elements of a row, which may be 2^32 - 1.
- *
- * @internal
- */
+/** The elements of item `i`. No sum exceeds the elements of a row, which may be 2^32 - 1. */
 export const make = (names: WalkNames): Walk => {
   const { chunk, row } = placeOf(names)
   const lanes = scalar(names.lanes)
@@ -108,11 +90,7 @@ export const make = (names: WalkNames): Walk => {
   }
 }
 
-/**
- * The index of a state that an earlier kernel left: states are stored by item.
- *
- * @internal
- */
+/** The index of a state that an earlier kernel left: states are stored by item. */
 export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   const across = isSet(scalar(names.across))
   const start = Expr.multiply(row, Expr.where(across, 1, scalar(names.length)))
@@ -120,11 +98,7 @@ export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   return Expr.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
 }
 
-/**
- * The loop of an item's walk, after the statements that compute its start and end.
- *
- * @internal
- */
+/** The loop of an item's walk, after the statements that compute its start and end. */
 export const moves = (walk: Walk, item: Statements): Moves => ({
   position: "k__",
   begin: item.value(walk.begin),

@@ -31,11 +31,7 @@ interface Level {
   readonly scan: ScanPass.ScanPass
 }
 
-/**
- * The kernels of a scan, made when they are first needed.
- *
- * @internal
- */
+/** The kernels of a scan, made when they are first needed. */
 export class Scan {
   readonly name: string
   readonly state: Component
@@ -94,11 +90,7 @@ const levelOf = (scan: ScanPass.ScanPass, totals: () => ReductionPass): Level =>
   }
 })
 
-/**
- * Scans `count` elements: a lease of as many, in the caller's scope. A run that fails leaves no lease behind.
- *
- * @internal
- */
+/** Scans `count` elements: a lease of as many, in the caller's scope. A run that fails leaves no lease behind. */
 export const run = (
   scan: Scan,
   args: Reduction.Arguments,

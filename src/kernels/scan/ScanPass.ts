@@ -24,13 +24,11 @@ export interface ScanNames extends Walk.WalkNames {
   readonly exclusive: string
 }
 
-/** @internal */
 export interface ScanPass {
   readonly kernel: Kernel
   readonly names: ScanNames
 }
 
-/** @internal */
 export interface ScanPassOptions {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
@@ -41,7 +39,6 @@ export interface ScanPassOptions {
   readonly output: (scanned: Expr.Expr<DType>) => Expr.Expr<DType>
 }
 
-/** @internal */
 export const generate = ({ args, combine, map, name, output, state }: ScanPassOptions): ScanPass => {
   const free = new ArgumentNames(name, args)
   const names: ScanNames = {

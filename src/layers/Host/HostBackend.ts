@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import type { Backend } from "../../services/backend/Backend.ts"
 import * as Host from "./Host.ts"
 
-/** @internal */
 export const hostBackend: Backend = {
   name: "host",
   list: Effect.succeed([{

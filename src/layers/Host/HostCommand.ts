@@ -10,11 +10,7 @@ import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 
-/**
- * A recorded command.
- *
- * @internal
- */
+/** A recorded command. */
 export interface HostCommand {
   /** As errors name it. */
   readonly label: string
@@ -34,11 +30,7 @@ const eachChunk = function*(bytes: number, work: (start: number, end: number) =>
   }
 }
 
-/**
- * Copies `bytes` bytes from one piece of memory to another.
- *
- * @internal
- */
+/** Copies `bytes` bytes from one piece of memory to another. */
 export const copyPieces = (
   source: ArrayBuffer,
   sourceOffset: number,
@@ -53,11 +45,7 @@ export const copyPieces = (
 /** The cost of a row besides its bytes, as a share of a task. */
 const rowCost = 1 / 16_384
 
-/**
- * Copies a region of rows from one piece of memory to another, which begin at `sourceBase` and `targetBase`.
- *
- * @internal
- */
+/** Copies a region of rows from one piece of memory to another, which begin at `sourceBase` and `targetBase`. */
 export const copyRectPieces = function*(
   extent: Extent,
   source: ArrayBuffer,
@@ -82,7 +70,6 @@ export const copyRectPieces = function*(
   if (cost > 0) yield cost
 }
 
-/** @internal */
 export class WriteCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #offset: number
@@ -108,7 +95,6 @@ export class WriteCommand implements HostCommand {
   }
 }
 
-/** @internal */
 export class CopyCommand implements HostCommand {
   readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
   readonly #sourceOffset: number
@@ -135,7 +121,6 @@ export class CopyCommand implements HostCommand {
   }
 }
 
-/** @internal */
 export class WriteRectCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #extent: Extent
@@ -163,7 +148,6 @@ export class WriteRectCommand implements HostCommand {
   }
 }
 
-/** @internal */
 export class CopyRectCommand implements HostCommand {
   readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
   readonly #extent: Extent
@@ -197,7 +181,6 @@ export class CopyRectCommand implements HostCommand {
   }
 }
 
-/** @internal */
 export class FillCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #offset: number
@@ -226,7 +209,6 @@ export class FillCommand implements HostCommand {
   }
 }
 
-/** @internal */
 export class DispatchCommand implements HostCommand {
   /** Those of the vectors, and then those of the images. */
   readonly buffers: ReadonlyArray<HostBuffer>

@@ -28,11 +28,7 @@ import type { Delays, Faults } from "./Faults.ts"
 import { HostBuffer, type HostMemory } from "./HostMemory.ts"
 import { HostWorker, immediate } from "./HostWorker.ts"
 
-/**
- * The failure of a call or command, as a driver would report it.
- *
- * @internal
- */
+/** The failure of a call or command, as a driver would report it. */
 export const driverError = (call: string, log: string, commands: ReadonlyArray<string>): GpuError =>
   makeError(
     new DriverError({
@@ -46,7 +42,6 @@ export const driverError = (call: string, log: string, commands: ReadonlyArray<s
     })
   )
 
-/** @internal */
 export class HostDevice {
   readonly info: DeviceInfo
   readonly faults: Faults

@@ -20,11 +20,7 @@ import { kernelImage } from "./images/HostKernelImage.ts"
  */
 type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
 
-/**
- * A kernel that the host can run.
- *
- * @internal
- */
+/** A kernel that the host can run. */
 export class HostKernel extends CompiledKernel {
   readonly body: Body
   /** Which of the scalars says how many elements an item works through. */
@@ -49,8 +45,6 @@ export class HostKernel extends CompiledKernel {
  * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
  * offset, scalars, which are rounded already, images and samplers. `bufferOf` gives the buffers of the vectors and then
  * those of the images.
- *
- * @internal
  */
 export const bodyArguments = (
   args: ReadonlyArray<KernelArgument>,
@@ -89,11 +83,7 @@ export const bodyArguments = (
   return result
 }
 
-/**
- * The host's compiler: it translates nothing, and checks that there is a body.
- *
- * @internal
- */
+/** The host's compiler: it translates nothing, and checks that there is a body. */
 export const compiler = (): KernelCompiler<HostKernel> => {
   const identities = new WeakMap<object, number>()
   let bodies = 0

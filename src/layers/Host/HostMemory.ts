@@ -24,11 +24,7 @@ interface Piece {
 
 const pieceOf = (bytes: ArrayBuffer): Piece => ({ bytes, regions: 0, shownBy: undefined, moves: 0 })
 
-/**
- * A buffer of the host backend: over memory of its own, over a range of another buffer, or over the program's data.
- *
- * @internal
- */
+/** A buffer of the host backend: over memory of its own, over a range of another buffer, or over the program's data. */
 export class HostBuffer extends DeviceBuffer {
   readonly #piece: Piece
   /** Where it begins in {@link memory}. */
@@ -138,11 +134,7 @@ export class HostBuffer extends DeviceBuffer {
   }
 }
 
-/**
- * The memory of one open device, in bytes.
- *
- * @internal
- */
+/** The memory of one open device, in bytes. */
 export class HostMemory {
   readonly #capacityBytes: number
   readonly #lateFree: boolean

@@ -44,7 +44,6 @@ type Reading = (source: HostBuffer, result: ArrayBuffer) => Generator<number, vo
 
 type Failure = { readonly call: string; readonly log: string; readonly commands: ReadonlyArray<string> }
 
-/** @internal */
 export class HostQueue implements Driver {
   readonly #device: HostDevice
   readonly #rangeItems: number

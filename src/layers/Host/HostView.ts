@@ -17,11 +17,7 @@ import type { HostBuffer } from "./HostMemory.ts"
 
 const operation = "Host.bytes"
 
-/**
- * The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends.
- *
- * @internal
- */
+/** The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends. */
 export const bytes = (
   device: HostDevice,
   buffer: BufferLike.BufferLike

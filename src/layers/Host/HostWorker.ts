@@ -6,11 +6,7 @@
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { TurnsShape } from "../../services/calls/Turns.ts"
 
-/**
- * One piece of submitted work.
- *
- * @internal
- */
+/** One piece of submitted work. */
 export interface Job {
   /** Works piece by piece and yields each piece's cost, as a share of one task of the event loop. Never throws. */
   readonly pieces: Iterator<number, void>
@@ -23,11 +19,7 @@ export interface Job {
 /** An array's iterator is done for good once it is done, so one serves all. */
 const nothing: Iterator<number, void> = [][Symbol.iterator]()
 
-/**
- * A job without pieces, all done when its turn comes.
- *
- * @internal
- */
+/** A job without pieces, all done when its turn comes. */
 export const immediate = (finished: () => void): Job => ({ pieces: nothing, finished })
 
 /** The least cost of a job, so that many tiny jobs fill a task too. */
@@ -36,8 +28,6 @@ const leastCost = 1 / 4096
 /**
  * Work in order. What fits into the current task of the event loop runs at once, inside `run`; the rest runs in later
  * tasks.
- *
- * @internal
  */
 export class HostWorker {
   #jobs: Array<Job> = []

@@ -11,21 +11,13 @@ import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 
-/**
- * What is wrong with a value given for a handle of that type, or `undefined`.
- *
- * @internal
- */
+/** What is wrong with a value given for a handle of that type, or `undefined`. */
 export const handleProblem = (operation: string, handle: unknown, type: string): GpuError | undefined =>
   typeof handle === "bigint" && handle > 0n && handle < 2n ** 64n
     ? undefined
     : invalidRequest(operation, `${shown(handle)} is no handle`, `Pass the ${type}'s address as a bigint.`)
 
-/**
- * The error of a handle that belongs to another context than this device's.
- *
- * @internal
- */
+/** The error of a handle that belongs to another context than this device's. */
 export const foreignHandle = (
   operation: string,
   { info }: OpenDevice,
@@ -36,11 +28,7 @@ export const foreignHandle = (
   return makeError(new ForeignDevice({ operation, label, owner, expected, what }))
 }
 
-/**
- * The CL_MEM_TYPE of a memory object of this device's context, or why the handle is none.
- *
- * @internal
- */
+/** The CL_MEM_TYPE of a memory object of this device's context, or why the handle is none. */
 export const typeOf = (
   operation: string,
   device: OpenDevice,

@@ -12,7 +12,6 @@ import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { CL_NON_BLOCKING, type MapCall, type OpenClMappings } from "./OpenClMapping.ts"
 
-/** @internal */
 export const map = (
   api: OpenClApi,
   mappings: OpenClMappings,

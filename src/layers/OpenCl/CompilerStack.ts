@@ -17,8 +17,6 @@ type Koffi = Pick<typeof import("koffi"), "config">
  * Makes koffi's asynchronous calls run on a large stack, and answers how large it is. The setting holds for all of the
  * program's own calls in this thread too, and koffi takes it only before the first library is loaded: a larger setting
  * of the program stays, and so does one that can no longer be changed.
- *
- * @internal
  */
 export const reserve = (koffi: Koffi): number => {
   const { async_stack_size: present = 0 } = koffi.config()
@@ -38,11 +36,7 @@ export const reserve = (koffi: Koffi): number => {
  */
 const costs: NestingCosts = { bracket: 12 * 1024, operator: 2.5 * 1024, control: 4 * 1024 }
 
-/**
- * InvalidRequest where compiling a kernel's source may take more stack than there is, or `undefined`.
- *
- * @internal
- */
+/** InvalidRequest where compiling a kernel's source may take more stack than there is, or `undefined`. */
 export const problem = (kernel: string, source: string, stackBytes: number): GpuError | undefined => {
   const bytes = deepest(source, costs)
   return bytes <= stackBytes ? undefined : invalidRequest(

@@ -15,10 +15,6 @@ const stays = {
   }
 }
 
-/**
- * Shows the driver's memory. `detachMemory` must detach it before the driver gets it back.
- *
- * @internal
- */
+/** Shows the driver's memory. `detachMemory` must detach it before the driver gets it back. */
 export const memoryAt = (api: OpenClApi, address: bigint, bytes: number): ArrayBuffer =>
   Object.defineProperties(api.view(address, bytes), { transfer: stays, transferToFixedLength: stays })

@@ -2,7 +2,7 @@
  * The options of the layers, which programs without types can pass as anything: read once, and checked before they reach
  * koffi.
  *
- * @internal
+ * @since 0.1.0
  */
 import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"

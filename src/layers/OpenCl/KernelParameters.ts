@@ -40,7 +40,6 @@ const view = new DataView(value)
 /** Drivers take values as this process has them. */
 const littleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** @internal */
 export class KernelParameters {
   /** Bytes of all parameters together, which devices limit. */
   readonly bytes: number

@@ -6,11 +6,7 @@
 import type { OpenClApi } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
-/**
- * The properties by their OpenCL numbers.
- *
- * @internal
- */
+/** The properties by their OpenCL numbers. */
 export const property = {
   type: 0x1100,
   flags: 0x1101,
@@ -25,31 +21,19 @@ export const property = {
   properties: 0x110a
 } as const
 
-/**
- * A property of up to 8 bytes, or `undefined` where the driver does not answer.
- *
- * @internal
- */
+/** A property of up to 8 bytes, or `undefined` where the driver does not answer. */
 export const word = (api: OpenClApi, memory: bigint, what: number): bigint | undefined => {
   const value = new BigUint64Array(new ArrayBuffer(8))
   return api.clGetMemObjectInfo(memory, what, 8, value, null) === OpenClCode.success ? value[0] : undefined
 }
 
-/**
- * As {@link word}, for what is a count.
- *
- * @internal
- */
+/** As {@link word}, for what is a count. */
 export const count = (api: OpenClApi, memory: bigint, what: number): number | undefined => {
   const value = word(api, memory, what)
   return value === undefined ? undefined : Number(value)
 }
 
-/**
- * A property that is a list of 8-byte numbers.
- *
- * @internal
- */
+/** A property that is a list of 8-byte numbers. */
 export const words = (api: OpenClApi, memory: bigint, what: number): ReadonlyArray<bigint> | undefined => {
   const needed = new BigUint64Array(new ArrayBuffer(8))
   if (api.clGetMemObjectInfo(memory, what, 0, null, needed) !== OpenClCode.success) return undefined
@@ -72,18 +56,10 @@ const objectTypes: ReadonlyArray<string> = [
 ]
 const firstType = 0x10f0
 
-/**
- * What kind of memory object a plain buffer is.
- *
- * @internal
- */
+/** What kind of memory object a plain buffer is. */
 export const bufferType = firstType
 
-/**
- * A kind of memory object by its OpenCL name.
- *
- * @internal
- */
+/** A kind of memory object by its OpenCL name. */
 export const typeName = (type: number): string => objectTypes[type - firstType] ?? `0x${type.toString(16)}`
 
 const flags: ReadonlyArray<readonly [bit: number, name: string]> = [
@@ -101,10 +77,6 @@ const flags: ReadonlyArray<readonly [bit: number, name: string]> = [
   [4096, "CL_MEM_KERNEL_READ_AND_WRITE"]
 ]
 
-/**
- * The flags that are set, by their OpenCL names.
- *
- * @internal
- */
+/** The flags that are set, by their OpenCL names. */
 export const flagNames = (set: bigint): ReadonlyArray<string> =>
   flags.filter(([bit]) => (set & BigInt(bit)) !== 0n).map(([, name]) => name)

@@ -9,7 +9,6 @@ import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
 import * as OpenCl from "./OpenCl.ts"
 
-/** @internal */
 export const openClBackend: Backend = {
   name: "opencl",
   list: Effect.map(

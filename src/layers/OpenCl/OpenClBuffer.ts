@@ -15,24 +15,14 @@ const CL_MEM_READ_ONLY = 4
 const CL_MEM_HOST_WRITE_ONLY = 128
 const CL_MEM_HOST_READ_ONLY = 256
 const CL_MEM_HOST_NO_ACCESS = 512
-/** @internal */
 export const CL_MEM_USE_HOST_PTR = 8
 
-/** @internal */
 export const CL_MEM_COPY_HOST_PTR = 32
 
-/**
- * Memory that the host can reach.
- *
- * @internal
- */
+/** Memory that the host can reach. */
 export const CL_MEM_ALLOC_HOST_PTR = 16
 
-/**
- * The device buffer of this backend.
- *
- * @internal
- */
+/** The device buffer of this backend. */
 export class OpenClBuffer extends DeviceBuffer {
   /** The cl_mem. */
   readonly memory: bigint
@@ -69,18 +59,12 @@ export class OpenClBuffer extends DeviceBuffer {
 /**
  * The cl_mem_flags for a usage. OpenCL ignores WebGPU's purposes, and uses the access and host flags. `hostMemoryFlag`
  * is the flag of all memory of the device.
- *
- * @internal
  */
 export const memoryFlags = (usage: BufferUsage.BufferUsage, hostMemoryFlag: number): number =>
   kernelAccessFlag(usage) | hostAccessFlag(usage) |
   (BufferUsage.has(usage, BufferUsage.hostMemory) ? CL_MEM_ALLOC_HOST_PTR : hostMemoryFlag)
 
-/**
- * The flag for what kernels may do.
- *
- * @internal
- */
+/** The flag for what kernels may do. */
 export const kernelAccessFlag = (usage: BufferUsage.BufferUsage): number =>
   BufferUsage.has(usage, BufferUsage.kernelReadOnly)
     ? CL_MEM_READ_ONLY
@@ -98,37 +82,21 @@ const hostFlagsByUsage: ReadonlyArray<readonly [usage: BufferUsage.BufferUsage, 
   [BufferUsage.hostNoAccess, CL_MEM_HOST_NO_ACCESS]
 ]
 
-/**
- * The flags of a sub-buffer with less usage than its buffer: it inherits the flags that are left out.
- *
- * @internal
- */
+/** The flags of a sub-buffer with less usage than its buffer: it inherits the flags that are left out. */
 export const regionFlags = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): number =>
   changed(kernelAccessFlag(usage), kernelAccessFlag(whole)) | changed(hostAccessFlag(usage), hostAccessFlag(whole))
 
 const changed = (flag: number, inherited: number): number => flag === inherited ? 0 : flag
 
-/**
- * The cl_mem_flags of a buffer over memory that is the program's, which is not allocated.
- *
- * @internal
- */
+/** The cl_mem_flags of a buffer over memory that is the program's, which is not allocated. */
 export const usedFlags = (usage: BufferUsage.BufferUsage): number =>
   kernelAccessFlag(usage) | hostAccessFlag(usage) | CL_MEM_USE_HOST_PTR
 
-/**
- * The cl_mem_flags of a buffer made from the program's data.
- *
- * @internal
- */
+/** The cl_mem_flags of a buffer made from the program's data. */
 export const hostFlags = (usage: BufferUsage.BufferUsage, mode: HostMode, hostMemoryFlag: number): number =>
   mode === "use" ? usedFlags(usage) : memoryFlags(usage, hostMemoryFlag) | CL_MEM_COPY_HOST_PTR
 
-/**
- * The usage that an existing cl_mem allows.
- *
- * @internal
- */
+/** The usage that an existing cl_mem allows. */
 export const usageOf = (flags: number): BufferUsage.BufferUsage =>
   BufferUsage.defaultUsage |
   ((flags & CL_MEM_READ_ONLY) === 0 ? 0 : BufferUsage.kernelReadOnly) |
@@ -136,9 +104,5 @@ export const usageOf = (flags: number): BufferUsage.BufferUsage =>
   ((flags & CL_MEM_ALLOC_HOST_PTR) === 0 ? 0 : BufferUsage.hostMemory) |
   (hostFlagsByUsage.find(([, flag]) => (flags & flag) !== 0)?.[0] ?? 0)
 
-/**
- * The cl_mem of a buffer that CommandQueue has checked: it belongs to this backend's device.
- *
- * @internal
- */
+/** The cl_mem of a buffer that CommandQueue has checked: it belongs to this backend's device. */
 export const memoryOf = (buffer: DeviceBuffer): bigint => (buffer as OpenClBuffer).memory

@@ -9,11 +9,7 @@ import { DriverError, type GpuError, make as makeError, outOfMemory } from "../.
 import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
-/**
- * What is known of a call that failed.
- *
- * @internal
- */
+/** What is known of a call that failed. */
 export interface FailedCall {
   /** The OpenCL function. */
   readonly call: string
@@ -28,11 +24,7 @@ export interface FailedCall {
 
 const compiling: ReadonlySet<string> = new Set(["clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"])
 
-/**
- * A DriverError with the code's name.
- *
- * @internal
- */
+/** A DriverError with the code's name. */
 export const driverError = (failed: FailedCall): GpuError =>
   makeError(
     new DriverError({
@@ -50,8 +42,6 @@ export const driverError = (failed: FailedCall): GpuError =>
 /**
  * The error of a call that failed on an open device: a code that says so loses the device; otherwise it is a
  * DriverError.
- *
- * @internal
  */
 export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => {
   if (!OpenClCode.isDeviceLost(failed.code)) return driverError(failed)
@@ -59,10 +49,6 @@ export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => 
   return status.lose(`${failed.call}${commands} ended with ${OpenClCode.format(failed.code)}`)
 }
 
-/**
- * As {@link onDevice}, for a call that needs `bytes` bytes of memory and fails at once without.
- *
- * @internal
- */
+/** As {@link onDevice}, for a call that needs `bytes` bytes of memory and fails at once without. */
 export const onMemory = (status: DeviceStatus, bytes: number, failed: FailedCall): GpuError =>
   OpenClCode.isOutOfMemory(failed.code) ? outOfMemory(bytes) : onDevice(status, failed)

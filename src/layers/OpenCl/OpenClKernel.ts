@@ -20,7 +20,6 @@ import type { OpenDevice } from "./OpenDevice.ts"
 const CL_PROGRAM_BUILD_LOG = 0x1183
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 
-/** @internal */
 export class OpenClKernel extends CompiledKernel {
   /** The cl_kernel. */
   readonly handle: bigint
@@ -38,7 +37,6 @@ export class OpenClKernel extends CompiledKernel {
   }
 }
 
-/** @internal */
 export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
   const turns = Semaphore.makeUnsafe(1)

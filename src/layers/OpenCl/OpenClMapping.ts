@@ -20,13 +20,12 @@ import type { OpenDevice } from "./OpenDevice.ts"
 import type { Recorder } from "./Recorder.ts"
 import { leaveUnsafe } from "./TakenMemory.ts"
 
-/** @internal */
 export const CL_NON_BLOCKING = 0
 const CL_MAP_READ = 1
 const CL_MAP_WRITE = 2
 const CL_MAP_WRITE_INVALIDATE_REGION = 4
 
-/** What to map, and the calls that do it. @internal */
+/** What to map, and the calls that do it. */
 export interface MapCall {
   readonly memory: DeviceBuffer | DeviceImage
   /** The OpenCL function. */
@@ -41,18 +40,14 @@ export interface MapCall {
   readonly shown?: Set<ArrayBuffer> | undefined
 }
 
-/** What was mapped. @internal */
+/** What was mapped. */
 export interface Mapped {
   readonly address: bigint
   /** Waits for the driver to have mapped it. */
   readonly ended: Effect.Effect<void, GpuError>
 }
 
-/**
- * The mappings of one queue that have not ended.
- *
- * @internal
- */
+/** The mappings of one queue that have not ended. */
 export class OpenClMappings {
   readonly #device: OpenDevice
   readonly #queue: Recorder
@@ -104,7 +99,6 @@ export class OpenClMappings {
 const usedBy = (memory: DeviceBuffer | DeviceImage) =>
   memory instanceof DeviceBuffer ? { buffers: [memory] } : { images: [memory] }
 
-/** @internal */
 export class OpenClMapping implements DriverMapping {
   readonly #device: OpenDevice
   readonly #queue: Recorder

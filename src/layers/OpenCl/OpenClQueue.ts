@@ -85,7 +85,6 @@ class DispatchRecording implements Recording {
   }
 }
 
-/** @internal */
 export class OpenClQueue implements Driver, Recorder {
   readonly #device: OpenDevice
   readonly #commands: RecordedCommands

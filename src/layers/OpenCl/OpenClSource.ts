@@ -26,8 +26,6 @@ const types: { readonly [N in ValueType.NumberType]: string } = {
 /**
  * The name of the function in the source. OpenCL C has hundreds of built-in functions, `distance` and `max` among them,
  * that a kernel's own name could clash with; no argument can have a name with two underscores.
- *
- * @internal
  */
 export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
 
@@ -42,18 +40,10 @@ const imageTypes: { readonly [K in ImageKind]: string } = {
 
 const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
 
-/**
- * Kernels write 3-D images by an extension, on any version of OpenCL C.
- *
- * @internal
- */
+/** Kernels write 3-D images by an extension, on any version of OpenCL C. */
 export const volumeWrites = "cl_khr_3d_image_writes"
 
-/**
- * Whether a kernel writes 3-D images.
- *
- * @internal
- */
+/** Whether a kernel writes 3-D images. */
 export const writesVolumes = ({ args }: Kernel): boolean =>
   args.some((argument) => argument._tag === "ImageArg" && argument.access === "write" && argument.kind === "3d")
 
@@ -109,8 +99,6 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
 /**
  * The whole source of a kernel: one work item per item, guarded because the global size is rounded up to whole
  * workgroups. The guard compares before the index is narrowed, so rounding past 2^32 cannot wrap to item 0.
- *
- * @internal
  */
 export const source = (kernel: Kernel, options: {
   /** The body in OpenCL C. */

@@ -29,17 +29,12 @@ const CL_CONTEXT_PLATFORM = 0x1084n
 const CL_INVALID_BUFFER_SIZE = -61
 const CL_BUFFER_CREATE_TYPE_REGION = 0x1220
 
-/**
- * What a program can say of all memory of a device.
- *
- * @internal
- */
+/** What a program can say of all memory of a device. */
 export interface MemoryOptions {
   readonly hostMemory?: boolean | undefined
   readonly byteGranular?: boolean | undefined
 }
 
-/** @internal */
 export class OpenDevice {
   readonly api: OpenClApi
   readonly platform: OpenClPlatform
@@ -199,11 +194,7 @@ export class OpenDevice {
 
 const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
-/**
- * Opens the first candidate that can be opened, and releases everything of the others.
- *
- * @internal
- */
+/** Opens the first candidate that can be opened, and releases everything of the others. */
 export const openFirst = (
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,

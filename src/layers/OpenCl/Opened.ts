@@ -10,7 +10,6 @@ import type { OpenClQueue } from "./OpenClQueue.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import type { SvmMemory } from "./svm/SvmMemory.ts"
 
-/** @internal */
 export interface Opened {
   readonly api: OpenClApi
   readonly opened: OpenDevice

@@ -18,8 +18,6 @@ interface Waiter {
 /**
  * The waits of one queue. A fiber that waits for commands of the outstanding wait ends with it. Later fibers share the
  * next wait, which goes only to the first event that one of them waits for.
- *
- * @internal
  */
 export class QueueWait {
   readonly #api: OpenClApi

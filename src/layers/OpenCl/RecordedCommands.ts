@@ -16,11 +16,7 @@ import { driverError, onDevice } from "./OpenClError.ts"
 const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
 
-/**
- * One command. The label is a function, because only an error needs it.
- *
- * @internal
- */
+/** One command. The label is a function, because only an error needs it. */
 export interface Command {
   readonly label: () => string
   /** Host memory that the driver reads or writes until the command ends. */
@@ -53,11 +49,7 @@ const longBytes = 4 * 1024 * 1024
 /** Ended commands are removed from the list when they are so many, and at least half of it. */
 const cutAt = 1024
 
-/**
- * Commands in queue order. They are counted: the n-th recorded command has ended once `ended` is at least n.
- *
- * @internal
- */
+/** Commands in queue order. They are counted: the n-th recorded command has ended once `ended` is at least n. */
 export class RecordedCommands {
   readonly #api: OpenClApi
   readonly #status: DeviceStatus

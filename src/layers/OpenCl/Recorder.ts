@@ -10,7 +10,7 @@ import type { QueueDriver, ReadAnswer } from "../../services/device/QueueDriver.
 import type { Pointer } from "./OpenClApi.ts"
 import type { Command } from "./RecordedCommands.ts"
 
-/** A command before it is enqueued. @internal */
+/** A command before it is enqueued. */
 export interface Recording extends Command {
   /** The OpenCL function. */
   readonly call: string
@@ -18,10 +18,9 @@ export interface Recording extends Command {
   readonly bytes: number
 }
 
-/** Calls the function, which puts its event where `event` points, and returns its code. @internal */
+/** Calls the function, which puts its event where `event` points, and returns its code. */
 export type Enqueue = (queue: bigint, event: Pointer) => number
 
-/** @internal */
 export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
   /** Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails. */
   record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>

@@ -20,7 +20,6 @@ type Triple = readonly [number, number, number]
 /** Host data is packed: OpenCL takes pitches of 0 for that. */
 const packed = 0
 
-/** @internal */
 export class RectangleTransfers {
   readonly #api: OpenClApi
   readonly #queue: Recorder

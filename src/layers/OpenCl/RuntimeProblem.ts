@@ -11,7 +11,6 @@ import { DeviceUnavailable, type GpuError, make as makeError } from "../../domai
  * buffer, since koffi's cannot be transferred by `structuredClone`. Node has it as of version 21.
  *
  * @see https://tc39.es/ecma262/#sec-arraybuffer.prototype.transfer
- * @internal
  */
 export const runtimeProblem = (): GpuError | undefined =>
   "transfer" in ArrayBuffer.prototype ? undefined : makeError(

@@ -14,8 +14,6 @@ import type { OpenDevice } from "./OpenDevice.ts"
 /**
  * Leaves the memory to the program for as long as the process lives: no pool leases it again, and a reference that is
  * never released keeps the driver from giving it to anything else, also after the layer has closed. Returns the error.
- *
- * @internal
  */
 export const leaveUnsafe = ({ api }: OpenDevice, memory: DeviceBuffer | DeviceImage): GpuError => {
   if (memory instanceof DeviceBuffer) leaveBuffer(memory)

@@ -14,11 +14,7 @@ const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"
 const unavailable = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, hint: string): GpuError =>
   makeError(new DeviceUnavailable({ tried: tried.map((one) => ({ backend: "opencl", ...one })), hint }))
 
-/**
- * The error where npm `koffi` does not load.
- *
- * @internal
- */
+/** The error where npm `koffi` does not load. */
 export const noPackage = (cause: unknown): GpuError =>
   isMissing("koffi", cause)
     ? unavailable(
@@ -34,11 +30,7 @@ export const noPackage = (cause: unknown): GpuError =>
 const driverPackages = "on Debian and Ubuntu pocl-opencl-icd, or `npm run drivers` in a checkout of effect-gpu-pool; " +
   "elsewhere the driver of your GPU's vendor, or PoCL"
 
-/**
- * The error where no file is an OpenCL loader; `library` is the one that the program named.
- *
- * @internal
- */
+/** The error where no file is an OpenCL loader; `library` is the one that the program named. */
 export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, library: string | undefined): GpuError =>
   unavailable(
     tried,
@@ -49,11 +41,7 @@ export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, lib
         `Or ${otherBackends}.`
   )
 
-/**
- * The error where no platform or device can be opened: `tried` are those that were to be.
- *
- * @internal
- */
+/** The error where no platform or device can be opened: `tried` are those that were to be. */
 export const noDevice = (
   platforms: ReadonlyArray<OpenClPlatform>,
   selection: Selection,

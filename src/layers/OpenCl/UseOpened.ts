@@ -9,11 +9,7 @@ import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import { type OpenCl, own } from "./OpenCl.ts"
 import type { Opened } from "./Opened.ts"
 
-/**
- * Runs the checks and the act of an operation on the open device, in one step.
- *
- * @internal
- */
+/** Runs the checks and the act of an operation on the open device, in one step. */
 export const useOpened = <A, E, R>(
   operation: string,
   f: (opened: Opened) => Effect.Effect<A, E, R>

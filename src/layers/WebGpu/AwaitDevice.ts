@@ -11,11 +11,7 @@ import { driverError, thrown } from "./ErrorScopes.ts"
 
 const notListening = (): void => {}
 
-/**
- * One question to a device.
- *
- * @internal
- */
+/** One question to a device. */
 export interface Question<A> {
   readonly status: DeviceStatus
   /** The driver's function, for the error of a promise that rejects. */
@@ -25,19 +21,13 @@ export interface Question<A> {
   readonly abandon?: (() => void) | undefined
 }
 
-/**
- * Calls `start` when it is run, and waits for the answer or for the loss of the device.
- *
- * @internal
- */
+/** Calls `start` when it is run, and waits for the answer or for the loss of the device. */
 export const awaitDevice = <A>(question: Question<A>): Effect.Effect<A, GpuError> =>
   Effect.callback((resume) => Effect.sync(ask(question, resume)))
 
 /**
  * Calls `start` in this very step, and `answer` once with its answer or with the loss of the device. Returns the
  * function that gives up.
- *
- * @internal
  */
 export const ask = <A>(question: Question<A>, answer: (exit: Exit.Exit<A, GpuError>) => void): () => void => {
   const { call, start, status } = question

@@ -14,11 +14,7 @@ import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { gpuOf, idOf, roundUp4 } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/**
- * What a dispatch binds beside its scalars.
- *
- * @internal
- */
+/** What a dispatch binds beside its scalars. */
 export type Bound = Pick<Dispatch, "vectors" | "images" | "samplers">
 
 interface Kept {
@@ -33,7 +29,6 @@ interface Kept {
 /** A loop over arrays of a pool uses more sets of blocks than it has arrays. */
 const capacity = 64
 
-/** @internal */
 export class BindGroups {
   readonly #device: WebGpuHandle.Device
   readonly #layout: WebGpuHandle.BindGroupLayout

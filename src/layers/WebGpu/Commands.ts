@@ -13,7 +13,6 @@ import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
-/** @internal */
 export interface CopyCommand {
   readonly _tag: "copy"
   readonly source: DeviceBuffer
@@ -25,7 +24,6 @@ export interface CopyCommand {
   readonly bytes: number
 }
 
-/** @internal */
 export interface FillCommand {
   readonly _tag: "fill"
   readonly target: DeviceBuffer
@@ -36,7 +34,6 @@ export interface FillCommand {
   readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined
 }
 
-/** @internal */
 export interface DispatchCommand extends Bound {
   readonly _tag: "dispatch"
   readonly kernel: WebGpuKernel
@@ -47,7 +44,6 @@ export interface DispatchCommand extends Bound {
   readonly uniformOffset: number
 }
 
-/** @internal */
 export type Command =
   | RectangleCommands.CopyRectCommand
   | CopyCommand
@@ -55,11 +51,7 @@ export type Command =
   | DispatchCommand
   | TextureCommands.TextureCommand
 
-/**
- * Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it.
- *
- * @internal
- */
+/** Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it. */
 export const encode = (
   encoder: WebGpuHandle.CommandEncoder,
   commands: ReadonlyArray<Command>,
@@ -115,11 +107,7 @@ const encodeFill = (encoder: WebGpuHandle.CommandEncoder, { bytes, offset, patte
   }
 }
 
-/**
- * The facts for a command's label. They are kept until its flush has succeeded.
- *
- * @internal
- */
+/** The facts for a command's label. They are kept until its flush has succeeded. */
 export type Name =
   | CopyCommand
   | RectangleCommands.CopyRectCommand
@@ -133,19 +121,11 @@ interface DispatchName {
   readonly count: number
 }
 
-/**
- * The part of a command that names it.
- *
- * @internal
- */
+/** The part of a command that names it. */
 export const name = (command: Command): Name =>
   command._tag === "dispatch" ? { _tag: "dispatch", kernel: command.kernel, count: command.count } : command
 
-/**
- * A command as errors name it.
- *
- * @internal
- */
+/** A command as errors name it. */
 export const label = (command: Name): string => {
   switch (command._tag) {
     case "copy":

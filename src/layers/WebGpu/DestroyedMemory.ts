@@ -21,7 +21,6 @@ const bytesPerSubmit = 4 * 2 ** 20
 /** So many bytes may always be on their way back; beyond that, as many as are alive. */
 const allowedBytes = 16 * 2 ** 20
 
-/** @internal */
 export class DestroyedMemory {
   readonly #device: WebGpuHandle.Device
   readonly #status: DeviceStatus

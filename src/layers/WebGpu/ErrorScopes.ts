@@ -10,7 +10,6 @@ import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/** @internal */
 export interface ScopedFailure {
   readonly codeName: string
   readonly message: string
@@ -25,11 +24,7 @@ const scopes: ReadonlyArray<readonly [WebGpuApi.ErrorFilter, string]> = [
   ["validation", "GPUValidationError"]
 ]
 
-/**
- * Runs `calls` and tells what failed, thrown exceptions included. The promise never rejects.
- *
- * @internal
- */
+/** Runs `calls` and tells what failed, thrown exceptions included. The promise never rejects. */
 export const inScopes = async (
   device: WebGpuHandle.Device,
   calls: () => void
@@ -55,17 +50,12 @@ const pop = async (device: WebGpuHandle.Device, codeName: string): Promise<Scope
   }
 }
 
-/**
- * An exception as a failure. Dawn's OperationError and AbortError come without a message.
- *
- * @internal
- */
+/** An exception as a failure. Dawn's OperationError and AbortError come without a message. */
 export const thrown = (cause: unknown): ScopedFailure =>
   cause instanceof Error
     ? { codeName: cause.name, message: cause.message === "" ? `${cause.name} without a message` : cause.message }
     : { codeName: "unknown", message: String(cause) }
 
-/** @internal */
 export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =>
   failures.some(({ codeName }) => codeName === outOfMemory)
 
@@ -74,11 +64,7 @@ const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", 
 const logOf = (failures: ReadonlyArray<ScopedFailure>): string =>
   failures.map(({ message }) => message.trim()).join("\n")
 
-/**
- * Failures of one call as an error; there is at least one failure. `source` is what was compiled.
- *
- * @internal
- */
+/** Failures of one call as an error; there is at least one failure. `source` is what was compiled. */
 export const driverError = (
   call: string,
   failures: ReadonlyArray<ScopedFailure>,

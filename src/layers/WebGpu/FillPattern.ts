@@ -13,17 +13,12 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 const smallest = 4 * 1024
 const largest = 1024 * 1024
 
-/**
- * The pattern as little-endian numbers: of a buffer, or an element of an image.
- *
- * @internal
- */
+/** The pattern as little-endian numbers: of a buffer, or an element of an image. */
 export type Words = ReadonlyArray<number>
 
 const isSame = (one: Words, other: Words): boolean =>
   one.length === other.length && one.every((word, at) => word === other[at])
 
-/** @internal */
 export class FillPattern {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects

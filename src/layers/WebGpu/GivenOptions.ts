@@ -2,7 +2,7 @@
  * The options of the layers as a driver may get them: plain data of the types that it wants, read once. Dawn's binding ends
  * the process over others, a symbol among them.
  *
- * @internal
+ * @since 0.1.0
  */
 import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"

@@ -22,11 +22,7 @@ const packageName: string = "webgpu"
  */
 const instances = new Map<string, WebGpuHandle.Gpu>()
 
-/**
- * The GPU object of the browser, or of Deno, when there is one.
- *
- * @internal
- */
+/** The GPU object of the browser, or of Deno, when there is one. */
 export const browserGpu = (): WebGpuHandle.Gpu | undefined =>
   typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: WebGpuHandle.Gpu }).gpu
 
@@ -46,11 +42,7 @@ const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, 
     })
   })
 
-/**
- * The GPU object for programs that pass none.
- *
- * @internal
- */
+/** The GPU object for programs that pass none. */
 export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
   Effect.suspend(() => {
     const own = browserGpu()

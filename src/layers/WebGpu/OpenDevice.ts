@@ -21,7 +21,6 @@ import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/** @internal */
 export interface OpenDevice {
   readonly gpu: WebGpuHandle.Gpu
   readonly adapter: WebGpuHandle.Adapter
@@ -73,14 +72,11 @@ const wantedFeatures = [
   "timestamp-query"
 ] as const
 
-/** @internal */
 export type WantedFeature = typeof wantedFeatures[number]
 
 /**
  * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
  * is left behind.
- *
- * @internal
  */
 export const open = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,

@@ -8,7 +8,6 @@ import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 
-/** @internal */
 export interface Opened {
   readonly device: WebGpuDevice
   readonly queue: QueueDriver["Service"]

@@ -52,11 +52,7 @@ class Staging {
   }
 }
 
-/**
- * Copies `bytes` bytes out, after everything submitted before.
- *
- * @internal
- */
+/** Copies `bytes` bytes out, after everything submitted before. */
 export const readUnsafe = (
   opened: OpenDevice,
   source: DeviceBuffer,
@@ -72,11 +68,7 @@ export const readUnsafe = (
     take: (staged) => staged.slice(0, bytes)
   }, answer)
 
-/**
- * What is read, and how it comes into the staging buffer.
- *
- * @internal
- */
+/** What is read, and how it comes into the staging buffer. */
 export interface Reading {
   /** What errors call it. */
   readonly label: string
@@ -90,8 +82,6 @@ export interface Reading {
 /**
  * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
  * later change of the source. Giving up destroys the staging buffer.
- *
- * @internal
  */
 export const readThroughUnsafe = (opened: OpenDevice, reading: Reading, answer: ReadAnswer): () => void => {
   const { bytes, label } = reading

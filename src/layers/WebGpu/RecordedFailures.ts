@@ -12,7 +12,6 @@ interface Failed {
   readonly commands: ReadonlyArray<string>
 }
 
-/** @internal */
 export class RecordedFailures {
   #failed: Array<Failed> = []
   readonly #pending = new Set<Promise<void>>()

@@ -12,7 +12,6 @@ import * as Readback from "./Readback.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/** @internal */
 export interface CopyRectCommand {
   readonly _tag: "copyRect"
   readonly extent: Extent
@@ -24,11 +23,9 @@ export interface CopyRectCommand {
   readonly to: Place
 }
 
-/** @internal */
 export const label = ({ extent, sourceName, targetName }: CopyRectCommand): string =>
   CommandLabel.copyRect(extent, sourceName, targetName)
 
-/** @internal */
 export const encode = (
   encoder: WebGpuHandle.CommandEncoder,
   { extent, from, source, target, to }: CopyRectCommand
@@ -39,7 +36,7 @@ export const encode = (
   }
 }
 
-/** To be called in error scopes, when recorded work is submitted. @internal */
+/** To be called in error scopes, when recorded work is submitted. */
 export const write = (
   queue: WebGpuHandle.Queue,
   extent: Extent,
@@ -53,11 +50,7 @@ export const write = (
   }
 }
 
-/**
- * Reads what lies between the rows too where that is little: a command for each row costs more than the bytes.
- *
- * @internal
- */
+/** Reads what lies between the rows too where that is little: a command for each row costs more than the bytes. */
 export const readUnsafe = (
   opened: OpenDevice,
   extent: Extent,

@@ -5,7 +5,6 @@
  * @internal
  */
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-/** @internal */
 export class SubmittedWork {
   readonly #queue: WebGpuHandle.Queue
   #submitted = 0

@@ -8,11 +8,7 @@ import { isMissing } from "../../domain/OptionalPackage.ts"
 import { messageOf, shown } from "../../domain/ShownValue.ts"
 import type { Options } from "./GivenOptions.ts"
 
-/**
- * What is known of the place where the program runs.
- *
- * @internal
- */
+/** What is known of the place where the program runs. */
 export interface Runtime {
   /** Whether it is Node, or another runtime that has Node's packages, and no page or worker of a browser. */
   readonly isNode: boolean
@@ -33,7 +29,6 @@ interface Globals {
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
 
-/** @internal */
 export const currentRuntime = (globals: Globals = globalThis as Globals): Runtime => ({
   isNode: textOf(globals.process?.versions?.node) !== undefined,
   name: textOf(globals.navigator?.userAgent),
@@ -50,7 +45,6 @@ const otherBackends = "use another backend: OpenCl.layer() or Host.layer()"
  * The error where a program wanted `navigator.gpu` and there is none.
  *
  * @see https://www.w3.org/TR/webgpu/#navigator-gpu, which is for secure contexts only
- * @internal
  */
 export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtime = currentRuntime()): GpuError => {
   const device = "navigator.gpu"
@@ -77,11 +71,7 @@ export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtim
   )
 }
 
-/**
- * The error where npm `webgpu` does not load.
- *
- * @internal
- */
+/** The error where npm `webgpu` does not load. */
 export const noPackage = (cause: unknown): GpuError =>
   isMissing("webgpu", cause)
     ? unavailable(
@@ -103,11 +93,7 @@ const driverHint =
 
 const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
 
-/**
- * The error where the GPU object gives no adapter; `message` is what it threw.
- *
- * @internal
- */
+/** The error where the GPU object gives no adapter; `message` is what it threw. */
 export const noAdapter = (options: Options, message?: string): GpuError => {
   const why = message ?? `requestAdapter found none${askedFor(options)}`
   const narrowed = narrowing(options)
@@ -138,11 +124,7 @@ const askedFor = (options: Options): string => {
   return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
 }
 
-/**
- * The error where an adapter gives no device.
- *
- * @internal
- */
+/** The error where an adapter gives no device. */
 export const noDevice = (adapter: string, message: string): GpuError =>
   unavailable(
     adapter,

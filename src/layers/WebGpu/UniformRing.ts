@@ -10,7 +10,6 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 const smallest = 16 * 1024
 
-/** @internal */
 export class UniformRing {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects

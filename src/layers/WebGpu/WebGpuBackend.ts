@@ -28,7 +28,6 @@ const requestOf = new WeakMap<ListedDevice, Request>()
 /** Who gives the adapters: npm `webgpu`, or the runtime itself, as Deno. */
 const platform = () => ({ index: 0, name: browserGpu() === undefined ? "Dawn" : "navigator.gpu", vendor: "" })
 
-/** @internal */
 export const webGpuBackend: Backend = {
   name: "webgpu",
   list: Effect.flatMap(processGpu([]), (gpu) =>

@@ -10,7 +10,6 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 let buffers = 0
 
-/** @internal */
 export class WebGpuBuffer extends DeviceBuffer {
   /** The whole GPUBuffer: WebGPU has no object for a part of one, so a region begins at its `origin` there. */
   readonly gpu: WebGpuHandle.Buffer
@@ -44,32 +43,16 @@ export class WebGpuBuffer extends DeviceBuffer {
   }
 }
 
-/**
- * The GPUBuffer of a buffer that the command queue has checked: its owner is this device, so its class is this one.
- *
- * @internal
- */
+/** The GPUBuffer of a buffer that the command queue has checked: its owner is this device, so its class is this one. */
 export const gpuOf = (buffer: DeviceBuffer): WebGpuHandle.Buffer => (buffer as WebGpuBuffer).gpu
 
-/**
- * The number of the whole buffer that a buffer is or is a part of, and that the command queue has checked.
- *
- * @internal
- */
+/** The number of the whole buffer that a buffer is or is a part of, and that the command queue has checked. */
 export const idOf = (buffer: DeviceBuffer): number => (buffer.root as WebGpuBuffer).id
 
-/**
- * Copies, bindings and mappings take multiples of 4 bytes.
- *
- * @internal
- */
+/** Copies, bindings and mappings take multiples of 4 bytes. */
 export const roundUp4 = (bytes: number): number => Math.ceil(bytes / 4) * 4
 
-/**
- * The numbers of GPUBufferUsage, which the specification fixes and Node has no global for.
- *
- * @internal
- */
+/** The numbers of GPUBufferUsage, which the specification fixes and Node has no global for. */
 export const usageBits = {
   mapRead: 0x1,
   copySrc: 0x4,
@@ -81,11 +64,7 @@ export const usageBits = {
   indirect: 0x100
 } as const
 
-/**
- * The usage that an existing GPUBuffer allows.
- *
- * @internal
- */
+/** The usage that an existing GPUBuffer allows. */
 export const usageOf = (gpu: WebGpuHandle.Buffer): BufferUsage.BufferUsage =>
   mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)
 
@@ -99,10 +78,6 @@ const mapping: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [
   [BufferUsage.indirect, usageBits.indirect]
 ]
 
-/**
- * The GPUBufferUsage of a buffer. Never a MAP usage, which excludes most others.
- *
- * @internal
- */
+/** The GPUBufferUsage of a buffer. Never a MAP usage, which excludes most others. */
 export const gpuUsage = (usage: BufferUsage.BufferUsage): number =>
   mapping.reduce((bits, [flag, bit]) => BufferUsage.has(usage, flag) ? bits | bit : bits, 0)

@@ -20,7 +20,6 @@ import type { OpenDevice } from "./OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/** @internal */
 export class WebGpuDevice {
   readonly info: DeviceInfo
   readonly status: DeviceStatus

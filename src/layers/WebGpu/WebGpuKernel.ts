@@ -21,7 +21,6 @@ import type { OpenDevice } from "./OpenDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import { entryPoint, generate, viewDimension, type WgslSource } from "./WgslSource.ts"
 
-/** @internal */
 export class WebGpuKernel extends CompiledKernel {
   readonly source: WgslSource
   readonly pipeline: WebGpuHandle.ComputePipeline
@@ -35,7 +34,6 @@ export class WebGpuKernel extends CompiledKernel {
   }
 }
 
-/** @internal */
 export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
   key: ({ args, body, dtypes, name, preamble, workgroupSize }) =>
     JSON.stringify([name, args, body.wgsl, preamble.wgsl, workgroupSize, dtypes]),
@@ -78,11 +76,7 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
   return undefined
 }
 
-/**
- * Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them.
- *
- * @internal
- */
+/** Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them. */
 export const filterProblem = (
   device: WebGpuHandle.Device,
   { source }: WebGpuKernel,

@@ -25,7 +25,6 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 import { filterProblem, type WebGpuKernel } from "./WebGpuKernel.ts"
 import { maxDispatchItems, workgroups, writeScalars } from "./WgslSource.ts"
 
-/** @internal */
 export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => new WebGpuQueue(opened)),
@@ -34,7 +33,6 @@ export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scop
 
 type Driver = QueueDriver["Service"]
 
-/** @internal */
 export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device

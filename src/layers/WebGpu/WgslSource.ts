@@ -17,16 +17,11 @@ import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { gpuFormat } from "./images/WebGpuImageFormat.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 
-/** @internal */
 export const entryPoint = "kernel__main"
 
 type Carrier = "f32" | "i32" | "u32"
 
-/**
- * One member of the uniform block. `index` counts the scalars or the vectors of the kernel.
- *
- * @internal
- */
+/** One member of the uniform block. `index` counts the scalars or the vectors of the kernel. */
 export interface Member {
   readonly name: string
   /** Of each of its numbers. */
@@ -43,7 +38,6 @@ export interface Member {
   readonly at: number
 }
 
-/** @internal */
 export interface WgslSource {
   readonly code: string
   /** One per vector, in binding order; the uniform block is binding 0, then come vectors, images and samplers. */
@@ -62,8 +56,6 @@ const blockAlignment = 16
 /**
  * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
  * support; Unsupported when it has no WGSL body, or scalars of types that WGSL has not.
- *
- * @internal
  */
 export const generate = (kernel: Kernel): WgslSource | GpuError => {
   const body = bodyOf(kernel, "wgsl", "webgpu")
@@ -140,8 +132,6 @@ const wgslAccess = (access: Access): string => access === "read" ? "read" : "rea
 /**
  * The dimension of a view that a kernel sees. WebGPU has no arrays of rows, and no images over buffers: kernels that
  * take them are refused before.
- *
- * @internal
  */
 export const viewDimension = (kind: ImageArg["kind"]): WebGpuApi.TextureViewDimension => {
   switch (kind) {
@@ -230,11 +220,7 @@ const letOf = (member: Member): string => {
   return `  let ${member.name} = ${member.half ? `${typeOf(member, "f16")}(${value})` : value};`
 }
 
-/**
- * Writes the uniform block of a dispatch at `at`.
- *
- * @internal
- */
+/** Writes the uniform block of a dispatch at `at`. */
 export const writeScalars = (view: DataView, at: number, members: ReadonlyArray<Member>, dispatch: Dispatch): void => {
   for (const member of members) {
     ValueType.write(view, at + member.at, member.carrier, valueOf(member, dispatch), true)
@@ -260,8 +246,6 @@ const indexRange = 2 ** 32
 /**
  * How the workgroups of `count` items are laid out: in as few rows as possible. `undefined` when two dimensions cannot
  * hold them, or only with indices that wrap round.
- *
- * @internal
  */
 export const workgroups = (
   count: number,
@@ -277,11 +261,7 @@ export const workgroups = (
   return undefined
 }
 
-/**
- * The most items that a dispatch can have: beyond, {@link workgroups} has no layout.
- *
- * @internal
- */
+/** The most items that a dispatch can have: beyond, {@link workgroups} has no layout. */
 export const maxDispatchItems = (workgroupSize: number, largest: number): number => {
   let groups = Math.min(Math.floor(indexRange / workgroupSize), largest ** 2)
   while (workgroups(groups * workgroupSize, workgroupSize, largest) === undefined) groups -= 1

@@ -14,7 +14,7 @@ import * as Label from "../../domain/Label.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { logged } from "../device/GivingBack.ts"
 
-/** What every adoption may say. @internal */
+/** What every adoption may say. */
 export interface AdoptionOptions {
   readonly takeOver?: boolean | undefined
   readonly label?: string | undefined
@@ -23,8 +23,6 @@ export interface AdoptionOptions {
 /**
  * Adopts in one step, and gives back what that made when the scope closes. Programs without types can pass anything as options,
  * and what they meant to keep would go with the scope.
- *
- * @internal
  */
 export const acquire = <A, Options extends AdoptionOptions>(
   operation: string,

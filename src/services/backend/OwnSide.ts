@@ -5,7 +5,6 @@
  * @internal
  */
 
-/** @internal */
 export class OwnSide<Shown extends object, Opened> {
   readonly #opened = new WeakMap<Shown, Opened>()
 

@@ -11,11 +11,7 @@ import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 
-/**
- * The layer, or DeviceUnavailable when what it opened has another name than the listed device.
- *
- * @internal
- */
+/** The layer, or DeviceUnavailable when what it opened has another name than the listed device. */
 export const sameDevice = <Services>(
   listed: ListedDevice,
   layer: Layer.Layer<Services | DeviceContext, GpuError>

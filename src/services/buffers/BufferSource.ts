@@ -22,7 +22,6 @@ import { PooledBuffer } from "./PooledBuffer.ts"
 /** Every usage is below it. */
 const usages = 2 ** 16
 
-/** @internal */
 export interface BufferSourceOptions {
   readonly allocator: Allocator["Service"]
   readonly driver: Pick<QueueDriver["Service"], "fillUnsafe">
@@ -32,7 +31,6 @@ export interface BufferSourceOptions {
   readonly clears: boolean
 }
 
-/** @internal */
 export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer> {
   readonly service = "BufferPool"
   readonly what = undefined

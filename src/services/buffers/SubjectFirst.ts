@@ -6,28 +6,22 @@
  */
 import { isBufferLike } from "./BufferLike.ts"
 
-/**
- * Whether a call of a function begins with its subject that has nothing but options, or a class and options, besides.
- *
- * @internal
- */
+/** Whether a call of a function begins with its subject that has nothing but options, or a class and options, besides. */
 export const startsWithSubject = (args: ArrayLike<unknown>): boolean =>
   args.length > 0 && typeof args[0] !== "function" && (!isOptions(args[0]) || typeof args[1] === "function")
 
 /**
  * The same for functions that need `required` arguments, the subject among them. A call with that many has left out the
  * options, or the subject: the first argument tells where nothing else can be a subject, else the last.
- *
- * @internal
  */
 export const subjectFirst =
   (required: number, isSubject: (u: unknown) => boolean) => (args: ArrayLike<unknown>): boolean =>
     args.length > required || (args.length === required && (isSubject(args[0]) || !isOptions(args[required - 1])))
 
-/** Of functions on a buffer and nothing else that is one. @internal */
+/** Of functions on a buffer and nothing else that is one. */
 export const bufferFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, isBufferLike)
 
-/** Of functions that go from one buffer or image to another. @internal */
+/** Of functions that go from one buffer or image to another. */
 export const sourceFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, () => false)
 
 /** A proxy of the program may throw when it is looked at. */

@@ -15,8 +15,6 @@ import type { GpuError } from "../../domain/GpuError.ts"
 /**
  * Suspends `step`, which checks arguments and acts on them in one synchronous step. When a value throws while `step`
  * reads it, the operation fails with InvalidRequest.
- *
- * @internal
  */
 export const checkedStep = <A, E, R>(
   operation: string,

@@ -12,8 +12,6 @@ import type * as Fiber from "effect/Fiber"
  * which the call ends, and learns whether a fiber still waits for it. The fiber that asked then runs the effect that
  * `settle` returns. The call starts in this step, so nothing that the caller passes to it can get lost between two
  * steps.
- *
- * @internal
  */
 export const onOwnFiber = <A, E, B, E2>(
   asker: Fiber.Fiber<unknown, unknown>,

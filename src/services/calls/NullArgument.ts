@@ -10,7 +10,6 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
  * only.
  *
  * @see https://www.w3.org/TR/webgpu/#typedefdef-gpubindingresource
- * @internal
  */
 export const nullProblem = (operation: string, name: string, kind: "buffer" | "image" | "sampler"): GpuError =>
   invalidRequest(

@@ -6,7 +6,6 @@
  */
 import * as Context from "effect/Context"
 
-/** @internal */
 export interface TurnsShape {
   /** Runs the task when the current turn has nothing else to do. */
   readonly atEnd: (task: () => void) => void
@@ -18,7 +17,6 @@ export interface TurnsShape {
 const immediate = (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
   ((task: () => void) => setTimeout(task, 0))
 
-/** @internal */
 export const Turns: Context.Reference<TurnsShape> = Context.Reference<TurnsShape>("effect-gpu-pool/Turns", {
   defaultValue: () => ({ atEnd: (task) => queueMicrotask(task), next: (task) => void immediate(task) })
 })

@@ -8,11 +8,7 @@ import { satisfies } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 
-/**
- * The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer.
- *
- * @internal
- */
+/** The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer. */
 export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {
   const isEffect = satisfies(value, Effect.isEffect)
   return invalidRequest(

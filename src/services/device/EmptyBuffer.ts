@@ -13,8 +13,6 @@ import { DeviceBuffer } from "./DeviceBuffer.ts"
 /**
  * What an Allocator gives for 0 bytes, on every backend. It has no driver object, so `BufferLike.deviceBuffer` returns
  * `undefined` for it, as for a lease of 0 bytes, and no driver ever gets it.
- *
- * @internal
  */
 export class EmptyBuffer extends DeviceBuffer {
   constructor(owner: DeviceInfo, usage: BufferUsage, label: string | undefined) {

@@ -13,11 +13,7 @@ import type { DeviceContext } from "./DeviceContext.ts"
 import { EmptyBuffer } from "./EmptyBuffer.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
-/**
- * Ends the buffer's attachments, submits the recorded commands that use it, and destroys it, all in this step.
- *
- * @internal
- */
+/** Ends the buffer's attachments, submits the recorded commands that use it, and destroys it, all in this step. */
 export const giveBackUnsafe = (
   device: DeviceContext["Service"],
   driver: QueueDriver["Service"],
@@ -31,11 +27,7 @@ export const giveBackUnsafe = (
   return Exit.isFailure(ended) ? ended : given
 }
 
-/**
- * Submits what was recorded, which may name what is destroyed then; all in this step.
- *
- * @internal
- */
+/** Submits what was recorded, which may name what is destroyed then; all in this step. */
 export const inOrderUnsafe = (
   status: DeviceStatus,
   driver: QueueDriver["Service"],
@@ -47,11 +39,7 @@ export const inOrderUnsafe = (
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed
 }
 
-/**
- * What a finalizer does with the outcome: it logs a driver error, because a finalizer cannot fail.
- *
- * @internal
- */
+/** What a finalizer does with the outcome: it logs a driver error, because a finalizer cannot fail. */
 export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
   Effect.catch(
     Effect.suspend(given),

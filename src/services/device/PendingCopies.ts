@@ -32,8 +32,6 @@ interface Write {
  * The copies for one queue. A write for which there is no room waits in line until the device has used enough of them,
  * without blocking the event loop. A write that is larger than the bound goes alone. Writes wait only for the device,
  * never for another fiber, so every write is served.
- *
- * @internal
  */
 export class PendingCopies {
   readonly #driver: QueueDriver["Service"]

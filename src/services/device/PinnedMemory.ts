@@ -14,8 +14,6 @@ type Pinned = Uint8Array<ArrayBuffer>
 /**
  * Why a device cannot use data as its memory, or `undefined`. `alignment` is that of its elements, in bytes. Programs
  * without types can pass anything.
- *
- * @internal
  */
 export const modeProblem = (
   operation: string,
@@ -46,8 +44,6 @@ export const modeProblem = (
 /**
  * Why the buffer or image over that memory cannot be used any more, or `undefined`: the program has transferred the
  * memory, and the driver still has its address.
- *
- * @internal
  */
 export const detachedProblem = (
   operation: string,
@@ -62,11 +58,7 @@ export const detachedProblem = (
 
 const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const
 
-/**
- * A view of the memory, or of a range of it, or why there is none.
- *
- * @internal
- */
+/** A view of the memory, or of a range of it, or why there is none. */
 export const viewOf = <A extends ArrayBufferView>(
   operation: string,
   what: "buffer" | "image",

@@ -8,18 +8,12 @@ import { readValues } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
-/**
- * Begins a driver's read, and returns the way to give it up.
- *
- * @internal
- */
+/** Begins a driver's read, and returns the way to give it up. */
 export type Begin = (answer: ReadAnswer) => () => void
 
 /**
  * Checks and begins in one step, so that no other fiber can end the source between the two, and waits for the bytes.
  * The check returns how the driver begins, or the error, or nothing where there are no bytes to read.
- *
- * @internal
  */
 export const read = (
   operation: string,

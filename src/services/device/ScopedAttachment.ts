@@ -20,7 +20,6 @@ type Attached = "buffer" | "image" | "mapping"
 /** Called once. */
 type End = (why: Why) => Exit.Exit<void, GpuError>
 
-/** @internal */
 export class ScopedAttachment implements Attachments.Attachment {
   /**
    * A scope of its own within the caller's. It closes when the attachment ends, so nothing is left behind in a

@@ -8,11 +8,7 @@ import * as Equal from "effect/Equal"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 
-/**
- * Why `source` cannot be copied to `target`, or `undefined`: sub-regions of one buffer count as that buffer.
- *
- * @internal
- */
+/** Why `source` cannot be copied to `target`, or `undefined`: sub-regions of one buffer count as that buffer. */
 export const sharedMemoryProblem = (
   operation: string,
   source: DeviceBuffer,

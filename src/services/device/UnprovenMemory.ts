@@ -17,11 +17,7 @@ const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
   Cause.isFailReason(reason) &&
   (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")
 
-/**
- * The memory of a refused command is never leased again.
- *
- * @internal
- */
+/** The memory of a refused command is never leased again. */
 export const distrustUnproven = <A>(
   exit: Exit.Exit<A, GpuError>,
   ...memory: ReadonlyArray<DeviceBuffer | DeviceImage>

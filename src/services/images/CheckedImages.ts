@@ -81,11 +81,7 @@ const knownOfMap = KnownOptions.of<MapOptions>({
   order: true
 })
 
-/**
- * The images of one device. The operations are properties, so that a service can be spread with some of them replaced.
- *
- * @internal
- */
+/** The images of one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedImages implements Service {
   readonly #device: DeviceContext["Service"]
   readonly #driver: ImageDriver["Service"]

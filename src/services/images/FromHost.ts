@@ -13,7 +13,6 @@ import * as PinnedMemory from "../device/PinnedMemory.ts"
 import * as HostRows from "./HostRows.ts"
 import type { Pitches } from "./ImageAxes.ts"
 
-/** @internal */
 export interface FromHost {
   /** Without gaps where they are copied. */
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -21,11 +20,7 @@ export interface FromHost {
   readonly pitches: Pitches
 }
 
-/**
- * The bytes of the data, if they fit an image of that shape and format, or the error.
- *
- * @internal
- */
+/** The bytes of the data, if they fit an image of that shape and format, or the error. */
 export const resolve = (
   operation: string,
   data: HostData.HostData,

@@ -8,7 +8,7 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
 
-/** A region of an image of some format. @internal */
+/** A region of an image of some format. */
 export interface Part {
   readonly image: { readonly format: ImageFormat.ImageFormat }
   readonly region: ImageRegion
@@ -16,7 +16,6 @@ export interface Part {
   readonly bytes: number
 }
 
-/** @internal */
 export const lengthProblem = (operation: string, bytes: number, expected: number, what: string): GpuError | undefined =>
   bytes === expected ? undefined : invalidRequest(
     operation,
@@ -24,14 +23,14 @@ export const lengthProblem = (operation: string, bytes: number, expected: number
     "Pass exactly the elements of the region, or say how far apart rows and slices are."
   )
 
-/** A region as a rectangle of bytes. @internal */
+/** A region as a rectangle of bytes. */
 export const rectangle = ({ image, region: { extent } }: Part): Rectangle.Extent => [
   extent[0] * ImageFormat.elementBytes(image.format),
   extent[1],
   extent[2]
 ]
 
-/** Where the rows of a region are in host data of that many bytes. @internal */
+/** Where the rows of a region are in host data of that many bytes. */
 export const place = (
   operation: string,
   part: Part,
@@ -47,7 +46,7 @@ export const place = (
   return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
 }
 
-/** The bytes of a region, without the gaps that host data may have. @internal */
+/** The bytes of a region, without the gaps that host data may have. */
 export const gathered = (
   part: Part,
   data: Uint8Array<ArrayBuffer>,

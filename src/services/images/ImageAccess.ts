@@ -13,22 +13,14 @@ import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
-/**
- * A region of an image that is about to be mapped.
- *
- * @internal
- */
+/** A region of an image that is about to be mapped. */
 export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim => {
   if (image.beneath === undefined) return MappedMemory.claim(image.identity, { ...region, writes })
   const { bytes, offset } = bytesBeneath(image, region)
   return BufferAccess.claim(image.beneath, offset, bytes, writes)
 }
 
-/**
- * The bytes of the buffer that a region of an image over it uses.
- *
- * @internal
- */
+/** The bytes of the buffer that a region of an image over it uses. */
 export const bytesBeneath = (
   { format }: DeviceImage,
   { extent: [width], origin: [x] }: ImageRegion
@@ -40,8 +32,6 @@ export const bytesBeneath = (
 /**
  * Why the program itself may not access the elements of an image, or `undefined`. For an image over a buffer the rules
  * of the buffer's bytes hold.
- *
- * @internal
  */
 export const hostProblem = (
   operation: string,
@@ -52,8 +42,6 @@ export const hostProblem = (
 /**
  * Why a command cannot use the image with its present mappings, or `undefined`. `reads` says that the command only
  * reads or copies from it.
- *
- * @internal
  */
 export const mappedProblem = (
   operation: string,

@@ -25,7 +25,6 @@ import * as Attachments from "../lease/Attachments.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 import type { ImageOptions } from "./Images.ts"
 
-/** @internal */
 export const ofImage = { usage: true, label: true } as const
 
 const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
@@ -33,14 +32,13 @@ const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
 /** What drivers have answered, by usage and kind: each is asked once. */
 const answers = new WeakMap<ImageDriver["Service"], Map<string, ReadonlyArray<ImageFormat.ImageFormat>>>()
 
-/** What it works with: services of one device. @internal */
+/** What it works with: services of one device. */
 export interface Parts {
   readonly device: DeviceContext["Service"]
   readonly queue: QueueDriver["Service"]
   readonly driver: ImageDriver["Service"]
 }
 
-/** @internal */
 export class ImageAllocator {
   readonly device: DeviceContext["Service"]
   readonly #queue: QueueDriver["Service"]
@@ -143,18 +141,14 @@ export class ImageAllocator {
   }
 }
 
-/**
- * That of the device whose services a program has.
- *
- * @internal
- */
+/** That of the device whose services a program has. */
 export const ofDevice: Effect.Effect<ImageAllocator, never, DeviceContext | QueueDriver | ImageDriver> = Effect.gen(
   function*() {
     return new ImageAllocator({ device: yield* DeviceContext, queue: yield* QueueDriver, driver: yield* ImageDriver })
   }
 )
 
-/** The shape's own fields alone: drivers compare and keep them. @internal */
+/** The shape's own fields alone: drivers compare and keep them. */
 export const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({
   kind,
   width,
@@ -163,5 +157,4 @@ export const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageSh
   layers
 })
 
-/** @internal */
 export const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })

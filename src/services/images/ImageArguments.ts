@@ -18,30 +18,18 @@ import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
 
-/**
- * In the kernel's order, each kind for itself.
- *
- * @internal
- */
+/** In the kernel's order, each kind for itself. */
 export interface BoundImages {
   readonly images: ReadonlyArray<DeviceImage>
   readonly samplers: ReadonlyArray<DeviceSampler>
 }
 
-/**
- * What a dispatch without images and samplers has.
- *
- * @internal
- */
+/** What a dispatch without images and samplers has. */
 export const none: BoundImages = { images: [], samplers: [] }
 
 const operation = "CommandQueue.dispatch"
 
-/**
- * Checks images and samplers. `lost` is why the device is lost, if it is.
- *
- * @internal
- */
+/** Checks images and samplers. `lost` is why the device is lost, if it is. */
 export const bind = (
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
@@ -150,11 +138,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
     : undefined
 }
 
-/**
- * Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`.
- *
- * @internal
- */
+/** Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`. */
 export const overlapProblem = (
   kernel: Kernel,
   images: ReadonlyArray<DeviceImage>,

@@ -10,18 +10,17 @@ import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
-/** How far apart rows and slices lie, in bytes. @internal */
+/** How far apart rows and slices lie, in bytes. */
 export interface Pitches {
   readonly rowPitch: number
   readonly slicePitch: number
 }
 
-/** @internal */
 export interface AxesOptions extends StridedShape.ShapeOptions {
   readonly layout?: "packed" | "driver" | undefined
 }
 
-/** The axes, once it is known how the rows lie. @internal */
+/** The axes, once it is known how the rows lie. */
 export interface Axes {
   /** Whether the axes fit only memory without gaps. */
   readonly packed: boolean
@@ -30,7 +29,7 @@ export interface Axes {
   readonly over: (pitches: Pitches) => StridedShape.StridedShape
 }
 
-/** The pitches of a region without gaps. @internal */
+/** The pitches of a region without gaps. */
 export const packedPitches = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
   const rowPitch = width * ImageFormat.elementBytes(format)
   return { rowPitch, slicePitch: rowPitch * height }
@@ -39,8 +38,6 @@ export const packedPitches = ({ format }: DeviceImage, { extent: [width, height]
 /**
  * The axes that the options name for items of that many bytes, or what is wrong with them. Without a shape they are
  * slices, rows, columns and the items of an element, as far as the image has them; `order: "F"` reverses them.
- *
- * @internal
  */
 export const resolve = (
   operation: string,

@@ -16,7 +16,6 @@ type Commands = Pick<
   "writeUnsafe" | "readUnsafe" | "fillUnsafe" | "copyUnsafe" | "toBufferUnsafe" | "fromBufferUnsafe"
 >
 
-/** @internal */
 export class ImageCommands implements Commands {
   readonly #images: ImageDriver["Service"]
   readonly #queue: QueueDriver["Service"]

@@ -25,7 +25,7 @@ import * as ImageAxes from "./ImageAxes.ts"
 import type { ImageLike } from "./ImageLike.ts"
 import { MappedImage } from "./MappedImage.ts"
 
-/** What the mappings of one device's images need. @internal */
+/** What the mappings of one device's images need. */
 export interface Mapper {
   readonly status: DeviceStatus
   readonly driver: ImageDriver["Service"]
@@ -34,7 +34,7 @@ export interface Mapper {
   readonly copies: PendingCopies
 }
 
-/** A region that can be mapped now. @internal */
+/** A region that can be mapped now. */
 export interface Request {
   /** The lease or image that it ends with. */
   readonly owner: ImageLike
@@ -48,7 +48,7 @@ export interface Request {
   readonly axes: ImageAxes.Axes
 }
 
-/** Maps what was checked, in the same step. @internal */
+/** Maps what was checked, in the same step. */
 export const begin = (
   operation: string,
   mapper: Mapper,

@@ -14,7 +14,7 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
-/** An image, and a region of it that can be used. @internal */
+/** An image, and a region of it that can be used. */
 export interface Part {
   readonly image: DeviceImage
   readonly region: ImageShape.ImageRegion
@@ -22,7 +22,7 @@ export interface Part {
   readonly bytes: number
 }
 
-/** Why there is no such format, or `undefined`. @internal */
+/** Why there is no such format, or `undefined`. */
 export const formatProblem = (operation: string, format: ImageFormat.ImageFormat): GpuError | undefined => {
   const problem = ImageFormat.problem(format)
   return problem === undefined
@@ -30,7 +30,7 @@ export const formatProblem = (operation: string, format: ImageFormat.ImageFormat
     : invalidRequest(operation, problem, "Pass one of ImageFormat.all, as ImageFormat.rgba8.")
 }
 
-/** Why no image with memory of its own can have a shape, or `undefined`. @internal */
+/** Why no image with memory of its own can have a shape, or `undefined`. */
 export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): GpuError | undefined => {
   const problem = ImageShape.problem(shape)
   if (problem !== undefined) {
@@ -45,7 +45,7 @@ export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): G
     : undefined
 }
 
-/** The error of an image without a usage that is needed. @internal */
+/** The error of an image without a usage that is needed. */
 export const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
   invalidRequest(
     operation,
@@ -53,13 +53,13 @@ export const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: I
     "Name that flag in the usage when you make the image."
   )
 
-/** Why no image can have a usage, or `undefined`. @internal */
+/** Why no image can have a usage, or `undefined`. */
 export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
   const problem = ImageUsage.problem(usage)
   return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
 }
 
-/** Why there is no image of a kind, or `undefined`. @internal */
+/** Why there is no image of a kind, or `undefined`. */
 export const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
   ImageShape.kinds.includes(kind) ? undefined : invalidRequest(
     operation,
@@ -67,7 +67,7 @@ export const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuE
     `Pass one of ${ImageShape.kinds.join(", ")}.`
   )
 
-/** Why a device has no images as large as that, or `undefined`. @internal */
+/** Why a device has no images as large as that, or `undefined`. */
 export const limitProblem = (
   operation: string,
   shape: ImageShape.ImageShape,
@@ -88,7 +88,7 @@ export const limitProblem = (
   )
 }
 
-/** Why that many bytes cannot be read as an array of a class, or `undefined`. @internal */
+/** Why that many bytes cannot be read as an array of a class, or `undefined`. */
 export const itemsProblem = (
   operation: string,
   type: ElementType<ArrayBufferView>,
@@ -100,7 +100,7 @@ export const itemsProblem = (
     "Leave the type out for an array that fits the format."
   ))
 
-/** Why one region cannot be copied to the other, or `undefined`. @internal */
+/** Why one region cannot be copied to the other, or `undefined`. */
 export const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
   if (!ImageFormat.equals(from.image.format, to.image.format)) {
     return invalidRequest(
@@ -123,7 +123,7 @@ export const copyProblem = (operation: string, from: Part, to: Part): GpuError |
     : undefined
 }
 
-/** The error of a copy within the memory of one buffer, between two objects over it. @internal */
+/** The error of a copy within the memory of one buffer, between two objects over it. */
 export const overOne = (operation: string): GpuError =>
   invalidRequest(
     operation,
@@ -131,7 +131,7 @@ export const overOne = (operation: string): GpuError =>
     "Copy through an image or a buffer with memory of its own."
   )
 
-/** The bytes of one element of that colour, or why there are none. @internal */
+/** The bytes of one element of that colour, or why there are none. */
 export const elementOf = (
   operation: string,
   format: ImageFormat.ImageFormat,

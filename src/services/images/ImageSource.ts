@@ -22,11 +22,7 @@ import type { ImageAllocator } from "./ImageAllocator.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 import { PooledImage } from "./PooledImage.ts"
 
-/**
- * A checked request for an image, kept for the next request of the same image.
- *
- * @internal
- */
+/** A checked request for an image, kept for the next request of the same image. */
 export interface KnownImage {
   readonly shape: ImageShape.ImageShape
   readonly format: ImageFormat.ImageFormat
@@ -65,7 +61,6 @@ const mostKnown = 1024
 
 const operation = "ImagePool.allocate"
 
-/** @internal */
 export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledImage> {
   readonly service = "ImagePool"
   readonly what = "image"

@@ -16,7 +16,6 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 
-/** @internal */
 export interface OverBuffer {
   readonly memory: DeviceBuffer
   readonly shape: ImageShape.ImageShape
@@ -24,11 +23,7 @@ export interface OverBuffer {
   readonly label: string | undefined
 }
 
-/**
- * The image to create, or what is wrong with the options.
- *
- * @internal
- */
+/** The image to create, or what is wrong with the options. */
 export const resolve = (
   operation: string,
   { info, status }: DeviceContext["Service"],
@@ -53,11 +48,7 @@ export const resolve = (
   return { memory: BufferLike.deviceBuffer(buffer)!, shape, usage, label }
 }
 
-/**
- * The error of a driver without images over buffers.
- *
- * @internal
- */
+/** The error of a driver without images over buffers. */
 export const unsupported = (operation: string, info: DeviceInfo): GpuError =>
   makeError(
     new Unsupported({

@@ -6,11 +6,7 @@
 import * as Exit from "effect/Exit"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 
-/**
- * An attachment: an object over the memory of a lease or device buffer that must end with it.
- *
- * @internal
- */
+/** An attachment: an object over the memory of a lease or device buffer that must end with it. */
 export interface Attachment {
   /**
    * Ends it in this step: commands that it recorded come before later ones on the queue. {@link Attachments} removes it
@@ -23,18 +19,12 @@ export interface Attachment {
 /**
  * Leases, device buffers and images. The field is `undefined` until something is attached, so a lease without
  * attachments pays one comparison.
- *
- * @internal
  */
 export interface Attachable {
   attached: Attachments | undefined
 }
 
-/**
- * The attachments of one lease, device buffer or image.
- *
- * @internal
- */
+/** The attachments of one lease, device buffer or image. */
 export class Attachments {
   readonly #attachments = new Set<Attachment>()
 
@@ -60,27 +50,15 @@ export class Attachments {
   }
 }
 
-/**
- * Lets `attachment` end with `owner`, in the step in which `owner` was found to be usable.
- *
- * @internal
- */
+/** Lets `attachment` end with `owner`, in the step in which `owner` was found to be usable. */
 export const attach = (owner: Attachable, attachment: Attachment): void => {
   owner.attached ??= new Attachments()
   owner.attached.add(attachment)
 }
 
-/**
- * Removes an attachment that ended by itself.
- *
- * @internal
- */
+/** Removes an attachment that ended by itself. */
 export const detach = (owner: Attachable, attachment: Attachment): void => owner.attached?.remove(attachment)
 
-/**
- * Ends the attachments of `owner`, before `owner` itself ends.
- *
- * @internal
- */
+/** Ends the attachments of `owner`, before `owner` itself ends. */
 export const endAll = (owner: Attachable, why: Released["why"]): Exit.Exit<void, GpuError> =>
   owner.attached === undefined ? Exit.void : owner.attached.endAll(why)

@@ -12,32 +12,20 @@ import { Largest } from "../../domain/Largest.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Lease, LeaseOwner, OwningList } from "./Lease.ts"
 
-/**
- * The effects that are left to do after several steps: mostly none.
- *
- * @internal
- */
+/** The effects that are left to do after several steps: mostly none. */
 export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): Effect.Effect<void> => {
   const left = effects.filter((effect) => effect !== undefined)
   return left.length === 0 ? Exit.void : Effect.all(left, { discard: true })
 }
 
-/**
- * Two effects, one after the other, where mostly both are `undefined`.
- *
- * @internal
- */
+/** Two effects, one after the other, where mostly both are `undefined`. */
 export const together = (
   one: Effect.Effect<void> | undefined,
   other: Effect.Effect<void> | undefined
 ): Effect.Effect<void> | undefined =>
   one === undefined || other === undefined ? one ?? other : Effect.andThen(one, other)
 
-/**
- * A request that waits for a lease in a scope.
- *
- * @internal
- */
+/** A request that waits for a lease in a scope. */
 export interface Awaiting {
   previousOfList: Awaiting | undefined
   nextOfList: Awaiting | undefined
@@ -48,8 +36,6 @@ export interface Awaiting {
 /**
  * The leases of one scope, under one finalizer. Leases come and go in constant time and leave nothing behind, however long
  * the scope lives. Every live lease is in exactly one list.
- *
- * @internal
  */
 export class LeaseList implements OwningList {
   readonly owner: LeaseOwner
@@ -143,7 +129,6 @@ export class LeaseList implements OwningList {
 
 const always = (): boolean => true
 
-/** @internal */
 export class LeaseTable {
   readonly owner: LeaseOwner
   /** The live leases that are lent to functions. */

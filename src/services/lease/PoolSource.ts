@@ -15,8 +15,6 @@ import type { Block, Family, Giver, Leasable, Lease } from "./Lease.ts"
  * A pool's side of a kind of memory. `W` is the rest of a request besides its bytes, `V` the driver's memory, and `L`
  * the lease on it. Its members are methods, so that the pool can treat every source alike: it passes to a source only
  * values of that source.
- *
- * @internal
  */
 export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extends Lease<V> = Lease<V>> extends Giver {
   /** The user's service, which errors name. */

@@ -22,7 +22,6 @@ import type { SetAside } from "./waiting/SetAside.ts"
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
 
-/** @internal */
 export class Blocks implements LeaseOwner {
   readonly device: DeviceInfo
   readonly limits: DeviceLimits

@@ -16,11 +16,7 @@ import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.t
 /** The result of the call: a lease, or `undefined`, after which the pool should be searched again. */
 type Answer = Effect.Effect<Effect.Effect<Lease, GpuError> | undefined, GpuError>
 
-/**
- * Turns the bytes that are reserved for a request into a lease, or gives the reservation back.
- *
- * @internal
- */
+/** Turns the bytes that are reserved for a request into a lease, or gives the reservation back. */
 export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
   Effect.withFiber((fiber) => {
     const { callSite, label, reserved: capacity, source, wanted } = request

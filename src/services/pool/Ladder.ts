@@ -19,11 +19,7 @@ const withBorrowing: ReadonlyArray<Rung> = ["bin", "borrow"]
 
 const withoutBorrowing: ReadonlyArray<Rung> = ["bin"]
 
-/**
- * What comes before the driver.
- *
- * @internal
- */
+/** What comes before the driver. */
 export const searchRungs = ({ source }: { readonly source: Pick<PoolSource, "borrows"> }): ReadonlyArray<Rung> =>
   source.borrows ? withBorrowing : withoutBorrowing
 
@@ -176,8 +172,6 @@ class Climb {
 /**
  * Climbs until there is a lease or nothing left to try. It starts with what the request was given in line already, if
  * it waited there.
- *
- * @internal
  */
 export const climb = Effect.fnUntraced(function*(
   memory: Memory,

@@ -8,7 +8,6 @@ import type * as Lease from "../lease/Lease.ts"
 import type { ChargedBudget } from "./waiting/Charge.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
 
-/** @internal */
 export class LeaseAccount implements Lease.LeaseAccount {
   readonly #budget: ChargedBudget | undefined
   readonly #from: SetAside | undefined

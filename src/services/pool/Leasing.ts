@@ -14,11 +14,7 @@ import { InHandler, isWithin } from "./waiting/Handlers.ts"
 import { drawMore, goesFirst, type LeaseRequest } from "./waiting/LeaseRequest.ts"
 import type { Outcome } from "./waiting/Waiter.ts"
 
-/**
- * The whole way to a lease but the hit in one step. The caller also calls {@link Memory.letGo} at its end.
- *
- * @internal
- */
+/** The whole way to a lease but the hit in one step. The caller also calls {@link Memory.letGo} at its end. */
 export const lease = (
   memory: Memory,
   request: LeaseRequest,
@@ -30,19 +26,11 @@ export const lease = (
     : Effect.flatMap(admit(request, budgets, memory.lines), () => leaseUncharged(memory, request))
 }
 
-/**
- * The whole way to a turn, with the same duty.
- *
- * @internal
- */
+/** The whole way to a turn, with the same duty. */
 export const awaitTurn = (memory: Memory, request: LeaseRequest): Effect.Effect<void, GpuError> =>
   Effect.suspend(() => admit(request, [memory.turns], memory.lines))
 
-/**
- * The whole way to a reservation, with the same duty.
- *
- * @internal
- */
+/** The whole way to a reservation, with the same duty. */
 export const setAside = (
   memory: Memory,
   request: LeaseRequest,

@@ -38,7 +38,6 @@ import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
-/** @internal */
 export class Memory implements Gate, Watched {
   readonly blocks: Blocks
   readonly core: PoolCore<Leasable, Family>

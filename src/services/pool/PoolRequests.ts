@@ -54,11 +54,7 @@ const asOf = <L extends Lease>(leased: Effect.Effect<Lease, GpuError>): Effect.E
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/**
- * One of several leases that a program asks for together.
- *
- * @internal
- */
+/** One of several leases that a program asks for together. */
 export interface Want<W> {
   readonly size: number
   readonly wanted: W
@@ -76,7 +72,6 @@ interface WantedTogether<W, L> {
   readonly granted: Array<L>
 }
 
-/** @internal */
 export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   readonly memory: Memory
   readonly source: PoolSource<W, V, L>

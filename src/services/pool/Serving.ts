@@ -12,11 +12,7 @@ import type { SetAside } from "./waiting/SetAside.ts"
 import { type Answer, passed, Reservation, tryAgain } from "./waiting/Waiter.ts"
 import type { Waiter, WaitLine } from "./waiting/WaitLine.ts"
 
-/**
- * Whether any waiter could be served. Cheap, since every release calls it while a request waits.
- *
- * @internal
- */
+/** Whether any waiter could be served. Cheap, since every release calls it while a request waits. */
 export const mayServe = (
   { closed, core }: Blocks,
   { isRefused, leastBytes, length, trying }: WaitLine
@@ -26,19 +22,11 @@ export const mayServe = (
   return (!isRefused || trying === 0) && core.deficit(leastBytes) <= core.heldBytes
 }
 
-/**
- * What a request got in line. With reserved bytes it asks the driver itself.
- *
- * @internal
- */
+/** What a request got in line. With reserved bytes it asks the driver itself. */
 export const given = ({ granted, reserved }: LeaseRequest): Answer | undefined =>
   granted !== undefined ? Exit.succeed(granted) : reserved > 0 ? tryAgain : undefined
 
-/**
- * Serves one waiter, if that can be.
- *
- * @internal
- */
+/** Serves one waiter, if that can be. */
 export const serve = (blocks: Blocks, line: WaitLine, waiter: Waiter): Answer | undefined => {
   const { request } = waiter
   if (request.from === undefined) return tryServe(blocks, line, waiter)

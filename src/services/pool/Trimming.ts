@@ -10,7 +10,6 @@ import type { Block } from "../lease/Lease.ts"
 import type { Blocks } from "./Blocks.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
 
-/** @internal */
 export class Trimming {
   readonly #blocks: Blocks
   readonly #settings: Pick<MemorySettings, "idle" | "stepMillis">

@@ -37,11 +37,7 @@ const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
 const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
 const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
 
-/**
- * One queue on one device. The operations are properties, so that a service can be spread with some of them replaced.
- *
- * @internal
- */
+/** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
   readonly #driver: QueueDriver["Service"]

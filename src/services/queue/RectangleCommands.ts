@@ -52,7 +52,6 @@ interface Placed {
   readonly memory: DeviceBuffer | undefined
 }
 
-/** @internal */
 export class RectangleCommands {
   readonly #driver: QueueDriver["Service"]
   readonly #problem: Problem

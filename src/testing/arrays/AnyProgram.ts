@@ -24,14 +24,12 @@ type Model = ArrayModel.ArrayModel
 /** Larger arrays than this are not made, so that the reference stays fast. */
 const maxSize = 3000
 
-/** @internal */
 export interface ProgramOptions {
   readonly dtypes: ReadonlyArray<DType>
   readonly steps: number
   readonly rules: FloatRules
 }
 
-/** @internal */
 export const anyProgram = (random: Random, options: ProgramOptions): Program => {
   const builder = new Builder(random, options)
   while (builder.steps.length < options.steps) builder.step()

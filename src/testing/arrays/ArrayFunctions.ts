@@ -7,11 +7,10 @@ import type * as Effect from "effect/Effect"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 
-/** What every function answers that makes an array. @internal */
+/** What every function answers that makes an array. */
 export type Made = Effect.Effect<DeviceArrays.DeviceArray, GpuError, DeviceArrays.ArrayServices>
 
 const functions: { readonly [name: string]: unknown } = DeviceArrays
 
-/** @internal */
 export const call = (name: string, operands: ReadonlyArray<unknown>): Made =>
   (functions[name] as (...operands: ReadonlyArray<unknown>) => Made)(...operands)

@@ -7,7 +7,6 @@
 import type { DType } from "../../domain/DType.ts"
 import type { Value } from "../expressions/Reference.ts"
 
-/** @internal */
 export interface ArrayModel {
   readonly dtype: DType
   readonly shape: ReadonlyArray<number>
@@ -16,31 +15,30 @@ export interface ArrayModel {
 
 type Position = ReadonlyArray<number>
 
-/** @internal */
 export const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((size, length) => size * length, 1)
 
-/** Every position of a shape, the last axis fastest. @internal */
+/** Every position of a shape, the last axis fastest. */
 export const positionsOf = (shape: ReadonlyArray<number>): ReadonlyArray<Position> =>
   shape.reduce<ReadonlyArray<Position>>(
     (positions, length) => positions.flatMap((position) => Array.from({ length }, (_, index) => [...position, index])),
     [[]]
   )
 
-/** An array of a shape by a function from positions. @internal */
+/** An array of a shape by a function from positions. */
 export const build = (
   dtype: DType,
   shape: ReadonlyArray<number>,
   element: (position: Position) => Value
 ): ArrayModel => ({ dtype, shape, elements: positionsOf(shape).map(element) })
 
-/** The element at a position. @internal */
+/** The element at a position. */
 export const at = ({ elements, shape }: ArrayModel, position: Position): Value => {
   let index = 0
   for (let axis = 0; axis < shape.length; axis++) index = index * shape[axis]! + position[axis]!
   return elements[index]
 }
 
-/** The shape that several broadcast to, or `undefined`. @internal */
+/** The shape that several broadcast to, or `undefined`. */
 export const broadcastShape = (
   shapes: ReadonlyArray<ReadonlyArray<number>>
 ): ReadonlyArray<number> | undefined => {
@@ -55,24 +53,21 @@ export const broadcastShape = (
   return result
 }
 
-/** The element that is at a position after broadcasting. @internal */
+/** The element that is at a position after broadcasting. */
 export const broadcastAt = (array: ArrayModel, position: Position): Value => {
   const missing = position.length - array.shape.length
   return at(array, array.shape.map((length, axis) => length === 1 ? 0 : position[axis + missing]!))
 }
 
-/** @internal */
 export const broadcastTo = (array: ArrayModel, shape: ReadonlyArray<number>): ArrayModel =>
   build(array.dtype, shape, (position) => broadcastAt(array, position))
 
-/** @internal */
 export const reshape = ({ dtype, elements }: ArrayModel, shape: ReadonlyArray<number>): ArrayModel => ({
   dtype,
   shape,
   elements
 })
 
-/** @internal */
 export const transpose = (array: ArrayModel, axes: ReadonlyArray<number>): ArrayModel =>
   build(array.dtype, axes.map((axis) => array.shape[axis]!), (position) => {
     const source: Array<number> = []
@@ -80,7 +75,7 @@ export const transpose = (array: ArrayModel, axes: ReadonlyArray<number>): Array
     return at(array, source)
   })
 
-/** The chosen indices of each axis; of an axis without, the one that is named goes away with it. @internal */
+/** The chosen indices of each axis; of an axis without, the one that is named goes away with it. */
 export const pick = (array: ArrayModel, indices: ReadonlyArray<number | ReadonlyArray<number>>): ArrayModel => {
   const kept = indices.filter((chosen) => typeof chosen !== "number")
   return build(array.dtype, kept.map((chosen) => chosen.length), (position) => {
@@ -89,7 +84,7 @@ export const pick = (array: ArrayModel, indices: ReadonlyArray<number | Readonly
   })
 }
 
-/** The elements along an axis at positions from another array. @internal */
+/** The elements along an axis at positions from another array. */
 export const take = (
   array: ArrayModel,
   shape: ReadonlyArray<number>,
@@ -107,7 +102,7 @@ export const take = (
     }
   )
 
-/** Combines the elements along some axes, which go, or stay with a length of 1. @internal */
+/** Combines the elements along some axes, which go, or stay with a length of 1. */
 export const reduce = (
   array: ArrayModel,
   axes: ReadonlyArray<number>,

@@ -120,7 +120,6 @@ const optionalOperations = Effect.gen(function*() {
   for (const types of optional) if (types.every((type) => info.dtypes.has(type))) yield* eachOperation(types)
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = ([
   ["each operation on arrays of f32 is what it says", eachOperation(["f32", "f32"])],
   ["each operation on arrays of i32 is what it says", eachOperation(["i32", "i32"])],

@@ -90,7 +90,6 @@ const eachProduct = Effect.gen(function*() {
   for (const dtype of ["u32", "f16", "f64"] as const) if (info.dtypes.has(dtype)) yield* products(dtype, false)
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("products of matrices of every size are what a loop gives", { heavy: true }, eachProduct)
 ]

@@ -73,7 +73,6 @@ const eachReduction = Effect.gen(function*() {
   }
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("each reduction of long rows is what a loop gives", { heavy: true }, eachReduction)
 ]

@@ -11,7 +11,6 @@ import { wrapped } from "../expressions/IntegerReference.ts"
 import { hasZero, type Interval, isNaN, mayBeInfinite, point, rounded } from "../expressions/Interval.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"
 
-/** @internal */
 export interface ElementOperation {
   /** As `DeviceArray` has it. */
   readonly name: string
@@ -22,7 +21,7 @@ export interface ElementOperation {
   readonly value: (operands: ReadonlyArray<Value>, types: ReadonlyArray<DType>, rules: FloatRules) => Value
 }
 
-/** The type in which two meet. @internal */
+/** The type in which two meet. */
 export const common = (a: DType, b: DType): DType => {
   if (a === b) return a
   if (a === "f64" || b === "f64") return "f64"
@@ -52,7 +51,7 @@ const of = (
 ) =>
 (name: string): ElementOperation => ({ name, arity, types, result, value: value(name) })
 
-/** A value as one of another type. @internal */
+/** A value as one of another type. */
 export const castValue = (value: Value, from: DType, to: ExprType, rules: FloatRules): Value =>
   from === to ? value : applyTo("astype", [value], from, to, rules)
 
@@ -212,7 +211,6 @@ const named = (
   make: (name: string) => ElementOperation
 ): ReadonlyArray<ElementOperation> => names.map(make)
 
-/** @internal */
 export const elementOperations: ReadonlyArray<ElementOperation> = [
   ...named(["add", "subtract", "multiply", "minimum", "maximum"], arithmetic),
   ...named(["divide", "atan2"], of(2, alikeReal, first, plain)),

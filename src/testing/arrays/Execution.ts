@@ -15,10 +15,9 @@ import { type Input, neededAfter, outputsOf, type Program, type Region } from ".
 
 type Arrays = Effect.Effect<ReadonlyMap<number, DeviceArray>, GpuError, DeviceArrays.ArrayServices>
 
-/** Elements by the number of their array. @internal */
+/** Elements by the number of their array. */
 export type Elements = ReadonlyMap<number, ArrayLike<number>>
 
-/** @internal */
 export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
   Effect.map(
     Effect.forEach(inputs, ({ dtype, numbers, shape }) => {
@@ -29,7 +28,7 @@ export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
     (arrays) => new Map(arrays.entries())
   )
 
-/** Every step by itself, and the elements of all arrays that have memory of their own. @internal */
+/** Every step by itself, and the elements of all arrays that have memory of their own. */
 export const runEagerly = (program: Program, inputs: ReadonlyMap<number, DeviceArray>) =>
   Effect.scoped(Effect.gen(function*() {
     const arrays = new Map(inputs)
@@ -41,8 +40,6 @@ export const runEagerly = (program: Program, inputs: ReadonlyMap<number, DeviceA
 /**
  * Region by region, each in its mode, and the elements of the outputs. A region leaves the arrays that are needed after
  * it, or all.
- *
- * @internal
  */
 export const runInRegions = (
   program: Program,

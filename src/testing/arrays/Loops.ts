@@ -78,7 +78,6 @@ const looped = (inScope: InScope, liveAtMost: number): Effect.Effect<void, unkno
     Expect.numbers(`after ${iterations} iterations`, yield* DeviceArrays.toHost(x), expected)
   })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a thousand iterations of ten operations run on the memory of the first, each operation by itself", {
     heavy: true

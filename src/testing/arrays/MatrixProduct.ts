@@ -14,14 +14,13 @@ import { carrierOf, sum } from "./Sums.ts"
 
 type Shape = ReadonlyArray<number>
 
-/** The shape of a product, or `undefined` where there is none. @internal */
+/** The shape of a product, or `undefined` where there is none. */
 export const productShape = (a: Shape, b: Shape): Shape | undefined => {
   if (a.length === 0 || b.length === 0 || a.at(-1) !== (b.at(-2) ?? b.at(-1))) return undefined
   const batch = ArrayModel.broadcastShape([a.slice(0, -2), b.slice(0, -2)])
   return batch && [...batch, ...a.slice(-2, -1), ...(b.length > 1 ? b.slice(-1) : [])]
 }
 
-/** @internal */
 export const matrixProduct = (
   a: ArrayModel.ArrayModel,
   b: ArrayModel.ArrayModel,

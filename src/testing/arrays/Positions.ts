@@ -4,7 +4,7 @@
  * @internal
  */
 
-/** The positions of a slice by Python's rules, one after the other. @internal */
+/** The positions of a slice by Python's rules, one after the other. */
 export const inRange = (
   length: number,
   start: number | undefined,
@@ -25,7 +25,7 @@ export const inRange = (
   return indices
 }
 
-/** Where an index leads: from the end if it is negative, and then to the nearest end, or round and round. @internal */
+/** Where an index leads: from the end if it is negative, and then to the nearest end, or round and round. */
 export const placeOf = (index: number, length: number, mode: "clip" | "wrap"): number => {
   if (mode === "wrap") return ((index % length) + length) % length
   return Math.min(length - 1, Math.max(0, index < 0 ? index + length : index))

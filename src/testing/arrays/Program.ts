@@ -10,14 +10,12 @@ import type { DType } from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { ArrayModel } from "./ArrayModel.ts"
 
-/** @internal */
 export interface Input {
   readonly dtype: DType
   readonly shape: ReadonlyArray<number>
   readonly numbers: ReadonlyArray<number>
 }
 
-/** @internal */
 export interface Step {
   /** As a program would write it. */
   readonly text: string
@@ -28,7 +26,7 @@ export interface Step {
   readonly isView: boolean
 }
 
-/** How a run of steps is computed. @internal */
+/** How a run of steps is computed. */
 export interface Region {
   readonly mode: "eager" | "scoped" | "lazy"
   /** The steps from one, up to the other, exclusive. */
@@ -36,7 +34,6 @@ export interface Region {
   readonly to: number
 }
 
-/** @internal */
 export interface Program {
   readonly inputs: ReadonlyArray<Input>
   readonly steps: ReadonlyArray<Step>
@@ -45,13 +42,13 @@ export interface Program {
   readonly models: ReadonlyArray<ArrayModel>
 }
 
-/** The arrays that nothing is made of: what a program is for. @internal */
+/** The arrays that nothing is made of: what a program is for. */
 export const outputsOf = ({ inputs, steps }: Program): ReadonlyArray<number> => {
   const used = new Set(steps.flatMap(({ operands }) => operands))
   return steps.map((_, step) => inputs.length + step).filter((array) => !used.has(array))
 }
 
-/** The arrays made by steps before `to` that a step from there on, or the caller, needs. @internal */
+/** The arrays made by steps before `to` that a step from there on, or the caller, needs. */
 export const neededAfter = (program: Program, from: number, to: number): ReadonlyArray<number> => {
   const needed = new Set([
     ...outputsOf(program),
@@ -61,7 +58,6 @@ export const neededAfter = (program: Program, from: number, to: number): Readonl
   return Array.from({ length: to - from }, (_, step) => first + step).filter((array) => needed.has(array))
 }
 
-/** @internal */
 export const textOf = ({ inputs, models, regions, steps }: Program): string => {
   const modes = steps.map((_, step) => regions.find(({ from, to }) => from <= step && step < to)?.mode)
   return models.map(({ dtype, shape }, array) => {

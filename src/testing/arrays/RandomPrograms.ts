@@ -99,7 +99,6 @@ const expectSame = (eager: Elements, mixed: Elements): void => {
   }
 }
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("random programs give what nested loops do, eagerly, scoped and lazily", { heavy: true }, programs)
 ]

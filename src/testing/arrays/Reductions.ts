@@ -11,7 +11,6 @@ import { applyTo, type Value } from "../expressions/Reference.ts"
 import { castValue } from "./ElementOperations.ts"
 import { carrierOf, product, sum } from "./Sums.ts"
 
-/** @internal */
 export interface ArrayReduction {
   /** As `DeviceArray` has it. */
   readonly name: string
@@ -76,7 +75,6 @@ const truth = (name: "any" | "all"): ArrayReduction => ({
   }
 })
 
-/** @internal */
 export const reductions: ReadonlyArray<ArrayReduction> = [
   { name: "sum", result: (dtype) => dtype, needsElements: false, value: carried(sum) },
   { name: "prod", result: (dtype) => dtype, needsElements: false, value: carried(product) },

@@ -10,10 +10,10 @@ import { wrapped } from "../expressions/IntegerReference.ts"
 import { type Interval, isNaN, isPoint, notANumber, point, rounded } from "../expressions/Interval.ts"
 import type { Value } from "../expressions/Reference.ts"
 
-/** The type that sums and products of elements are kept in: halves would soon leave their range. @internal */
+/** The type that sums and products of elements are kept in: halves would soon leave their range. */
 export const carrierOf = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
-/** The sum of the elements, in their type. @internal */
+/** The sum of the elements, in their type. */
 export const sum = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules): Value =>
   isFloat(dtype)
     ? sumOfFloats(elements, dtype, rules)
@@ -59,7 +59,7 @@ const near = (floats: ReadonlyArray<Interval>, dtype: "f16" | "f32" | "f64", rul
   return rules.reorders ? { ...result, terms: magnitude } : result
 }
 
-/** The product of the elements, in their type. @internal */
+/** The product of the elements, in their type. */
 export const product = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules): Value =>
   isFloat(dtype)
     ? productOfFloats(elements as ReadonlyArray<Interval | undefined>, dtype, rules)

@@ -10,14 +10,14 @@ import type { Random } from "../Random.ts"
 import { anyNumber } from "./AnyNumber.ts"
 import { isFloat } from "./FloatFormat.ts"
 
-/** An operation with the types of its operands and of its result. @internal */
+/** An operation with the types of its operands and of its result. */
 export interface Signature {
   readonly operation: Operation
   readonly operands: ReadonlyArray<ExprType>
   readonly result: ExprType
 }
 
-/** Every way to use every operation on these types and truth values. @internal */
+/** Every way to use every operation on these types and truth values. */
 export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signature> => {
   const all: ReadonlyArray<ExprType> = [...types, "bool"]
   return (Object.keys(operations) as Array<Operation>).flatMap((operation) => {
@@ -36,7 +36,7 @@ export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signatu
   })
 }
 
-/** Applies an operation by its name in the public interface. @internal */
+/** Applies an operation by its name in the public interface. */
 export const applied = ({ operation, result }: Signature, operands: ReadonlyArray<Expr.Expr>): Expr.Expr => {
   if (operation === "astype") return Expr.astype(operands[0]!, result)
   const functions: { readonly [name: string]: unknown } = Expr
@@ -44,17 +44,13 @@ export const applied = ({ operation, result }: Signature, operands: ReadonlyArra
   return apply(...operands)
 }
 
-/** What the expressions of a kernel can name: elements of vectors and scalars. @internal */
+/** What the expressions of a kernel can name: elements of vectors and scalars. */
 export interface Leaves {
   readonly elements: ReadonlyArray<Expr.Expr<DType>>
   readonly scalars: ReadonlyArray<Expr.Expr<DType>>
 }
 
-/**
- * Makes expressions over some leaves.
- *
- * @internal
- */
+/** Makes expressions over some leaves. */
 export class AnyExpression {
   readonly #random: Random
   readonly #leaves: Leaves

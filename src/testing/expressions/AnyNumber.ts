@@ -34,21 +34,20 @@ const awkwardFloats = (type: FloatType): ReadonlyArray<number> => {
   ]
 }
 
-/** @internal */
 const awkwardIntegers: { readonly [T in "i32" | "u32"]: ReadonlyArray<number> } = {
   i32: [0, 1, -1, 2, -2, 31, 32, 33, -32, 0x7fffffff, -0x80000000, -0x7fffffff, 0x1000001, 0x10000],
   u32: [0, 1, 2, 3, 31, 32, 33, 0xff, 0x10000, 0x1000001, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff]
 }
 
-/** The awkward numbers of a type. @internal */
+/** The awkward numbers of a type. */
 export const awkwardNumbers = (type: DType): ReadonlyArray<number> =>
   isFloat(type) ? awkwardFloats(type) : awkwardIntegers[type]
 
-/** A number that the type holds. @internal */
+/** A number that the type holds. */
 export const anyNumber = (random: Random, type: DType): number =>
   isFloat(type) ? anyFloat(random, type) : anyInteger(random, type)
 
-/** A number that the type holds, and with which sums stay in sight. @internal */
+/** A number that the type holds, and with which sums stay in sight. */
 export const calmNumber = (random: Random, type: DType): number =>
   isFloat(type)
     ? formatOf(type).round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-28, -25))

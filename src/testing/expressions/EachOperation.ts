@@ -106,7 +106,6 @@ const eachOperation = (type: DType): Effect.Effect<void, unknown, TestServices> 
     }
   })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...(["f32", "i32", "u32"] as const).map((type) =>
     test(`each operation on ${type} is what it says, at awkward numbers too`, { heavy: true }, eachOperation(type))

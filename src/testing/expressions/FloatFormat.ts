@@ -5,10 +5,8 @@
  */
 import { type DType, f16round } from "../../domain/DType.ts"
 
-/** @internal */
 export type FloatType = "f16" | "f32" | "f64"
 
-/** @internal */
 export interface FloatFormat {
   /** The nearest number of the type, infinities included. */
   readonly round: (value: number) => number
@@ -38,13 +36,11 @@ const formats: { readonly [T in FloatType]: FloatFormat } = {
   }
 }
 
-/** @internal */
 export const formatOf = (type: FloatType): FloatFormat => formats[type]
 
-/** @internal */
 export const isFloat = (type: DType | "bool"): type is FloatType => type in formats
 
-/** The distance between the numbers of a type around a value: a unit in the last place. @internal */
+/** The distance between the numbers of a type around a value: a unit in the last place. */
 export const unitAt = (value: number, { largest, leastNormal, leastSubnormal, precision }: FloatFormat): number => {
   const magnitude = Math.min(Math.abs(value), largest)
   if (!(magnitude >= leastNormal)) return leastSubnormal

@@ -28,25 +28,19 @@ import { toleranceOf } from "./Tolerances.ts"
 /** What is known of a result; `undefined` is nothing. */
 type Known = Interval | undefined
 
-/** @internal */
 export interface FloatContext {
   readonly type: FloatType
   readonly format: FloatFormat
   readonly rules: FloatRules
 }
 
-/** @internal */
 export const floatContext = (type: FloatType, rules: FloatRules): FloatContext => ({
   type,
   rules,
   format: formatOf(type)
 })
 
-/**
- * The result of an operation from floats to a float, for operands of which something is known.
- *
- * @internal
- */
+/** The result of an operation from floats to a float, for operands of which something is known. */
 export const applyToFloats = (
   operation: Operation,
   operands: ReadonlyArray<Interval>,

@@ -5,14 +5,12 @@
  */
 import type { Operation } from "../../kernels/expression/Operation.ts"
 
-/** @internal */
 export type IntegerType = "i32" | "u32"
 
-/** The number of a type that is congruent modulo 2^32. @internal */
+/** The number of a type that is congruent modulo 2^32. */
 export const wrapped = (value: bigint, type: IntegerType): number =>
   Number(type === "i32" ? BigInt.asIntN(32, value) : BigInt.asUintN(32, value))
 
-/** @internal */
 export const applyToIntegers = (
   operation: Operation,
   operands: ReadonlyArray<number>,

@@ -9,7 +9,6 @@
 import type { FloatRules } from "../../domain/BackendTraits.ts"
 import type { FloatFormat } from "./FloatFormat.ts"
 
-/** @internal */
 export interface Interval {
   readonly lo: number
   readonly hi: number
@@ -17,32 +16,26 @@ export interface Interval {
   readonly terms?: number
 }
 
-/** @internal */
 export const point = (value: number): Interval => ({ lo: value, hi: value })
 
-/** @internal */
 export const notANumber: Interval = point(NaN)
 
-/** @internal */
 export const isNaN = ({ lo }: Interval): boolean => lo !== lo
 
-/** @internal */
 export const isPoint = ({ hi, lo }: Interval): boolean => Object.is(lo, hi)
 
-/** @internal */
 export const hasZero = ({ hi, lo }: Interval): boolean => lo <= 0 && hi >= 0
 
-/** @internal */
 export const mayBeInfinite = ({ hi, lo }: Interval): boolean => lo === -Infinity || hi === Infinity
 
-/** The magnitude of its terms, or of itself. @internal */
+/** The magnitude of its terms, or of itself. */
 export const termsOf = ({ hi, lo, terms }: Interval): number => terms ?? Math.max(Math.abs(lo), Math.abs(hi))
 
-/** Whether a number may be what the interval stands for, of two zeros only the right one where that is certain. @internal */
+/** Whether a number may be what the interval stands for, of two zeros only the right one where that is certain. */
 export const contains = ({ hi, lo }: Interval, value: number): boolean =>
   lo !== lo ? value !== value : lo === 0 && Object.is(lo, hi) ? Object.is(value, lo) : lo <= value && value <= hi
 
-/** An interval that holds both, where both are numbers or both are none. @internal */
+/** An interval that holds both, where both are numbers or both are none. */
 export const hull = (a: Interval, b: Interval): Interval | undefined => {
   if (isNaN(a) || isNaN(b)) return isNaN(a) && isNaN(b) ? a : undefined
   return { lo: Math.min(a.lo, b.lo), hi: Math.max(a.hi, b.hi), terms: Math.max(termsOf(a), termsOf(b)) }
@@ -51,17 +44,15 @@ export const hull = (a: Interval, b: Interval): Interval | undefined => {
 /**
  * Whether a wrong result would show: it is one number, or a range that is narrow beside its distance from zero, or
  * around a zero that something was subtracted to.
- *
- * @internal
  */
 export const isSharp = ({ hi, lo }: Interval): boolean =>
   lo !== lo || lo === hi || hi - lo <= Math.max(2 ** -8, Math.max(Math.abs(lo), Math.abs(hi)) / 16)
 
-/** A number as memory holds it, which may be read as zero if it is subnormal. @internal */
+/** A number as memory holds it, which may be read as zero if it is subnormal. */
 export const loaded = (value: number, format: FloatFormat, { flushes }: FloatRules): Interval =>
   flushes && value !== 0 && Math.abs(value) < format.leastNormal ? withZero(value, value) : point(value)
 
-/** The numbers of a type that the reals from `lo` to `hi` are rounded to. @internal */
+/** The numbers of a type that the reals from `lo` to `hi` are rounded to. */
 export const rounded = (lo: number, hi: number, format: FloatFormat, { flushes }: FloatRules): Interval => {
   const least = format.round(lo)
   const most = format.round(hi)
@@ -75,8 +66,7 @@ const withZero = (lo: number, hi: number): Interval => ({
   hi: Math.max(hi, 0)
 })
 
-/** A double that is less, by a unit in the last place or two. @internal */
+/** A double that is less, by a unit in the last place or two. */
 export const below = (value: number): number => Number.isFinite(value) ? value - Math.abs(value) * 2 ** -52 : value
 
-/** @internal */
 export const above = (value: number): number => -below(-value)

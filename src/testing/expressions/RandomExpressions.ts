@@ -67,7 +67,6 @@ const expectEnough = (total: ReadonlyArray<Compared>): void => {
   Expect.isTrue(`${numbers} of ${elements} elements are numbers, two of three must be`, numbers >= elements * 2 / 3)
 }
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("random expressions of f32, i32 and u32 are what they say", { heavy: true }, randomExpressions("f32", 8)),
   test("random expressions with f16 are, where the device has it", {

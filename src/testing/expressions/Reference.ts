@@ -11,14 +11,10 @@ import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
 import { contains, hasZero, hull, type Interval, isNaN, isPoint, loaded, point, rounded } from "./Interval.ts"
 
-/**
- * A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain.
- *
- * @internal
- */
+/** A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain. */
 export type Value = Interval | number | boolean | undefined
 
-/** The arguments of a kernel as the reference reads them. @internal */
+/** The arguments of a kernel as the reference reads them. */
 export interface Arguments {
   readonly vectors: { readonly [name: string]: ArrayLike<number> }
   /** Where the view of a vector starts, in elements. */
@@ -26,7 +22,7 @@ export interface Arguments {
   readonly scalars: { readonly [name: string]: number }
 }
 
-/** The value of an expression at an item. @internal */
+/** The value of an expression at an item. */
 export const evaluate = (expr: Expr, item: number, args: Arguments, rules: FloatRules): Value => {
   const known = new Map<Expr, Value>()
   const valueOf = (expr: Expr): Value => {
@@ -67,18 +63,14 @@ export const evaluate = (expr: Expr, item: number, args: Arguments, rules: Float
   return valueOf(expr)
 }
 
-/** A value as it comes from memory. @internal */
+/** A value as it comes from memory. */
 export const read = (value: number | boolean, type: ExprType, rules: FloatRules): Value => {
   if (typeof value === "boolean" || !isFloat(type)) return value
   const format = formatOf(type)
   return loaded(format.round(value), format, rules)
 }
 
-/**
- * The result of an operation. `type` is that of the operand that decides (of `select`, the second).
- *
- * @internal
- */
+/** The result of an operation. `type` is that of the operand that decides (of `select`, the second). */
 export const applyTo = (
   operation: Operation,
   operands: ReadonlyArray<Value>,
@@ -178,6 +170,6 @@ const saturated = (value: number, type: IntegerType): number => {
   return Number.isNaN(value) ? 0 : Math.min(most, Math.max(least, Math.trunc(value))) + 0
 }
 
-/** Whether a backend may give this element for a value of which something is known. @internal */
+/** Whether a backend may give this element for a value of which something is known. */
 export const allows = (value: NonNullable<Value>, found: number): boolean =>
   typeof value === "object" ? contains(value, found) : Object.is(Number(value), found)

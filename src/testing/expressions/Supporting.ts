@@ -13,7 +13,7 @@ import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import type { TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
-/** Runs the test where the device has the type; elsewhere an expression of it must be refused. @internal */
+/** Runs the test where the device has the type; elsewhere an expression of it must be refused. */
 export const supporting = (
   type: "f16" | "f64",
   body: Effect.Effect<void, unknown, TestServices>

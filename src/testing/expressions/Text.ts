@@ -5,7 +5,6 @@
  */
 import type { Expr } from "../../kernels/Expr.ts"
 
-/** @internal */
 export const textOf = (expr: Expr): string => {
   const { node, type } = expr
   switch (node._tag) {
@@ -28,5 +27,4 @@ export const textOf = (expr: Expr): string => {
   }
 }
 
-/** @internal */
 export const numberText = (value: number | boolean): string => Object.is(value, -0) ? "-0" : String(value)

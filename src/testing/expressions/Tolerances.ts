@@ -12,11 +12,7 @@
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 
-/**
- * A result may be off by the greater of some units in its last place and an absolute distance.
- *
- * @internal
- */
+/** A result may be off by the greater of some units in its last place and an absolute distance. */
 export interface Tolerance {
   readonly units: number
   /** More units for each 1 of the first operand's magnitude. */
@@ -102,16 +98,10 @@ const tables: { readonly [T in FloatType]: Table } = { f32: single, f16: half, f
 /**
  * The tolerance of an operation, or `undefined` where it follows from both operands (`pow`), from the place (`tan`), or
  * where the result is exact or rounded once.
- *
- * @internal
  */
 export const tolerance = (operation: Operation, type: FloatType): Tolerance | undefined => tables[type][operation]
 
-/**
- * How far a result may be from `exact`, or `undefined` where nothing is promised.
- *
- * @internal
- */
+/** How far a result may be from `exact`, or `undefined` where nothing is promised. */
 export const toleranceOf = (
   operation: Operation,
   type: FloatType,

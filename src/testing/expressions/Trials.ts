@@ -25,20 +25,19 @@ import { isNaN, isSharp } from "./Interval.ts"
 import { allows, type Arguments, evaluate, type Value } from "./Reference.ts"
 import { numberText, textOf } from "./Text.ts"
 
-/** The arguments that the expressions of a kernel are made of. @internal */
+/** The arguments that the expressions of a kernel are made of. */
 export interface Bench {
   readonly vectors: ReadonlyArray<{ readonly name: string; readonly dtype: DType.DType; readonly offset?: number }>
   readonly scalars: ReadonlyArray<{ readonly name: string; readonly dtype: DType.DType }>
 }
 
-/** An expression, and the first of the items that are its own. @internal */
+/** An expression, and the first of the items that are its own. */
 export interface Trial {
   readonly name: string
   readonly expr: Expr.Expr<DType.DType>
   readonly start: number
 }
 
-/** @internal */
 export interface TrialOptions {
   readonly bench: Bench
   readonly inputs: Arguments
@@ -47,7 +46,7 @@ export interface TrialOptions {
   readonly rules: FloatRules
 }
 
-/** How much there was to compare. @internal */
+/** How much there was to compare. */
 export interface Compared {
   readonly elements: number
   /** Elements of which enough is certain that a wrong one would show. */
@@ -63,7 +62,7 @@ const argumentsOf = ({ scalars, vectors }: Bench): ReadonlyArray<NumericArgument
   ...scalars.map(({ dtype, name }) => ScalarArg(dtype, name))
 ]
 
-/** The arguments of a bench as expressions. @internal */
+/** The arguments of a bench as expressions. */
 export const leavesOf = (bench: Bench): Leaves => {
   let found: Leaves | undefined
   ElementwiseKernel.make({
@@ -80,7 +79,7 @@ export const leavesOf = (bench: Bench): Leaves => {
   return found!
 }
 
-/** Random data for a bench, with a few elements more than there are items. @internal */
+/** Random data for a bench, with a few elements more than there are items. */
 export const anyInputs = (random: Random, bench: Bench, items: number): Arguments => ({
   vectors: Object.fromEntries(bench.vectors.map(({ dtype, name, offset = 0 }) => [
     name,
@@ -92,7 +91,7 @@ export const anyInputs = (random: Random, bench: Bench, items: number): Argument
 
 type Run<A> = Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue>
 
-/** Computes all trials on the device and compares them; dies with those that are wrong. @internal */
+/** Computes all trials on the device and compares them; dies with those that are wrong. */
 export const runTrials = (trials: ReadonlyArray<Trial>, options: TrialOptions): Run<ReadonlyArray<Compared>> =>
   Effect.gen(function*() {
     const found = yield* compute(trials, options)
@@ -213,7 +212,6 @@ const told = (expr: Expr.Expr, item: number, found: number, expected: NonNullabl
     leafTexts(expr, item, inputs).join(", ")
   }`
 
-/** @internal */
 export const valueText = (value: Value): string => {
   if (typeof value !== "object") return value === undefined ? "anything" : numberText(value)
   return Object.is(value.lo, value.hi)

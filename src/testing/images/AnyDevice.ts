@@ -34,10 +34,6 @@ const refused = Effect.scoped(Effect.gen(function*() {
   yield* Expect.failsWith("a kernel that takes an image", KernelCache.get(takesAnImage), "Unsupported")
 }))
 
-/**
- * The same tests; on a device without images each says that there are none.
- *
- * @internal
- */
+/** The same tests; on a device without images each says that there are none. */
 export const onAnyDevice = (tests: ReadonlyArray<ConformanceTest>): ReadonlyArray<ConformanceTest> =>
   tests.map((test) => ({ ...test, run: Effect.flatMap(hasImages, (has) => has ? test.run : refused) }))

@@ -10,7 +10,6 @@ import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Images from "../../services/images/Images.ts"
 
-/** @internal */
 export const make = (shape: ImageShape, format: ImageFormat.ImageFormat, options: { readonly usage: ImageUsage }) =>
   shape.kind === "1dBuffer"
     ? Effect.flatMap(

@@ -13,7 +13,7 @@ import * as Kernels from "../Kernels.ts"
 /** The end of OpenCL's functions for each kind of number. */
 const suffixes: { readonly [C in ImageChannel.ImageChannel]: string } = { float: "f", int: "i", uint: "ui" }
 
-/** Each row from its end to its beginning; `width` is the length of the part of a row that is turned. @internal */
+/** Each row from its end to its beginning; `width` is the length of the part of a row that is turned. */
 export const flip = (format: ImageFormat.ImageFormat) => {
   const channel = ImageChannel.of(format)
   return Kernels.perItem({
@@ -88,7 +88,7 @@ const languages: { readonly [K in ImageKind]: Languages } = {
   }
 }
 
-/** Adds to each element x + 10 y + 100 z, and says how large the image is. @internal */
+/** Adds to each element x + 10 y + 100 z, and says how large the image is. */
 export const addPlaces = (kind: ImageKind) => {
   const { opencl, openclSizes, wgsl, wgslSizes } = languages[kind]
   const format: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
@@ -147,7 +147,7 @@ const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: strin
   ]
 }
 
-/** What a sampler makes of an image at places x, y, z. @internal */
+/** What a sampler makes of an image at places x, y, z. */
 export const sampleAt = (kind: ImageKind) => {
   const [wgsl, opencl] = places[kind]
   return Kernels.perItem({

@@ -358,7 +358,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   /** Through a kernel every element arrives as it was. */
   test("every format that can be read and written goes through a kernel as it is", function*() {

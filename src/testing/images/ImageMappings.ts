@@ -133,7 +133,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any part in any layout and order has its elements, and stores reach no others", { heavy: true }, trials),
   test("a mapping has the class, axes and pitches that its part has", function*() {

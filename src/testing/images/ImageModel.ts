@@ -8,21 +8,18 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import type { Random } from "../Random.ts"
 
-/** A model of one image. @internal */
+/** A model of one image. */
 export interface ImageModel {
   readonly shape: ImageShape.ImageShape
   readonly format: ImageFormat.ImageFormat
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-/** @internal */
 export type Region = ImageShape.ImageRegion
 
 /**
  * Elements whose bytes every device keeps as they are: none is what a format can say in two ways, as NaN or the lowest
  * signed normalised number.
- *
- * @internal
  */
 export const anyElements = (
   random: Random,
@@ -35,7 +32,7 @@ export const anyElements = (
   return bytes
 }
 
-/** Values that the format's channels hold exactly or nearly. @internal */
+/** Values that the format's channels hold exactly or nearly. */
 export const anyValues = (random: Random, format: ImageFormat.ImageFormat): ReadonlyArray<number> =>
   ImageFormat.channels(format).map(() => anyValue(random, format.type))
 
@@ -47,7 +44,7 @@ const anyValue = (random: Random, type: ImageFormat.ChannelType): number => {
   return random.integer(-4000, 4000) / 16
 }
 
-/** A small shape of a kind. @internal */
+/** A small shape of a kind. */
 export const anyShape = (random: Random, kind: ImageShape.ImageKind): ImageShape.ImageShape => {
   const width = random.integer(1, 9)
   switch (kind) {
@@ -66,11 +63,11 @@ export const anyShape = (random: Random, kind: ImageShape.ImageKind): ImageShape
   }
 }
 
-/** A part of an image, with at least one element. @internal */
+/** A part of an image, with at least one element. */
 export const anyRegion = (random: Random, shape: ImageShape.ImageShape): Region =>
   anyPart(random, ImageShape.extent(shape))
 
-/** A part of an image of that many elements. @internal */
+/** A part of an image of that many elements. */
 export const anyPart = (random: Random, most: Region["extent"], extent?: Region["extent"]): Region => {
   const lengths = extent ?? [random.integer(1, most[0]), random.integer(1, most[1]), random.integer(1, most[2])]
   return {
@@ -97,7 +94,7 @@ const rowsOf = function*(
   }
 }
 
-/** The bytes of a region, packed. @internal */
+/** The bytes of a region, packed. */
 export const read = (model: ImageModel, region: Region): Uint8Array<ArrayBuffer> => {
   const packed = new Uint8Array(ImageShape.count(region) * ImageFormat.elementBytes(model.format))
   let at = 0
@@ -108,7 +105,6 @@ export const read = (model: ImageModel, region: Region): Uint8Array<ArrayBuffer>
   return packed
 }
 
-/** @internal */
 export const write = (model: ImageModel, region: Region, packed: Uint8Array): void => {
   let at = 0
   for (const [start, bytes] of rowsOf(model, region)) {
@@ -117,7 +113,6 @@ export const write = (model: ImageModel, region: Region, packed: Uint8Array): vo
   }
 }
 
-/** @internal */
 export const fill = (model: ImageModel, region: Region, values: ReadonlyArray<number>): void => {
   const element = ImageElement.encodeUnsafe(model.format, values)
   const packed = new Uint8Array(ImageShape.count(region) * element.length)

@@ -163,7 +163,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("a copy begins with the data, in every format and without copyDst", copied),
   test("a copy leaves out the gaps of the data", function*() {

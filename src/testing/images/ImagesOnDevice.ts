@@ -360,7 +360,6 @@ const stepwise = (
     yield* CommandQueue.finish
   })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   eachFormat(
     "every format of every kind comes back as it was written, whole and in parts",

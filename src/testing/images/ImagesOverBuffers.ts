@@ -121,7 +121,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   onPair("what is written to the one is seen in the other, in queue order", {}, function*(lease, image) {
     Expect.same("its shape and label", [image.shape, image.label], [ImageShape.image1dBuffer(4), "numbers"])

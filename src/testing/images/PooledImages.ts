@@ -57,7 +57,6 @@ const onPool = (
 
 const all = (byte: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes).fill(byte)
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   /** The first owner's copy is recorded, and perhaps no more, when the second one writes. */
   onPool("an image is recycled after what its last owner recorded", {}, function*(pool) {

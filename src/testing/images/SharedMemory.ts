@@ -82,7 +82,6 @@ const liveByKind = DeviceContext.useSync(({ driverObjects: { liveByKind: { buffe
   image
 }))
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   onMemory("what is held of one kind gives way to the other", function*(all) {
     const { buffers, memory } = all

@@ -1,7 +1,7 @@
 /**
  * Runs one schedule after another, until one is bad or all that were asked for are done.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import { type Chooser, following } from "./Chooser.ts"

@@ -4,20 +4,19 @@
  * @internal
  */
 
-/** At this decision, counted from 0, another option than the usual one (which is 0) was taken. @internal */
+/** At this decision, counted from 0, another option than the usual one (which is 0) was taken. */
 export interface Deviation {
   readonly decision: number
   readonly option: number
 }
 
-/** @internal */
 export type SchedulePath = ReadonlyArray<Deviation>
 
-/** As `41:1 52:2`: option 1 at decision 41, and option 2 at decision 52. The usual schedule is the empty text. @internal */
+/** As `41:1 52:2`: option 1 at decision 41, and option 2 at decision 52. The usual schedule is the empty text. */
 export const format = (path: SchedulePath): string =>
   path.map(({ decision, option }) => `${decision}:${option}`).join(" ")
 
-/** The path of a text, or `undefined` if it is none. @internal */
+/** The path of a text, or `undefined` if it is none. */
 export const parse = (text: string): SchedulePath | undefined => {
   const path: Array<Deviation> = []
   for (const word of text.split(" ")) {

@@ -1,7 +1,7 @@
 /**
  * What is wrong with a program in one of its schedules.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Data from "effect/Data"
 

@@ -24,7 +24,7 @@ import { VirtualClock, type Woken } from "./VirtualClock.ts"
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/** What is wrong with a schedule. @internal */
+/** What is wrong with a schedule. */
 export interface Problem {
   readonly kind: ViolationKind
   readonly detail: string
@@ -57,7 +57,6 @@ const onlyRemembers = (primitive: object): boolean => {
   return name === "OnSuccess" || name === "OnFailure" || name === "OnSuccessAndFailure"
 }
 
-/** @internal */
 export class ScheduledRun implements Scheduler.Scheduler {
   readonly executionMode = "async"
   /** How many options each decision had. */

@@ -8,7 +8,7 @@ import { anyOption, type Chooser, fewDeviations, following } from "./Chooser.ts"
 import type { ScheduledRun } from "./ScheduledRun.ts"
 import type { SchedulePath } from "./SchedulePath.ts"
 
-/** A schedule to be tried. @internal */
+/** A schedule to be tried. */
 export interface Trial {
   readonly choose: Chooser
   /** It was tried before, and is run only for the decisions that it has. */
@@ -17,14 +17,12 @@ export interface Trial {
   readonly expected?: { readonly decision: number; readonly options: number } | undefined
 }
 
-/** Gets each trial's run before it names the next one. @internal */
+/** Gets each trial's run before it names the next one. */
 export type Search = Generator<Trial, void, ScheduledRun>
 
 /**
  * Each schedule with at most `most` deviations once, those with fewer of them first; all schedules, in no such order,
  * when `most` is Infinity.
- *
- * @internal
  */
 export function* everySchedule(most: number): Search {
   if (most === Infinity) {
@@ -64,8 +62,6 @@ function* below(
 /**
  * Random schedules without an end. Most have few deviations, at places that are as likely as others; every eighth takes
  * options at random all the way.
- *
- * @internal
  */
 export function* randomSchedules(seed: number, most: number): Search {
   const { options } = yield { choose: following([]), repeated: true }

@@ -6,19 +6,17 @@
 import type { Problem } from "./ScheduledRun.ts"
 import type { SchedulePath } from "./SchedulePath.ts"
 
-/** A run that was bad, and what it did. @internal */
+/** A run that was bad, and what it did. */
 export interface Bad {
   readonly problem: Problem
   readonly path: SchedulePath
 }
 
-/** Runs a path; answers if it is bad. @internal */
+/** Runs a path; answers if it is bad. */
 export type Attempt = (path: SchedulePath) => Bad | undefined
 
 /**
  * Leaves out deviations, many at once and then one by one, and takes smaller options, until nothing more can be left out.
- *
- * @internal
  */
 export const shrink = (bad: Bad, attempt: Attempt): Bad => {
   let best = bad

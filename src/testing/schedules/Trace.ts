@@ -4,7 +4,6 @@
  * @internal
  */
 
-/** @internal */
 export class Trace {
   readonly #parts: Array<Part> = []
   readonly #notes: Array<string> = []
@@ -70,11 +69,7 @@ const shown = (operations: ReadonlyArray<string>): ReadonlyArray<string> => {
 /** As much of a function's text as is shown. */
 const longest = 100
 
-/**
- * What an effect is going to do, from the function that it holds.
- *
- * @internal
- */
+/** What an effect is going to do, from the function that it holds. */
 export const describe = (primitive: object): string => {
   const { "~effect/Effect/args": own, "~effect/Effect/identifier": name } = primitive as Primitive
   const code = [own, ...Object.values(primitive)].find((value) => typeof value === "function")

@@ -12,12 +12,11 @@ interface Timer {
   readonly wake: () => void
 }
 
-/** Something that was put among the tasks that can run, and can be taken back. @internal */
+/** Something that was put among the tasks that can run, and can be taken back. */
 export interface Woken {
   readonly cancel: () => void
 }
 
-/** @internal */
 export class VirtualClock implements Clock.Clock {
   /** Milliseconds since the program began. */
   now = 0

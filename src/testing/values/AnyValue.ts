@@ -24,7 +24,7 @@ const floats = (least: number, leastNormal: number, most: number): ReadonlyArray
   0.1
 ]
 
-/** Each with its extremes. @internal */
+/** Each with its extremes. */
 export const awkward: { readonly [N in NumberType]: ReadonlyArray<number | bigint> } = {
   f32: floats(2 ** -149, 2 ** -126, 3.4028234663852886e38),
   f16: floats(2 ** -24, 2 ** -14, 65504),
@@ -39,21 +39,19 @@ export const awkward: { readonly [N in NumberType]: ReadonlyArray<number | bigin
   u64: [2n ** 64n - 1n, 2n ** 63n, 0n, 1n, 2n ** 53n + 1n, 2n ** 32n]
 }
 
-/** The awkward values of a type in turn, from the `from`th on. @internal */
+/** The awkward values of a type in turn, from the `from`th on. */
 export const awkwardFrom = ({ element, length }: Parameter, from: number): HeldValue => {
   const values = awkward[element]
   const lanes = Array.from({ length }, (_, lane) => values[(from + lane) % values.length]!)
   return length === 1 ? lanes[0]! : lanes
 }
 
-/** @internal */
 export const anyParameter = (
   random: Random,
   elements: ReadonlyArray<NumberType>,
   lengths: ReadonlyArray<1 | VectorLength>
 ): Parameter => ({ element: random.pick(elements), length: random.pick([1, ...lengths]) })
 
-/** @internal */
 export const anyValue = (random: Random, { element, length }: Parameter): HeldValue => {
   const lanes = Array.from({ length }, () => anyNumber(random, element))
   return length === 1 ? lanes[0]! : lanes

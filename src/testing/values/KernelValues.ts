@@ -201,7 +201,6 @@ const inExpressions = Effect.gen(function*() {
   Expect.isTrue("out of range", isGpuError(wide) && wide.message.includes(`argument "a" is 128, no i8`))
 })
 
-/** @internal */
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("the extremes of every type arrive exactly, in numbers and in vectors", extremes),
   test("64-bit integers are taken in numbers and in vectors, or Unsupported in both", { counting: true }, longIntegers),

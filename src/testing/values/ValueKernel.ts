@@ -7,13 +7,11 @@ import * as Kernel from "../../domain/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
 import type { HeldValue, NumberType, ValueType, VectorLength } from "../../domain/ValueType.ts"
 
-/** @internal */
 export interface Parameter {
   readonly element: NumberType
   readonly length: 1 | VectorLength
 }
 
-/** @internal */
 export const typeOf = ({ element, length }: Parameter): ValueType =>
   length === 1 ? element : `vec${length}<${element}>` as const
 
@@ -24,11 +22,10 @@ const isLong = (element: NumberType): boolean => element === "i64" || element ==
 /** Words of one number in the output. */
 const wordsOfNumber = (element: NumberType): number => isLong(element) ? 2 : 1
 
-/** @internal */
 export const wordCount = (parameters: ReadonlyArray<Parameter>): number =>
   parameters.reduce((sum, { element, length }) => sum + length * wordsOfNumber(element), 0)
 
-/** A kernel with these parameters, and the output in the place `at` among them. @internal */
+/** A kernel with these parameters, and the output in the place `at` among them. */
 export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.length): Kernel.Kernel => {
   const args: Array<KernelArgument> = parameters.map((parameter, index) => ScalarArg(typeOf(parameter), nameOf(index)))
   args.splice(at, 0, VectorArg("u32", "y"))
@@ -53,7 +50,7 @@ export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.lengt
   })
 }
 
-/** The values under the names of the kernel's arguments. @internal */
+/** The values under the names of the kernel's arguments. */
 export const named = (values: ReadonlyArray<HeldValue>): Readonly<Record<string, HeldValue>> =>
   Object.fromEntries(values.map((value, index) => [nameOf(index), value]))
 
@@ -85,8 +82,6 @@ const openClWords = (element: NumberType, value: string): ReadonlyArray<string> 
 /**
  * The words of a value: integers of up to 32 bits and halves in one, widened; 64 bits in two, the low one first. NaN is
  * one of many, of which no language keeps the bits. It sees nothing but its arguments, as a body that calls it does.
- *
- * @internal
  */
 export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> => {
   const { f16round = Math.fround } = Math as { readonly f16round?: (value: number) => number }
@@ -106,7 +101,7 @@ export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<nu
   return (typeof value === "object" ? value : [value]).flatMap((one) => [...new Uint32Array(bytesOf(one))])
 }
 
-/** The words of an output with all NaNs made one. @internal */
+/** The words of an output with all NaNs made one. */
 export const withOneNaN = (parameters: ReadonlyArray<Parameter>, words: Uint32Array): ReadonlyArray<number> => {
   const numbers = parameters.flatMap(({ element, length }) => Array.from({ length }, () => element))
   let at = 0

@@ -14,8 +14,6 @@ import type { HostBuffer } from "../HostMemory.ts"
 /**
  * An image of the host backend: its elements are in a buffer of its own, and every operation works on rectangles of
  * that buffer. Only the program's own memory has gaps between rows and slices.
- *
- * @internal
  */
 export class HostImage extends DeviceImage {
   readonly buffer: HostBuffer
@@ -40,9 +38,5 @@ export class HostImage extends DeviceImage {
   }
 }
 
-/**
- * A sampler of the host backend: its options say everything.
- *
- * @internal
- */
+/** A sampler of the host backend: its options say everything. */
 export class HostSampler extends DeviceSampler {}

@@ -11,7 +11,6 @@ import type { HostBuffer } from "../HostMemory.ts"
 /** At most so many copies of the element are prepared, and copied from there. */
 const patternElements = 4096
 
-/** @internal */
 export class FillElementsCommand implements HostCommand {
   readonly buffers: readonly [HostBuffer]
   readonly #extent: Extent

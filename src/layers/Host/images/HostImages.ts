@@ -38,7 +38,6 @@ const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
 /** On every device depth is the depth of pictures. */
 const withoutDepth = ImageFormat.all.filter(({ order }) => order !== "depth")
 
-/** @internal */
 export class HostImages implements Driver {
   readonly #device: HostDevice
   readonly #queue: HostQueue

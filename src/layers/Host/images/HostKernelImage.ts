@@ -36,11 +36,7 @@ const placeOf = ({ format, rowPitch, shape, slicePitch }: HostImage): Place => {
   }
 }
 
-/**
- * An image as the body of a kernel sees it; `buffer` has its elements.
- *
- * @internal
- */
+/** An image as the body of a kernel sees it; `buffer` has its elements. */
 export const kernelImage = (
   { access }: ImageArg,
   image: DeviceImage,

@@ -23,18 +23,13 @@ const CL_INVALID_MEM_OBJECT = -38
 
 const operation = "OpenClMemory.adoptImage"
 
-/** @internal */
 export interface FoundImage {
   readonly shape: ImageShape
   readonly format: ImageFormat.ImageFormat
   readonly usage: ImageUsage.ImageUsage
 }
 
-/**
- * What a handle is of, or why it cannot be adopted.
- *
- * @internal
- */
+/** What a handle is of, or why it cannot be adopted. */
 export const find = (
   device: OpenDevice,
   images: OpenClImages,

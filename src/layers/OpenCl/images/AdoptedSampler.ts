@@ -18,8 +18,6 @@ const operation = "OpenClMemory.adoptSampler"
 /**
  * What a cl_sampler of this device's context does, or why it cannot be adopted. A driver that knows no mip levels does not
  * answer for them: the sampler then has the defaults.
- *
- * @internal
  */
 export const find = (device: OpenDevice, handle: bigint): SamplerOptions.Resolved | GpuError => {
   const problem = handleProblem(operation, handle, "cl_sampler")

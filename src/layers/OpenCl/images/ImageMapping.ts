@@ -17,7 +17,6 @@ import { CL_NON_BLOCKING, type OpenClMappings } from "../OpenClMapping.ts"
 import { imageOf } from "./OpenClImage.ts"
 import { extent, place, sizes } from "./OpenClImageLayout.ts"
 
-/** @internal */
 export const map = (
   api: OpenClApi,
   mappings: OpenClMappings,

@@ -11,7 +11,6 @@ import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 
-/** @internal */
 export class OpenClImage extends DeviceImage {
   /** The cl_mem. */
   readonly memory: bigint
@@ -39,7 +38,6 @@ export class OpenClImage extends DeviceImage {
   }
 }
 
-/** @internal */
 export class OpenClSampler extends DeviceSampler {
   /** The cl_sampler. */
   readonly handle: bigint
@@ -57,8 +55,8 @@ export class OpenClSampler extends DeviceSampler {
   }
 }
 
-/** The cl_mem of an image that is checked: it belongs to this backend's device. @internal */
+/** The cl_mem of an image that is checked: it belongs to this backend's device. */
 export const imageOf = (image: DeviceImage): bigint => (image as OpenClImage).memory
 
-/** The cl_sampler of a sampler that is checked likewise. @internal */
+/** The cl_sampler of a sampler that is checked likewise. */
 export const samplerOf = (sampler: DeviceSampler): bigint => (sampler as OpenClSampler).handle

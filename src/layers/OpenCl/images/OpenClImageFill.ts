@@ -24,11 +24,7 @@ const plainOrders: ReadonlySet<ImageFormat.ChannelOrder> = new Set([
   "abgr"
 ])
 
-/**
- * The colour of which clEnqueueFillImage makes exactly that element, or `undefined` where no colour is sure to.
- *
- * @internal
- */
+/** The colour of which clEnqueueFillImage makes exactly that element, or `undefined` where no colour is sure to. */
 export const fillColor = (
   format: ImageFormat.ImageFormat,
   element: Uint8Array<ArrayBuffer>

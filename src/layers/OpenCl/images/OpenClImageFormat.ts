@@ -45,7 +45,7 @@ const types: { readonly [T in ChannelType]: number } = {
   float32: 0x10de
 }
 
-/** The cl_mem_object_type of a kind. @internal */
+/** The cl_mem_object_type of a kind. */
 export const kindCodes: { readonly [K in ImageKind]: number } = {
   "2d": 0x10f1,
   "3d": 0x10f2,
@@ -63,17 +63,17 @@ const typeNames = namesOf(types)
 
 const kindNames = namesOf(kindCodes)
 
-/** The kind of a cl_mem_object_type, or `undefined` for what is no image of this library's kinds. @internal */
+/** The kind of a cl_mem_object_type, or `undefined` for what is no image of this library's kinds. */
 export const kindOf = (type: number): ImageKind | undefined => kindNames.get(type)
 
-/** Bytes of a cl_image_format: the order and the type. @internal */
+/** Bytes of a cl_image_format: the order and the type. */
 export const formatBytes = 8
 
-/** A cl_image_format. @internal */
+/** A cl_image_format. */
 export const encode = ({ order, type }: ImageFormat): Uint32Array<ArrayBuffer> =>
   Uint32Array.of(orders[order], types[type])
 
-/** The format of a cl_image_format, or `undefined` for one that this library does not have. @internal */
+/** The format of a cl_image_format, or `undefined` for one that this library does not have. */
 export const decode = (order: number, type: number): ImageFormat | undefined => {
   const [orderName, typeName] = [orderNames.get(order), typeNames.get(type)]
   return orderName === undefined || typeName === undefined ? undefined : { order: orderName, type: typeName }
@@ -81,7 +81,7 @@ export const decode = (order: number, type: number): ImageFormat | undefined => 
 
 const CL_IMAGE_FORMAT = 0x1110
 
-/** An image's cl_image_format, the order and the type, or `undefined` where the driver does not answer. @internal */
+/** An image's cl_image_format, the order and the type, or `undefined` where the driver does not answer. */
 export const codesOf = (api: OpenClApi, memory: bigint): Uint32Array<ArrayBuffer> | undefined => {
   const codes = new Uint32Array(new ArrayBuffer(formatBytes))
   return api.clGetImageInfo(memory, CL_IMAGE_FORMAT, formatBytes, codes, null) === OpenClCode.success

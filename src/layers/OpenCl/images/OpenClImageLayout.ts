@@ -8,11 +8,7 @@ import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import { kindCodes } from "./OpenClImageFormat.ts"
 
-/**
- * A cl_image_desc: the kind, the dimensions that it has, and the buffer that it stands on.
- *
- * @internal
- */
+/** A cl_image_desc: the kind, the dimensions that it has, and the buffer that it stands on. */
 export const description = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
   { buffer = 0n, rowPitch = 0, slicePitch = 0 }: {
@@ -39,8 +35,6 @@ export const description = (
 /**
  * The pitches of host memory as {@link description} takes them: PoCL goes by the row pitch of an array of rows, whose slices they
  * are, and a pitch of what there is only one of must be 0.
- *
- * @internal
  */
 export const hostPitches = (
   kind: ImageShape.ImageKind,
@@ -50,10 +44,9 @@ export const hostPitches = (
     ? { rowPitch: slicePitch, slicePitch }
     : { rowPitch, slicePitch: ImageShape.isSingle(kind) ? 0 : slicePitch }
 
-/** Three size_t. @internal */
+/** Three size_t. */
 export const sizes = () => new Uint32Array(new ArrayBuffer(24))
 
-/** @internal */
 export const set = (into: Uint32Array<ArrayBuffer>, x: number, y: number, z: number): Uint32Array<ArrayBuffer> => {
   into[0] = x
   into[2] = y
@@ -61,14 +54,14 @@ export const set = (into: Uint32Array<ArrayBuffer>, x: number, y: number, z: num
   return into
 }
 
-/** Whether slices count as rows. @internal */
+/** Whether slices count as rows. */
 export const isRow = ({ shape }: DeviceImage): boolean => shape.kind === "1dArray"
 
-/** The origin of a region. @internal */
+/** The origin of a region. */
 export const place = (into: Uint32Array<ArrayBuffer>, image: DeviceImage, [x, y, z]: ImageShape.ImageOrigin) =>
   isRow(image) ? set(into, x, z, 0) : set(into, x, y, z)
 
-/** The extent of a region. @internal */
+/** The extent of a region. */
 export const extent = (
   into: Uint32Array<ArrayBuffer>,
   image: DeviceImage,

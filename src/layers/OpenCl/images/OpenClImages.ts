@@ -56,7 +56,6 @@ const limits = {
 /** The most host memory for the elements of a fill, where the driver's own fill would not be exact. */
 const patternBytes = 1024 * 1024
 
-/** @internal */
 export class OpenClImages implements Driver {
   readonly #device: OpenDevice
   readonly #queue: OpenClQueue

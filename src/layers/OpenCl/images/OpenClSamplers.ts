@@ -37,16 +37,13 @@ const filters: { readonly [F in Resolved["filter"]]: number } = { nearest: 0x114
 const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
   new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
 
-/** @internal */
 export const addressingNames: ReadonlyMap<number, Resolved["addressing"]> = namesOf(addressings)
 
-/** @internal */
 export const filterNames: ReadonlyMap<number, Resolved["filter"]> = namesOf(filters)
 
-/** Whether a device has images that this library can make. @internal */
+/** Whether a device has images that this library can make. */
 export const hasImages = ({ device }: OpenDevice): boolean => device.images !== undefined && isVersion12(device)
 
-/** @internal */
 export class OpenClSamplers {
   readonly #device: OpenDevice
   /** The samplers that are not released yet. */

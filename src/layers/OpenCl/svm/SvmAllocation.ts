@@ -10,8 +10,6 @@ import type { Grain } from "./SvmCapabilities.ts"
 /**
  * Memory of clSVMAlloc. Neither a cl_mem over it nor a sub-buffer of that keeps it alive, so it is freed after the last
  * buffer over it.
- *
- * @internal
  */
 export class SvmAllocation {
   readonly address: bigint

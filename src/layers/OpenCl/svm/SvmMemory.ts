@@ -18,7 +18,6 @@ import { capabilitiesOf, type Grain, type SvmCapabilities } from "./SvmCapabilit
 const CL_MEM_SVM_FINE_GRAIN_BUFFER = 1024
 const CL_MEM_SVM_ATOMICS = 2048
 
-/** @internal */
 export interface SvmKind {
   readonly grain: Grain
   readonly atomics: boolean
@@ -26,11 +25,7 @@ export interface SvmKind {
   readonly alignment: number
 }
 
-/**
- * A cl_mem over shared virtual memory, which OpenCL allows: so everything that works on buffers works on it.
- *
- * @internal
- */
+/** A cl_mem over shared virtual memory, which OpenCL allows: so everything that works on buffers works on it. */
 export class SvmBuffer extends OpenClBuffer {
   readonly #allocation: SvmAllocation
 
@@ -51,7 +46,6 @@ export class SvmBuffer extends OpenClBuffer {
   }
 }
 
-/** @internal */
 export class SvmMemory {
   readonly device: OpenDevice
   readonly queue: OpenClQueue

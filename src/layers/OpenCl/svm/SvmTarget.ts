@@ -14,7 +14,6 @@ import type { SvmAllocation } from "./SvmAllocation.ts"
 import { missingProblem } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 
-/** @internal */
 export interface SvmTarget {
   /** The lease or device buffer that the program passed. */
   readonly owner: BufferLike.BufferLike
@@ -28,8 +27,6 @@ export interface SvmTarget {
 /**
  * The address of a buffer, for an operation that needs `usage` and by which the program itself does `host`; `undefined`
  * for a buffer of 0 bytes, which has none.
- *
- * @internal
  */
 export const targetOf = (
   svm: SvmMemory,
@@ -55,11 +52,7 @@ export const targetOf = (
   return { owner, buffer, allocation, address: allocation.address + BigInt(buffer.origin) }
 }
 
-/**
- * The same for a command, which cannot have the buffer while it is mapped.
- *
- * @internal
- */
+/** The same for a command, which cannot have the buffer while it is mapped. */
 export const usableTargetOf = (
   svm: SvmMemory,
   operation: string,
@@ -73,8 +66,6 @@ export const usableTargetOf = (
 /**
  * Why bytes from `offset` on are no range of a buffer of `size` bytes, or `undefined`. Host and device address single
  * bytes here, so WebGPU's rule of multiples of 4 does not hold: a range has whole items of `itemSize` bytes.
- *
- * @internal
  */
 export const rangeProblem = (
   operation: string,

@@ -15,18 +15,13 @@ import { imageFormat } from "./WebGpuImageFormat.ts"
 
 const operation = "WebGpu.adoptImage"
 
-/** @internal */
 export interface FoundTexture {
   readonly shape: ImageShape
   readonly format: ImageFormat
   readonly usage: ImageUsage
 }
 
-/**
- * What a texture is, or why it cannot be adopted.
- *
- * @internal
- */
+/** What a texture is, or why it cannot be adopted. */
 export const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): FoundTexture | GpuError => {
   if (!isTexture(texture)) {
     return invalidRequest(operation, "the value given for a GPUTexture is none", "Pass a GPUTexture of this device.")

@@ -18,7 +18,6 @@ interface Names {
   readonly targetName: string | undefined
 }
 
-/** @internal */
 export interface CopyImageCommand extends Names {
   readonly _tag: "copyImage"
   readonly source: DeviceImage
@@ -27,7 +26,6 @@ export interface CopyImageCommand extends Names {
   readonly targetOrigin: ImageOrigin
 }
 
-/** @internal */
 export interface FillImageCommand extends Names {
   readonly _tag: "fillImage"
   readonly target: DeviceImage
@@ -38,7 +36,6 @@ export interface FillImageCommand extends Names {
   readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number }
 }
 
-/** @internal */
 export interface ImageToBufferCommand extends Names {
   readonly _tag: "imageToBuffer"
   readonly source: DeviceImage
@@ -48,7 +45,6 @@ export interface ImageToBufferCommand extends Names {
   readonly offset: number
 }
 
-/** @internal */
 export interface BufferToImageCommand extends Names {
   readonly _tag: "bufferToImage"
   readonly source: DeviceBuffer
@@ -58,14 +54,9 @@ export interface BufferToImageCommand extends Names {
   readonly rowBytes: number
 }
 
-/** @internal */
 export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
 
-/**
- * Textures that a submit needs and nobody keeps.
- *
- * @internal
- */
+/** Textures that a submit needs and nobody keeps. */
 export class Temporaries {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
@@ -100,7 +91,6 @@ export class Temporaries {
   }
 }
 
-/** @internal */
 export const encode = (
   encoder: WebGpuHandle.CommandEncoder,
   command: TextureCommand,
@@ -174,11 +164,7 @@ const encodeToBuffer = (encoder: WebGpuHandle.CommandEncoder, command: ImageToBu
   copyRows(encoder, textureOf(source), region, rowBytes, gpuOf(target), target.origin + offset)
 }
 
-/**
- * Copies a region into a buffer, with rows every `pitch` bytes from `offset` on.
- *
- * @internal
- */
+/** Copies a region into a buffer, with rows every `pitch` bytes from `offset` on. */
 export const copyRows = (
   encoder: WebGpuHandle.CommandEncoder,
   texture: WebGpuHandle.Texture,
@@ -216,11 +202,7 @@ const layout = (
   rowsPerImage: number
 ): BufferRows => bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
 
-/**
- * What errors call it.
- *
- * @internal
- */
+/** What errors call it. */
 export const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
   switch (_tag) {
     case "copyImage":

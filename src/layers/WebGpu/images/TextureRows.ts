@@ -9,14 +9,9 @@ import type { ImageOrigin, ImageRegion } from "../../../domain/images/ImageShape
 /** GPUImageCopyBuffer's alignment of bytesPerRow. */
 const rowAlignment = 256
 
-/** @internal */
 export const alignedRow = (rowBytes: number): number => Math.ceil(rowBytes / rowAlignment) * rowAlignment
 
-/**
- * A part of a region that one copy command moves.
- *
- * @internal
- */
+/** A part of a region that one copy command moves. */
 export interface Rows {
   /** Where its first byte is, from the start of the whole. */
   readonly offset: number
@@ -29,8 +24,6 @@ export interface Rows {
 /**
  * The region as rows that begin every `pitch` bytes, slice after slice without gaps: in one part where the pitch allows
  * it, else row by row.
- *
- * @internal
  */
 export function* rows({ extent, origin }: ImageRegion, pitch: number): Generator<Rows, void> {
   const [width, height, slices] = extent
@@ -49,11 +42,7 @@ export function* rows({ extent, origin }: ImageRegion, pitch: number): Generator
   }
 }
 
-/**
- * The region in blocks of as many rows, or slices, as a source of `bytes` bytes has: each is copied from its start.
- *
- * @internal
- */
+/** The region in blocks of as many rows, or slices, as a source of `bytes` bytes has: each is copied from its start. */
 export function* repeated({ extent, origin }: ImageRegion, pitch: number, bytes: number): Generator<Rows, void> {
   const [width, height, slices] = extent
   const [x, y, z] = origin
@@ -71,11 +60,7 @@ export function* repeated({ extent, origin }: ImageRegion, pitch: number, bytes:
   }
 }
 
-/**
- * The rows of `staged`, which begin every `pitch` bytes, without the gaps between them.
- *
- * @internal
- */
+/** The rows of `staged`, which begin every `pitch` bytes, without the gaps between them. */
 export const packed = (staged: ArrayBuffer, pitch: number, rowBytes: number, rows: number): ArrayBuffer => {
   if (pitch === rowBytes) return staged.slice(0, rowBytes * rows)
   const source = new Uint8Array(staged)

@@ -13,7 +13,6 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 let images = 0
 
-/** @internal */
 export class WebGpuImage extends DeviceImage {
   readonly gpu: WebGpuHandle.Texture
   /** A number of its own, to look bind groups up by. */
@@ -47,31 +46,20 @@ export class WebGpuImage extends DeviceImage {
   }
 }
 
-/**
- * The texture of an image whose owner is this device: so its class is this one.
- *
- * @internal
- */
+/** The texture of an image whose owner is this device: so its class is this one. */
 export const textureOf = (image: DeviceImage): WebGpuHandle.Texture => (image as WebGpuImage).gpu
 
-/** @internal */
 export const dimensionOf = (kind: ImageKind): WebGpuApi.TextureDimension => kind === "1d" || kind === "3d" ? kind : "2d"
 
-/** @internal */
 export const gpuOrigin = ([x, y, z]: ImageOrigin): WebGpuApi.Origin3D => ({ x, y, z })
 
-/** @internal */
 export const gpuExtent = ([width, height, depthOrArrayLayers]: ImageRegion["extent"]): WebGpuApi.Extent3D => ({
   width,
   height,
   depthOrArrayLayers
 })
 
-/**
- * The numbers of GPUTextureUsage, which the specification fixes and Node has no global for.
- *
- * @internal
- */
+/** The numbers of GPUTextureUsage, which the specification fixes and Node has no global for. */
 export const textureUsageBits = { copySrc: 0x1, copyDst: 0x2, textureBinding: 0x4, storageBinding: 0x8 } as const
 
 const mapping: ReadonlyArray<readonly [ImageUsage.ImageUsage, number]> = [
@@ -81,14 +69,9 @@ const mapping: ReadonlyArray<readonly [ImageUsage.ImageUsage, number]> = [
   [ImageUsage.copyDst, textureUsageBits.copyDst]
 ]
 
-/** @internal */
 export const textureUsage = (usage: ImageUsage.ImageUsage): number =>
   mapping.reduce((bits, [flag, bit]) => ImageUsage.has(usage, flag) ? bits | bit : bits, 0)
 
-/**
- * The usage that an existing texture allows.
- *
- * @internal
- */
+/** The usage that an existing texture allows. */
 export const usageOf = (gpu: WebGpuHandle.Texture): ImageUsage.ImageUsage =>
   mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)

@@ -70,28 +70,16 @@ const byName: ReadonlyMap<string, TextureFormat> = new Map(
   formats.map((format) => [`${format.format.order} ${format.format.type}`, format])
 )
 
-/**
- * WebGPU's name of a format, or `undefined` where it has none.
- *
- * @internal
- */
+/** WebGPU's name of a format, or `undefined` where it has none. */
 export const gpuFormat = ({ order, type }: ImageFormat): WebGpuHandle.TextureFormat | undefined =>
   byName.get(`${order} ${type}`)?.gpu
 
 const byGpuName: ReadonlyMap<string, ImageFormat> = new Map(formats.map(({ format, gpu }) => [gpu, format]))
 
-/**
- * The format of WebGPU's name, or `undefined` where images have none.
- *
- * @internal
- */
+/** The format of WebGPU's name, or `undefined` where images have none. */
 export const imageFormat = (gpu: WebGpuHandle.TextureFormat): ImageFormat | undefined => byGpuName.get(gpu)
 
-/**
- * The formats that textures of a usage can have on a device with these features.
- *
- * @internal
- */
+/** The formats that textures of a usage can have on a device with these features. */
 export const supported = (
   features: WebGpuApi.Features,
   usage: ImageUsage.ImageUsage

@@ -52,7 +52,6 @@ const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
 
 const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
 
-/** @internal */
 export class WebGpuImages implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device

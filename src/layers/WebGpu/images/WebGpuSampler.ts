@@ -12,7 +12,6 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 let samplers = 0
 
-/** @internal */
 export class WebGpuSampler extends DeviceSampler {
   readonly gpu: WebGpuHandle.Sampler
   /** A number of its own, to look bind groups up by. */
@@ -39,11 +38,7 @@ const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: WebG
 const unsupported = (operation: string, feature: string, hint: string): GpuError =>
   makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
 
-/**
- * What WebGPU makes a sampler of, or why it cannot.
- *
- * @internal
- */
+/** What WebGPU makes a sampler of, or why it cannot. */
 export const descriptorOf = (
   operation: string,
   { addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates }: Resolved

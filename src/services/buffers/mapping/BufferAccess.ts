@@ -13,8 +13,6 @@ import * as MappedMemory from "./MappedMemory.ts"
 /**
  * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the
  * program itself does with its bytes by that command, if anything.
- *
- * @internal
  */
 export const problem = (
   operation: string,
@@ -23,11 +21,7 @@ export const problem = (
   host?: BufferUsage.HostAccess | undefined
 ): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
 
-/**
- * Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`.
- *
- * @internal
- */
+/** Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`. */
 export const usageProblem = (
   operation: string,
   buffer: BufferLike.BufferLike,
@@ -69,10 +63,6 @@ const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: 
     )
 }
 
-/**
- * Bytes of a buffer that are about to be mapped.
- *
- * @internal
- */
+/** Bytes of a buffer that are about to be mapped. */
 export const claim = ({ origin, root }: DeviceBuffer, offset: number, bytes: number, writes: boolean): Claim =>
   MappedMemory.claim(root.identity, { origin: [origin + offset], extent: [bytes], writes })

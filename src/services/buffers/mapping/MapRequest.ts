@@ -9,7 +9,7 @@ import type { MapAccess } from "../../device/QueueDriver.ts"
 
 const accesses: ReadonlySet<unknown> = new Set<MapAccess>(["read", "write", "readwrite"])
 
-/** Programs without types can pass anything. @internal */
+/** Programs without types can pass anything. */
 export const accessProblem = (operation: string, access: MapAccess): GpuError | undefined =>
   accesses.has(access) ? undefined : invalidRequest(
     operation,

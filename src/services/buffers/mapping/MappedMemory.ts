@@ -13,11 +13,7 @@ const mapped = new WeakMap<object, MappedParts>()
 /** Most programs never map anything: then no command checks more than this. */
 let isUsed = false
 
-/**
- * A part of the memory of a driver's object that is about to be mapped: bytes from its first one on, or elements.
- *
- * @internal
- */
+/** A part of the memory of a driver's object that is about to be mapped: bytes from its first one on, or elements. */
 export const claim = (object: object, part: MappedPart): Claim => {
   isUsed = true
   const known = mapped.get(object)
@@ -30,8 +26,6 @@ export const claim = (object: object, part: MappedPart): Claim => {
 /**
  * Why a command cannot use the memory of a driver's object as it is mapped now, or `undefined`. `reads` says that it does
  * nothing but read or copy from it, and `name` what messages call it.
- *
- * @internal
  */
 export const problem = (
   operation: string,

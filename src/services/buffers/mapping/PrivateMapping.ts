@@ -14,11 +14,7 @@ import * as HostData from "../../../domain/HostData.ts"
 import type { DriverMapping, MapAccess } from "../../device/QueueDriver.ts"
 import type { Begin } from "../../device/Reading.ts"
 
-/**
- * A range of a buffer or a region of an image, as its driver copies it.
- *
- * @internal
- */
+/** A range of a buffer or a region of an image, as its driver copies it. */
 export interface CopiedPart {
   readonly bytes: number
   readonly readUnsafe: Begin
@@ -26,7 +22,6 @@ export interface CopiedPart {
   readonly writeUnsafe: (data: Uint8Array<ArrayBuffer>) => Exit.Exit<void, GpuError>
 }
 
-/** @internal */
 export class PrivateMapping implements DriverMapping {
   readonly #status: DeviceStatus
   readonly #part: CopiedPart

@@ -13,11 +13,7 @@ import type { DriverMapping } from "../../device/QueueDriver.ts"
 import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
 import type { Attachable } from "../../lease/Attachments.ts"
 
-/**
- * What is mapped.
- *
- * @internal
- */
+/** What is mapped. */
 export interface Mapped {
   /** Of the memory that is mapped, for the errors of a late use. */
   readonly label: string | undefined
@@ -30,7 +26,6 @@ export interface Mapped {
   readonly name: string
 }
 
-/** @internal */
 export class ScopedMapping {
   readonly #attachment: ScopedAttachment
   #part: Pick<Mapped, "label" | "size"> = { label: undefined, size: 0 }

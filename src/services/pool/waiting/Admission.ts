@@ -12,7 +12,6 @@ import type { LastResort } from "./LastResort.ts"
 import { goesFirst, type LeaseRequest } from "./LeaseRequest.ts"
 import type { LineOwner, WaitLine, WaitLines } from "./WaitLine.ts"
 
-/** @internal */
 export interface Gate extends LineOwner {
   readonly line: WaitLine
   readonly lastResort: LastResort
@@ -29,8 +28,6 @@ export interface Gate extends LineOwner {
 /**
  * Takes a request past the gates, in order. The inner ones stay charged while it waits at an outer one, so no two requests
  * wait for each other at gates alone. The caller who made the request refunds what is charged if this fails.
- *
- * @internal
  */
 export const admit = (
   request: LeaseRequest,

@@ -22,7 +22,6 @@ import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, passed } from "./Waiter.ts"
 import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
-/** @internal */
 export class Budget implements Gate, ChargedBudget {
   limit: number
   /** As errors have it: a budget, or one of several pools that share a memory. */

@@ -5,18 +5,10 @@
  */
 import type { GpuError } from "../../../domain/GpuError.ts"
 
-/**
- * Whether a block was held, of the request's own bin or of a larger one, or came from the driver.
- *
- * @internal
- */
+/** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
 export type Origin = "held" | "borrowed" | "driver"
 
-/**
- * The facts of a request that a budget needs.
- *
- * @internal
- */
+/** The facts of a request that a budget needs. */
 export interface Charged {
   readonly size: number
   readonly exactSize: number
@@ -24,11 +16,7 @@ export interface Charged {
   readonly inHandler: boolean
 }
 
-/**
- * A budget, as what is charged to it knows it.
- *
- * @internal
- */
+/** A budget, as what is charged to it knows it. */
 export interface ChargedBudget {
   readonly line: { readonly length: number; readonly serve: () => void }
   /** Itself, and then the budgets around it, from the innermost out. */
@@ -48,7 +36,6 @@ export interface ChargedBudget {
   readonly limitProblem: (operation: string, bytes: number) => GpuError | undefined
 }
 
-/** @internal */
 export class Charge {
   /** Bytes at each budget that is charged. */
   bytes = 0

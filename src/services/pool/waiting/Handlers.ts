@@ -2,7 +2,7 @@
  * The effects of a program that free memory when it has run out: drop a cache, spill. Handlers are asked in the order
  * of their registration until one has freed something.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -5,11 +5,7 @@
  * @internal
  */
 
-/**
- * The memory that handlers are asked about: the pool's, or a budget's.
- *
- * @internal
- */
+/** The memory that handlers are asked about: the pool's, or a budget's. */
 export interface Shortage {
   /** The bytes of the limit that no lease has; what a handler takes and gives back leaves them as they were. */
   readonly room: () => number
@@ -23,11 +19,7 @@ export interface Shortage {
  */
 const mostBelieved = 16
 
-/**
- * What one request knows of the help of one pool's or budget's handlers.
- *
- * @internal
- */
+/** What one request knows of the help of one pool's or budget's handlers. */
 export class Help {
   readonly shortage: Shortage
   /** The handlers did not help: what they released meanwhile is no reason to ask them again. */

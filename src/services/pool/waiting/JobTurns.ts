@@ -12,16 +12,11 @@ import type { SetAside } from "./SetAside.ts"
 import { type Answer, passed } from "./Waiter.ts"
 import { type LineOwner, type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
-/**
- * In the context of an effect that runs in a turn: turns inside it do not wait, and its requests go first.
- *
- * @internal
- */
+/** In the context of an effect that runs in a turn: turns inside it do not wait, and its requests go first. */
 export const CurrentTurn = Context.Reference<SetAside | undefined>("effect-gpu-pool/CurrentTurn", {
   defaultValue: () => undefined
 })
 
-/** @internal */
 export class JobTurns implements Gate {
   readonly line: WaitLine
   readonly lastResort: LastResort

@@ -22,7 +22,6 @@ export interface Refusal {
   readonly isPast: () => boolean
 }
 
-/** @internal */
 export interface Exhausted {
   readonly request: LeaseRequest
   readonly rungs: Set<Rung>
@@ -33,7 +32,6 @@ export interface Exhausted {
   readonly mayWait: () => boolean
 }
 
-/** @internal */
 export class LastResort {
   readonly handlers: Handlers
   readonly #owner: LineOwner

@@ -15,22 +15,14 @@ import type { Help } from "./Help.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter } from "./Waiter.ts"
 
-/**
- * What a request does when nothing fits.
- *
- * @internal
- */
+/** What a request does when nothing fits. */
 export interface Patience {
   readonly onExhausted: "fail" | "wait"
   /** How long it waits at most, in milliseconds. */
   readonly waitAtMost: number
 }
 
-/**
- * The terms of all requests of one pool, budget or reservation.
- *
- * @internal
- */
+/** The terms of all requests of one pool, budget or reservation. */
 export interface Terms {
   readonly budget: ChargedBudget | undefined
   readonly from: SetAside | undefined
@@ -45,11 +37,7 @@ export interface Terms {
 /** The fiber that makes a request. */
 type Maker = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
 
-/**
- * One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that.
- *
- * @internal
- */
+/** One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that. */
 export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefined> {
   /** The kind of memory that it is for. */
   readonly source: PoolSource
@@ -157,45 +145,31 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   }
 }
 
-/**
- * The error of asking for a lease in a scope or pool that is closed.
- *
- * @internal
- */
+/** The error of asking for a lease in a scope or pool that is closed. */
 export const unavailable = (
   { label, operation, size, source }: Pick<LeaseRequest, "source" | "operation" | "size" | "label">,
   why: Released["why"]
 ): GpuError => makeError(new Released({ operation, label, size, why, what: source.what }))
 
-/**
- * Whether its reservation covers it whole, so that it need not wait for others.
- *
- * @internal
- */
+/** Whether its reservation covers it whole, so that it need not wait for others. */
 export const isCertain = (request: LeaseRequest): boolean =>
   request.from !== undefined && request.drawn >= request.exactSize
 
 /**
  * Whether it goes past every line, and waits at its head: it is certain, or it is made in the one turn of the pool, whose
  * job holds memory that the line may wait for.
- *
- * @internal
  */
 export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) || request.turn?.isOpen === true
 
 /**
  * Whether it waits at the head of a line: what it lacks may come back to its own reservation at any time, and those behind
  * may wait for that reservation to end.
- *
- * @internal
  */
 export const waitsFirst = (request: LeaseRequest): boolean => goesFirst(request) || request.from?.isOpen === true
 
 /**
  * Draws the bytes that the request still lacks from its reservation, as far as that has them: for the step that serves
  * it, or while budgets are charged with the rest.
- *
- * @internal
  */
 export const drawMore = (request: LeaseRequest): void => {
   const { charge, exactSize, from } = request
@@ -206,20 +180,12 @@ export const drawMore = (request: LeaseRequest): void => {
   charge?.cover(from.budgets, drawn)
 }
 
-/**
- * One that waits keeps nothing from the other requests of its reservation.
- *
- * @internal
- */
+/** One that waits keeps nothing from the other requests of its reservation. */
 export const rest = (request: LeaseRequest): void => {
   if (request.charge === undefined) undraw(request)
 }
 
-/**
- * Gives the drawn bytes that it has not used back to its reservation.
- *
- * @internal
- */
+/** Gives the drawn bytes that it has not used back to its reservation. */
 export const undraw = (request: LeaseRequest): void => {
   const { drawn, from } = request
   if (drawn === 0) return

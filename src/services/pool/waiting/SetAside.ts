@@ -10,7 +10,6 @@
  */
 import type { ChargedBudget } from "./Charge.ts"
 
-/** @internal */
 export interface SetAsideOptions {
   /** What counts the bytes of the pool that are set aside. */
   readonly core: { setAsideBytes: number }
@@ -27,7 +26,6 @@ export interface SetAsideOptions {
   readonly registry: Set<SetAside>
 }
 
-/** @internal */
 export class SetAside {
   /** Bytes that no request and no lease uses now. */
   left = 0

@@ -21,11 +21,7 @@ import type { JobTurns } from "./JobTurns.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
 
-/**
- * The memory whose requests are watched.
- *
- * @internal
- */
+/** The memory whose requests are watched. */
 export interface Watched {
   readonly closed: boolean
   readonly lines: WaitLines
@@ -205,7 +201,6 @@ const jobOf = (pool: Watched, live: ReadonlyArray<Lease>, waiter: Waiter): Waiti
 /** So many jobs are named in an error. */
 const mostNamed = 8
 
-/** @internal */
 export class StandstillWatch {
   readonly #pool: Watched
   readonly #suspectAfterMillis: number

@@ -13,14 +13,9 @@ import type { Shortage } from "./Help.ts"
 import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
 import { type Answer, type Line, type Outcome, tryAgain, Waiter as WaiterOf } from "./Waiter.ts"
 
-/** @internal */
 export type Waiter = WaiterOf<LeaseRequest>
 
-/**
- * The lines of one pool that are not empty, and the waiters with an answer that they have not read yet.
- *
- * @internal
- */
+/** The lines of one pool that are not empty, and the waiters with an answer that they have not read yet. */
 export class WaitLines {
   readonly filled = new Set<WaitLine>()
   /** Told when a line gets its first waiter. */
@@ -101,11 +96,7 @@ const mostToldAtOnce = 256
 /** How many of a line are looked at for one that can be served. */
 const window = 64
 
-/**
- * Whose line it is: a pool's memory, a budget, or the turns of jobs.
- *
- * @internal
- */
+/** Whose line it is: a pool's memory, a budget, or the turns of jobs. */
 export interface LineOwner extends Shortage {
   /** Whether any waiter in the line could be served, as far as that is known synchronously. */
   readonly mayServe: (line: WaitLine) => boolean
@@ -131,7 +122,6 @@ export interface LineOwner extends Shortage {
 /** The rungs of a request that only waited. */
 const waitRungs: ReadonlySet<Rung> = new Set(["wait"])
 
-/** @internal */
 export class WaitLine implements Line<LeaseRequest> {
   length = 0
   /** How many waiters in the line try for themselves. */

@@ -9,11 +9,7 @@ import type { GpuError, WaitingJob } from "../../../domain/GpuError.ts"
 import type { Lease } from "../../lease/Lease.ts"
 import type { Awaiting } from "../../lease/LeaseTable.ts"
 
-/**
- * Bytes that were reserved for the first in line; `whenBack` waits until the driver has what was evicted for them.
- *
- * @internal
- */
+/** Bytes that were reserved for the first in line; `whenBack` waits until the driver has what was evicted for them. */
 export class Reservation {
   readonly capacity: number
   readonly evicted: boolean
@@ -26,36 +22,21 @@ export class Reservation {
   }
 }
 
-/**
- * The answer to a waiter: a lease, bytes, or `undefined`, with which it may try again.
- *
- * @internal
- */
+/** The answer to a waiter: a lease, bytes, or `undefined`, with which it may try again. */
 export type Outcome = Lease | Reservation | undefined
 
-/** @internal */
 export type Answer = Effect.Effect<Outcome, GpuError>
 
 /**
  * The answer to a waiter that the driver refused, when the pool got something back: it tries for itself, and keeps its
  * place meanwhile.
- *
- * @internal
  */
 export const tryAgain: Answer = Exit.succeed(undefined)
 
-/**
- * The answer to a waiter that is past a gate: it is charged, or its reservation or its turn has begun.
- *
- * @internal
- */
+/** The answer to a waiter that is past a gate: it is charged, or its reservation or its turn has begun. */
 export const passed: Answer = Exit.succeed(undefined)
 
-/**
- * The line in which a waiter stands, as its request and its scope know it.
- *
- * @internal
- */
+/** The line in which a waiter stands, as its request and its scope know it. */
 export interface Line<R> {
   readonly length: number
   /** Serves the waiters that it can, in order. */
@@ -73,7 +54,6 @@ export interface Line<R> {
   readonly returned: () => number
 }
 
-/** @internal */
 export class Waiter<R> implements Awaiting {
   readonly line: Line<R>
   readonly request: R
