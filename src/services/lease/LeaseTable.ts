@@ -10,7 +10,8 @@ import * as Scope from "effect/Scope"
 import type { GpuError, Holder, Released } from "../../domain/GpuError.ts"
 import { Largest } from "../../domain/Largest.ts"
 import * as CallSite from "../calls/CallSite.ts"
-import type { Lease, LeaseOwner, OwningList } from "./Lease.ts"
+import type { Block, Leasable, Lease, LeaseOwner, OwningList } from "./Lease.ts"
+import type { PoolSource } from "./PoolSource.ts"
 
 /** The effects that are left to do after several steps: mostly none. */
 export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): Effect.Effect<void> => {
@@ -143,6 +144,22 @@ export class LeaseTable {
   constructor(owner: LeaseOwner) {
     this.owner = owner
     this.loans = new LeaseList(this, undefined, 0)
+  }
+
+  /** A lease on an active block, or a lease of 0 bytes without one. */
+  grant<W, V extends Leasable, L extends Lease<V>>(
+    source: PoolSource<W, V, L>,
+    list: LeaseList,
+    block: Block<V> | undefined,
+    size: number,
+    wanted: W,
+    label: string | undefined
+  ): L {
+    // Mostly the same lease comes again: a comparison is cheaper than a write.
+    if (block !== undefined && block.value.label !== label) block.value.label = label
+    const lease = source.lease(block, size, wanted, label, this.granted++)
+    list.add(lease)
+    return lease
   }
 
   /** Ends all leases, or those that `isMeant`. */

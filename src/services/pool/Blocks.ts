@@ -12,7 +12,7 @@ import type { GpuError, Released } from "../../domain/GpuError.ts"
 import { PoolCore, type PoolCoreOptions } from "../../domain/PoolCore.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Family, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
-import { allOf, type LeaseList, LeaseTable, together } from "../lease/LeaseTable.ts"
+import { allOf, LeaseTable, together } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
@@ -65,22 +65,6 @@ export class Blocks implements LeaseOwner {
     source.closed = true
     Deferred.doneUnsafe(source.over, Exit.void)
     this.sources.delete(source)
-  }
-
-  /** A lease on an active block, or a lease of 0 bytes without one. */
-  grant<W, V extends Leasable, L extends Lease<V>>(
-    source: PoolSource<W, V, L>,
-    list: LeaseList,
-    block: Block<V> | undefined,
-    size: number,
-    wanted: W,
-    label: string | undefined
-  ): L {
-    // Mostly the same lease comes again: a comparison is cheaper than a write.
-    if (block !== undefined && block.value.label !== label) block.value.label = label
-    const lease = source.lease(block, size, wanted, label, this.leases.granted++)
-    list.add(lease)
-    return lease
   }
 
   /**
@@ -143,15 +127,6 @@ export class Blocks implements LeaseOwner {
     )
   }
 
-  /** A held block for a request, active now. */
-  takeHeld<W, V extends Leasable>(source: PoolSource<W, V>, size: number, wanted: W): Block<V> | undefined
-  takeHeld(source: PoolSource, size: number, wanted: unknown): Block | undefined {
-    const blockSize = source.blockSize(size)
-    const family = source.family(wanted)
-    return this.core.acquireOwn(family, blockSize, size) ??
-      this.core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
-  }
-
   /** A lease from a held block, if there is one now that a budget has room for. */
   search(request: LeaseRequest): Effect.Effect<Lease, GpuError> | undefined {
     const { exactSize, size, source } = request
@@ -171,7 +146,7 @@ export class Blocks implements LeaseOwner {
     const problem = source.clears ? this.#clear(request, block) : undefined
     if (problem !== undefined) return problem
     const account = this.#account(request)
-    const lease = this.grant(source, list, block, size, wanted, label)
+    const lease = this.leases.grant(source, list, block, size, wanted, label)
     lease.account = account
     if (block === this.returning) this.#handedOver++
     if (list.scope === undefined) lease.borrowerId = request.fiberId

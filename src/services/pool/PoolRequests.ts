@@ -14,7 +14,7 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as Label from "../../domain/Label.ts"
 import { line } from "../../domain/ShownValue.ts"
 import * as CallSite from "../calls/CallSite.ts"
-import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import { type LeaseList, type LeaseTable, together } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Blocks } from "./Blocks.ts"
@@ -81,6 +81,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   readonly #blocks: Blocks
   readonly #leases: LeaseTable
   readonly #allocating: string
+  readonly #using: string
   /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
   readonly #isPlain: boolean
   readonly #largest: number
@@ -94,6 +95,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     this.#blocks = memory.blocks
     this.#leases = memory.leases
     this.#allocating = `${source.service}.allocate`
+    this.#using = `${source.service}.use`
     this.#isPlain = budget === undefined && terms.from === undefined && !source.clears
     this.#largest = source.largest
   }
@@ -132,7 +134,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): Effect.Effect<A, E | GpuError, R> {
     const label = options?.label ?? this.label
     return Effect.withFiber((fiber) => {
-      const problem = functionProblem(`${this.source.service}.use`, "f", f) ?? this.#problem(size, wanted, label)
+      const problem = functionProblem(this.#using, "f", f) ?? this.#problem(size, wanted, label)
       if (problem !== undefined) return problem
       let hit: L | undefined
       let request: LeaseRequest | undefined
@@ -281,13 +283,19 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
   #hit(list: LeaseList, size: number, wanted: W, label: string | undefined): L | undefined {
     if (size === 0) return this.#empty(list, wanted, label)
-    if (!this.#isPlain || !this.memory.mayHit) return undefined
-    const block = this.#blocks.takeHeld(this.source, size, wanted)
-    return block === undefined ? undefined : this.#blocks.grant(this.source, list, block, size, wanted, label)
+    const { memory, source } = this
+    if (!this.#isPlain || !memory.mayHit) return undefined
+    const { core } = memory
+    const blockSize = source.blockSize(size)
+    const family = source.family(wanted)
+    const block = core.acquireOwn(family, blockSize, size) ??
+      core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
+    // The blocks of a source's families are its own.
+    return block === undefined ? undefined : this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
   }
 
   #empty(list: LeaseList, wanted: W, label: string | undefined): L {
-    const lease = this.#blocks.grant(this.source, list, undefined, 0, wanted, label)
+    const lease = this.#leases.grant(this.source, list, undefined, 0, wanted, label)
     if (this.budget !== undefined) lease.account = new LeaseAccount(this.budget, undefined, 0)
     this.terms.collect?.push(lease)
     return lease
