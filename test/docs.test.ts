@@ -178,6 +178,16 @@ describe("the check itself", () => {
     assert.strictEqual(status, 0, output)
   })
 
+  it("runs an effect on the host, with a pool", async () => {
+    const imports = "import { BufferPool } from \"effect-gpu-pool\"\n"
+    const size = "BufferPool.use(8, (lease) => Effect.succeed(lease.size))"
+    const effect = "import { Effect } from \"effect\"\n" + imports + size
+    const right = await runAlone(fence(`${effect} // => 8`))
+    assert.strictEqual(right.status, 0, right.output)
+    const wrong = await runAlone(fence(`${effect} // => 9`))
+    assert.match(wrong.output, /strictly deep-equal/)
+  })
+
   it("refuses an expectation that belongs to no expression", () => {
     assert.throws(() => executable(fence("const two = 2 // => 2")), /doc\.ts:4: .* follows no expression/)
   })

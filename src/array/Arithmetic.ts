@@ -93,18 +93,12 @@ export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
  *   Effect.flatMap(DeviceArray.add(0.5)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(1.5, 2.5)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(1.5, 2.5)
  * ```
  *
  * @see numpy.add
@@ -123,18 +117,12 @@ export const add: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
  *   Effect.flatMap((x) => DeviceArray.subtract(10, x)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(9, 8)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(9, 8)
  * ```
  *
  * @see numpy.subtract
@@ -153,18 +141,12 @@ export const subtract: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
  *   Effect.flatMap(DeviceArray.multiply(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(2, 4)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(2, 4)
  * ```
  *
  * @see numpy.multiply
@@ -183,18 +165,12 @@ export const multiply: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(1, 2)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(1, 2)).pipe(
  *   Effect.flatMap(DeviceArray.divide(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(0.5, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0.5, 1)
  * ```
  *
  * @see numpy.divide
@@ -216,18 +192,12 @@ export const divide: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(-7, 7)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(-7, 7)).pipe(
  *   Effect.flatMap(DeviceArray.floorDivide(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(-4, 3)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-4, 3)
  * ```
  *
  * @see numpy.floor_divide
@@ -254,18 +224,12 @@ export const floorDivide: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-90, 450)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-90, 450)).pipe(
  *   Effect.flatMap(DeviceArray.remainder(360)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(270, 90)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(270, 90)
  * ```
  *
  * @see numpy.remainder
@@ -293,18 +257,12 @@ export const remainder: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(2, -3)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(2, -3)).pipe(
  *   Effect.flatMap(DeviceArray.power(3)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(8, -27)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(8, -27)
  * ```
  *
  * @see numpy.power
@@ -353,18 +311,12 @@ const negativeExponent = (exponent: number): GpuError =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
  *   Effect.flatMap(DeviceArray.negative),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-1, 2)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 2)
  * ```
  *
  * @see numpy.negative
@@ -399,18 +351,12 @@ export const abs: SameType = unary(plain("abs"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-5, 0, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-5, 0, 3)).pipe(
  *   Effect.flatMap(DeviceArray.sign),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-1, 0, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 0, 1)
  * ```
  *
  * @see numpy.sign
@@ -448,18 +394,12 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 5)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 5)).pipe(
  *   Effect.flatMap(DeviceArray.minimum(3)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(1, 3)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(1, 3)
  * ```
  *
  * @see numpy.minimum
@@ -478,18 +418,12 @@ export const minimum: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1, 5)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1, 5)).pipe(
  *   Effect.flatMap(DeviceArray.maximum(0)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(0, 5)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0, 5)
  * ```
  *
  * @see numpy.maximum
@@ -513,18 +447,12 @@ const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperati
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
  *   Effect.flatMap(DeviceArray.floor),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-2, 0, 2)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-2, 0, 2)
  * ```
  *
  * @see numpy.floor
@@ -540,18 +468,12 @@ export const floor: SameType = unary(rounding("floor"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
  *   Effect.flatMap(DeviceArray.ceil),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-1, 1, 3)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 1, 3)
  * ```
  *
  * @see numpy.ceil
@@ -567,18 +489,12 @@ export const ceil: SameType = unary(rounding("ceil"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
  *   Effect.flatMap(DeviceArray.trunc),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-1, 0, 2)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 0, 2)
  * ```
  *
  * @see numpy.trunc
@@ -594,18 +510,12 @@ export const trunc: SameType = unary(rounding("trunc"), Signature.same)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
  *   Effect.flatMap(DeviceArray.round),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(-2, 0, 3)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-2, 0, 3)
  * ```
  *
  * @see numpy.round

@@ -21,16 +21,12 @@ import * as Shape from "./layout/Shape.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.zeros([2, 3])
  *   return [x.dtype, x.shape, x.strides, String(x)]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => ["f32", [2, 3], [3, 1], "DeviceArray(f32 [2, 3])"]
+ * }) // => ["f32", [2, 3], [3, 1], "DeviceArray(f32 [2, 3])"]
  * ```
  *
  * @see pyopencl.array.Array

@@ -82,18 +82,12 @@ export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Comp
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
+ * DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
  *   Effect.flatMap(DeviceArray.bitwiseAnd(3)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 2)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 2)
  * ```
  *
  * @see numpy.bitwise_and
@@ -114,18 +108,12 @@ export const bitwiseAnd: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
+ * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
  *   Effect.flatMap(DeviceArray.bitwiseOr(1)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(5, 5)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(5, 5)
  * ```
  *
  * @see numpy.bitwise_or
@@ -146,18 +134,12 @@ export const bitwiseOr: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
+ * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
  *   Effect.flatMap(DeviceArray.bitwiseXor(1)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(5, 4)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(5, 4)
  * ```
  *
  * @see numpy.bitwise_xor
@@ -178,18 +160,12 @@ export const bitwiseXor: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
  *   Effect.flatMap(DeviceArray.bitwiseNot),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(-1, -6)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-1, -6)
  * ```
  *
  * @see numpy.bitwise_not
@@ -205,18 +181,12 @@ export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.int
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
  *   Effect.flatMap(DeviceArray.leftShift(4)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(16, 48)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(16, 48)
  * ```
  *
  * @see numpy.left_shift
@@ -235,18 +205,12 @@ export const leftShift: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
  *   Effect.flatMap(DeviceArray.rightShift(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(-2, 2)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-2, 2)
  * ```
  *
  * @see numpy.right_shift
@@ -265,18 +229,12 @@ export const rightShift: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Uint32Array.of(0, 7, 255)).pipe(
+ * DeviceArray.fromHost(Uint32Array.of(0, 7, 255)).pipe(
  *   Effect.flatMap(DeviceArray.countOneBits),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(0, 3, 8)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 3, 8)
  * ```
  *
  * @see numpy.bitwise_count

@@ -41,18 +41,12 @@ const comparison = (ordering: Ordering): Comparison =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.equal(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(0, 1, 0)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 1, 0)
  * ```
  *
  * @see numpy.equal
@@ -71,18 +65,12 @@ export const equal: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.notEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 1)
  * ```
  *
  * @see numpy.not_equal
@@ -101,18 +89,12 @@ export const notEqual: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.less(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 0)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.less
@@ -131,18 +113,12 @@ export const less: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.lessEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 1, 0)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 1, 0)
  * ```
  *
  * @see numpy.less_equal
@@ -161,18 +137,12 @@ export const lessEqual: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.greater(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(0, 0, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 0, 1)
  * ```
  *
  * @see numpy.greater
@@ -191,18 +161,12 @@ export const greater: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.greaterEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(0, 1, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 1, 1)
  * ```
  *
  * @see numpy.greater_equal

@@ -31,18 +31,12 @@ const castOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
  *   Effect.flatMap(DeviceArray.astype("i32")),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Int32Array.of(-1, 2, 0, 2147483647)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-1, 2, 0, 2147483647)
  * ```
  *
  * @see numpy.astype

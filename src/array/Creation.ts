@@ -128,18 +128,11 @@ const valueProblem = (operation: string, value: number, dtype: DType.DType): Gpu
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.zeros([2, 3], { dtype: "u32" }).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[0, 0, 0], [0, 0, 0]]
+ * DeviceArray.zeros([2, 3], { dtype: "u32" }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 0, 0], [0, 0, 0]]
  * ```
  *
  * @see pyopencl.array.zeros
@@ -158,18 +151,11 @@ export const zeros = <D extends DType.DType = "f32">(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.ones([3]).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [1, 1, 1]
+ * DeviceArray.ones([3]).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [1, 1, 1]
  * ```
  *
  * @category constructors
@@ -187,18 +173,11 @@ export const ones = <D extends DType.DType = "f32">(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.full([2, 2], 0.5).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[0.5, 0.5], [0.5, 0.5]]
+ * DeviceArray.full([2, 2], 0.5).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0.5, 0.5], [0.5, 0.5]]
  * ```
  *
  * @see pyopencl.array.Array.fill
@@ -255,19 +234,12 @@ const filledLike = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(1, 2, 3)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.zerosLike()),
- *   Effect.map(String),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => "DeviceArray(i32 [3])"
+ *   Effect.map(String)
+ * ) // => "DeviceArray(i32 [3])"
  * ```
  *
  * @see pyopencl.array.zeros_like
@@ -368,18 +340,11 @@ export interface Arange {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.arange(1, 10, 3, { dtype: "i32" }).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [1, 4, 7]
+ * DeviceArray.arange(1, 10, 3, { dtype: "i32" }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [1, 4, 7]
  * ```
  *
  * @see pyopencl.array.arange
@@ -508,18 +473,11 @@ const knownOfLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: t
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.linspace(0, 1, { count: 5 }).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [0, 0.25, 0.5, 0.75, 1]
+ * DeviceArray.linspace(0, 1, { count: 5 }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [0, 0.25, 0.5, 0.75, 1]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.linspace.html
@@ -605,18 +563,11 @@ const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, colum
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.eye(2, { columns: 3, diagonal: 1 }).pipe(
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[0, 1, 0], [0, 0, 1]]
+ * DeviceArray.eye(2, { columns: 3, diagonal: 1 }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 1, 0], [0, 0, 1]]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.eye.html

@@ -116,18 +116,12 @@ export const logicalXor: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
  *   Effect.flatMap(DeviceArray.logicalNot),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 0)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.logical_not
@@ -161,18 +155,12 @@ export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : 
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
  *   Effect.flatMap(DeviceArray.isFinite),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(1, 0, 0)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.isfinite
@@ -188,18 +176,12 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
  *   Effect.flatMap(DeviceArray.isInf),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Uint32Array.of(0, 0, 1)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 0, 1)
  * ```
  *
  * @see numpy.isinf

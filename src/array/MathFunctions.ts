@@ -40,18 +40,12 @@ const real = (operation: Operation): RealFunction => unary(plain(operation), Sig
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(2, 4)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(2, 4)).pipe(
  *   Effect.flatMap(DeviceArray.reciprocal),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(0.5, 0.25)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0.5, 0.25)
  * ```
  *
  * @see numpy.reciprocal
@@ -70,18 +64,12 @@ export const reciprocal: RealFunction = unary(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Int32Array.of(4, 9)).pipe(
+ * DeviceArray.fromHost(Int32Array.of(4, 9)).pipe(
  *   Effect.flatMap(DeviceArray.sqrt),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(2, 3)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(2, 3)
  * ```
  *
  * @see numpy.sqrt
@@ -347,19 +335,13 @@ export const atan2: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(3, 6)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(3, 6)).pipe(
  *   Effect.flatMap(DeviceArray.hypot(4)),
  *   Effect.flatMap(DeviceArray.floor),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(5, 7)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(5, 7)
  * ```
  *
  * @see numpy.hypot

@@ -65,17 +65,13 @@ export interface Product {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const rotation = yield* DeviceArray.fromHost([[0, -1], [1, 0]])
  *   const direction = yield* DeviceArray.fromHost([3, 4])
  *   return yield* DeviceArray.toNested(yield* DeviceArray.matmul(rotation, direction))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [-4, 3]
+ * }) // => [-4, 3]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.matmul.html
@@ -140,16 +136,12 @@ const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost([3, 4])
  *   return yield* DeviceArray.toNumber(yield* DeviceArray.sqrt(yield* DeviceArray.dot(x, x)))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => 5
+ * }) // => 5
  * ```
  *
  * @see pyopencl.array.dot

@@ -223,17 +223,13 @@ const meanOf: Finish = (totals, self, axis) =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
  *   const rows = yield* DeviceArray.sum(x, { axis: 1 })
  *   return [yield* DeviceArray.toNested(rows), yield* DeviceArray.toNumber(yield* DeviceArray.sum(x))]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [[3, 7], 10]
+ * }) // => [[3, 7], 10]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.sum.html
@@ -337,16 +333,12 @@ export const mean: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const distances = yield* DeviceArray.fromHost([[3, 1, 2], [0, 4, 0]])
  *   return yield* DeviceArray.toNested(yield* DeviceArray.argmin(distances, { axis: 1 }))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [1, 0]
+ * }) // => [1, 0]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.argmin.html

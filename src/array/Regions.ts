@@ -34,7 +34,6 @@ type Scoped<A, E, R> = Effect.Effect<
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
  * const norm = DeviceArray.scoped(
  *   Effect.gen(function*() {
@@ -44,12 +43,10 @@ type Scoped<A, E, R> = Effect.Effect<
  *   }),
  *   { reserve: 64 }
  * )
- * const program = Effect.replicateEffect(norm, 8, { concurrency: "unbounded" }).pipe(
+ * Effect.replicateEffect(norm, 8, { concurrency: "unbounded" }).pipe(
  *   Effect.scoped,
- *   Effect.provide(BufferPool.layer({ maxBytes: 128, onExhausted: "wait" })),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => [5, 5, 5, 5, 5, 5, 5, 5]
+ *   Effect.provide(BufferPool.layer({ maxBytes: 128, onExhausted: "wait" }))
+ * ) // => [5, 5, 5, 5, 5, 5, 5, 5]
  * ```
  *
  * @category models
@@ -106,9 +103,8 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost(Float32Array.of(3, 4))
  *   const length = yield* DeviceArray.scoped(Effect.gen(function*() {
  *     const squares = yield* DeviceArray.multiply(x, x)
@@ -116,9 +112,7 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  *   }))
  *   const { activeBlocks } = yield* BufferPool.stats
  *   return [yield* DeviceArray.toNumber(length), activeBlocks]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [5, 2]
+ * }) // => [5, 2]
  * ```
  *
  * @category scopes
@@ -162,11 +156,10 @@ export const scoped: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost(Float32Array.of(0, 1, 2))
  *   const y = yield* DeviceArray.lazy(Effect.gen(function*() {
  *     const squares = yield* DeviceArray.multiply(x, x)
@@ -174,9 +167,7 @@ export const scoped: {
  *   }))
  *   const { allocations } = yield* Effect.map(Host.Host, (host) => host.faults)
  *   return [(yield* DeviceArray.toHost(y))[0], allocations]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [3, 2]
+ * }) // => [3, 2]
  * ```
  *
  * @category scopes

@@ -58,18 +58,12 @@ const clipOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
+ * DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
  *   Effect.flatMap(DeviceArray.clip(0, 255)),
- *   Effect.flatMap(DeviceArray.toHost),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => Float32Array.of(0, 100, 255)
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0, 100, 255)
  * ```
  *
  * @see numpy.clip
@@ -114,17 +108,13 @@ const whereOperation: ArrayOperation = {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost(Float32Array.of(-1, 2))
  *   const positive = yield* DeviceArray.greater(x, 0)
  *   return yield* DeviceArray.toHost(yield* DeviceArray.where(positive, x, 0))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => Float32Array.of(0, 2)
+ * }) // => Float32Array.of(0, 2)
  * ```
  *
  * @see numpy.where

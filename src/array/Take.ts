@@ -87,17 +87,13 @@ const operation = "DeviceArray.take"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const palette = yield* DeviceArray.fromHost([[0, 0, 0], [255, 128, 0]])
  *   const pixels = yield* DeviceArray.fromHost(Int32Array.of(1, 0, -1))
  *   return yield* DeviceArray.toNested(yield* DeviceArray.take(palette, pixels, { axis: 0 }))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [[255, 128, 0], [0, 0, 0], [255, 128, 0]]
+ * }) // => [[255, 128, 0], [0, 0, 0], [255, 128, 0]]
  * ```
  *
  * @see pyopencl.array.take

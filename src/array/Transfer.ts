@@ -110,17 +110,13 @@ const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: tr
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
  *   const y = yield* DeviceArray.fromHost(Int32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, -1] })
  *   return [String(x), String(y)]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => ["DeviceArray(f32 [2, 3])", "DeviceArray(i32 [2, 3])"]
+ * }) // => ["DeviceArray(f32 [2, 3])", "DeviceArray(i32 [2, 3])"]
  * ```
  *
  * @see pyopencl.array.to_device
@@ -219,16 +215,13 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const lease = yield* BufferPool.allocate(24)
  *   yield* CommandQueue.write(lease, Int32Array.of(1, 2, 3, 4, 5, 6))
  *   const x = yield* DeviceArray.fromLease(lease, { dtype: "i32", offset: 2, shape: [2, 2] })
  *   return yield* DeviceArray.toNested(x)
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [[3, 4], [5, 6]]
+ * }) // => [[3, 4], [5, 6]]
  * ```
  *
  * @see pyopencl.array.Array, its `data`
@@ -308,16 +301,12 @@ const leasedShape = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
  *   return Array.from(yield* DeviceArray.toHost(yield* DeviceArray.transpose(x)))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [1, 4, 2, 5, 3, 6]
+ * }) // => [1, 4, 2, 5, 3, 6]
  * ```
  *
  * @see pyopencl.array.Array.get
@@ -356,16 +345,12 @@ const read = <D extends DType.DType>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
  *   return yield* DeviceArray.toNumber(yield* DeviceArray.slice(x, [1, -1]))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => 6
+ * }) // => 6
  * ```
  *
  * @category transfer
@@ -389,17 +374,9 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.flatMap(DeviceArray.eye(2), DeviceArray.toNested).pipe(
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[1, 0], [0, 1]]
+ * Effect.flatMap(DeviceArray.eye(2), DeviceArray.toNested) // => [[1, 0], [0, 1]]
  * ```
  *
  * @category transfer

@@ -33,19 +33,12 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.arange(6).pipe(
+ * DeviceArray.arange(6).pipe(
  *   Effect.flatMap(DeviceArray.reshape([3, -1])),
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[0, 1], [2, 3], [4, 5]]
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 1], [2, 3], [4, 5]]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.reshape.html
@@ -79,19 +72,12 @@ export const reshape: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
+ * DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
  *   Effect.flatMap(DeviceArray.transpose([1, 0])),
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[1, 4], [2, 5], [3, 6]]
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[1, 4], [2, 5], [3, 6]]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.transpose.html
@@ -132,19 +118,12 @@ export const transpose: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
+ * DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
  *   Effect.flatMap(DeviceArray.slice([-1, { step: -1 }])),
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [6, 5, 4]
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [6, 5, 4]
  * ```
  *
  * @see https://numpy.org/doc/stable/user/basics.indexing.html#slicing-and-striding
@@ -221,19 +200,12 @@ const sliced = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.arange(3).pipe(
+ * DeviceArray.arange(3).pipe(
  *   Effect.flatMap(DeviceArray.expandDims(-1)),
- *   Effect.map((column) => column.shape),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [3, 1]
+ *   Effect.map((column) => column.shape)
+ * ) // => [3, 1]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.expand_dims.html
@@ -266,19 +238,12 @@ export const expandDims: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.zeros([1, 3, 1]).pipe(
+ * DeviceArray.zeros([1, 3, 1]).pipe(
  *   Effect.flatMap(DeviceArray.squeeze(0)),
- *   Effect.map((x) => x.shape),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [3, 1]
+ *   Effect.map((x) => x.shape)
+ * ) // => [3, 1]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.squeeze.html
@@ -316,19 +281,12 @@ export const squeeze: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.arange(3).pipe(
+ * DeviceArray.arange(3).pipe(
  *   Effect.flatMap(DeviceArray.broadcastTo([2, 3])),
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [[0, 1, 2], [0, 1, 2]]
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 1, 2], [0, 1, 2]]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html
@@ -365,19 +323,12 @@ export const broadcastTo: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = DeviceArray.arange(3).pipe(
+ * DeviceArray.arange(3).pipe(
  *   Effect.flatMap(DeviceArray.flip()),
- *   Effect.flatMap(DeviceArray.toNested),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- *
- * await Effect.runPromise(program) // => [2, 1, 0]
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [2, 1, 0]
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.flip.html

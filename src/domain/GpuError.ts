@@ -258,15 +258,11 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.scoped(BufferPool.allocate(-1)).pipe(
+ * Effect.scoped(BufferPool.allocate(-1)).pipe(
  *   Effect.flip,
- *   Effect.map(({ reason }) => reason._tag),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => "InvalidRequest"
+ *   Effect.map(({ reason }) => reason._tag)
+ * ) // => "InvalidRequest"
  * ```
  *
  * @category errors
@@ -388,16 +384,12 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.scoped(BufferPool.allocate(64)).pipe(
+ * Effect.scoped(BufferPool.allocate(64)).pipe(
  *   Effect.flatMap((ended) => CommandQueue.fill(ended, 0)),
  *   Effect.flip,
- *   Effect.map(({ reason }) => reason._tag),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => "Released"
+ *   Effect.map(({ reason }) => reason._tag)
+ * ) // => "Released"
  * ```
  *
  * @category errors

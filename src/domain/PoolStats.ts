@@ -96,16 +96,11 @@ export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" |
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, PoolStats } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const line = BufferPool.allocate(1000).pipe(
+ * BufferPool.allocate(1000).pipe(
  *   Effect.andThen(BufferPool.stats),
- *   Effect.map(PoolStats.format),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(line) // => "active 1 (1000 B), held 0 (0 B), managed 1024 B, hits 0 of 1"
+ *   Effect.map(PoolStats.format)
+ * ) // => "active 1 (1000 B), held 0 (0 B), managed 1024 B, hits 0 of 1"
  * ```
  *
  * @category formatting

@@ -120,7 +120,6 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const line = ElementwiseKernel.make({
@@ -133,15 +132,13 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
  *   outputs: ({ slope, x }) => ({ y: Expr.add(Expr.multiply(slope, x), 1) })
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(12)
  *   const y = yield* BufferPool.allocate(12)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3))
  *   yield* CommandQueue.dispatch(line, { x, y, slope: 2 }, 3)
  *   return Array.from(yield* CommandQueue.read(y, Float32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [3, 5, 7]
+ * }) // => [3, 5, 7]
  * ```
  *
  * @see pyopencl.elementwise.ElementwiseKernel

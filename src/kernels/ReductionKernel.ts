@@ -135,7 +135,6 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const dot = ReductionKernel.make({
@@ -150,16 +149,14 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
  *   commutative: true
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(12)
  *   const y = yield* BufferPool.allocate(12)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3))
  *   yield* CommandQueue.write(y, Float32Array.of(4, 5, 6))
  *   const sum = yield* ReductionKernel.run(dot, { x, y }, 3)
  *   return (yield* CommandQueue.read(sum, Float32Array))[0]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => 32
+ * }) // => 32
  * ```
  *
  * @see pyopencl.reduction.ReductionKernel
@@ -266,7 +263,6 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const argmin = ReductionKernel.makeState({
@@ -281,14 +277,12 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
  *   neutral: { value: Infinity, index: 0 }
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.write(x, Float32Array.of(3, 1, 4, 1))
  *   const { index } = yield* ReductionKernel.run(argmin, { x }, 4)
  *   return (yield* CommandQueue.read(index, Uint32Array))[0]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => 1
+ * }) // => 1
  * ```
  *
  * @category constructors
@@ -391,7 +385,6 @@ const reductionOf = (
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Expr, ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * const sum = ReductionKernel.make({
@@ -402,14 +395,12 @@ const reductionOf = (
  *   neutral: 0
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.write(x, Int32Array.of(1, 20, 300, 4000))
  *   const total = yield* ReductionKernel.run(sum, { x: { buffer: x, offset: 1 } }, 2)
  *   return (yield* CommandQueue.read(total, Int32Array))[0]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => 320
+ * }) // => 320
  * ```
  *
  * @category running

@@ -134,7 +134,6 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const cumsum = ScanKernel.make({
@@ -145,14 +144,12 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
  *   neutral: 0
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.write(x, Int32Array.of(1, 20, 300, 4000))
  *   const totals = yield* ScanKernel.run(cumsum, { x }, 4)
  *   return Array.from(yield* CommandQueue.read(totals, Int32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [1, 21, 321, 4321]
+ * }) // => [1, 21, 321, 4321]
  * ```
  *
  * @see pyopencl.scan.GenericScanKernel
@@ -242,7 +239,6 @@ const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Expr, ScanKernel } from "effect-gpu-pool/kernels"
  *
  * const offsets = ScanKernel.make({
@@ -253,14 +249,12 @@ const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
  *   neutral: 0
  * })
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const lengths = yield* BufferPool.allocate(12)
  *   yield* CommandQueue.write(lengths, Uint32Array.of(5, 2, 9))
  *   const starts = yield* ScanKernel.run(offsets, { lengths }, 3, { exclusive: true })
  *   return Array.from(yield* CommandQueue.read(starts, Uint32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [0, 5, 7]
+ * }) // => [0, 5, 7]
  * ```
  *
  * @category running

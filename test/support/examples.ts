@@ -1,6 +1,7 @@
 /**
  * The examples of the documentation: every ```ts fence of the Markdown files and of the JSDoc blocks. A fence is a whole
- * module. `ts no-run` marks one that only compiles. A trailing `// => value` asserts what the expression before it is.
+ * module. `ts no-run` marks one that only compiles. A trailing `// => value` asserts what the expression before it is, or
+ * what it gives where it is an effect: that runs in a scope, with a buffer pool on the host.
  */
 import { parseSync } from "oxc-parser"
 
@@ -90,10 +91,24 @@ export const executable = (example: Example): string => {
   const code = inPlace(example)
   const assertions = assertionsOf(example.file.replace(/\.md$/, ".ts"), code)
   const checked = [...assertions].sort((a, b) => b.start - a.start).reduce((text, { end, expected, start }) => {
-    const check = `__expectEqual((${text.slice(start, end)}), (${expected}))`
+    const check = `__expectEqual(await __given((${text.slice(start, end)})), (${expected}))`
     return text.slice(0, start) + check + text.slice(end)
   }, code)
-  return assertions.length === 0
-    ? checked
-    : `${checked}import { deepStrictEqual as __expectEqual } from "node:assert/strict"\n`
+  return assertions.length === 0 ? checked : checked + prelude
 }
+
+/** Imports hold for the whole module, wherever they stand. */
+const prelude = [
+  "import { deepStrictEqual as __expectEqual } from \"node:assert/strict\"",
+  "import { Effect as __Effect } from \"effect\"",
+  "import { BufferPool as __BufferPool } from \"effect-gpu-pool\"",
+  "import { Host as __Host } from \"effect-gpu-pool/host\"",
+  `function __given(value) {
+  return !__Effect.isEffect(value) ? value : __Effect.runPromise(value.pipe(
+    __Effect.scoped,
+    __Effect.provide(__BufferPool.layer()),
+    __Effect.provide(__Host.layer())
+  ))
+}`,
+  ""
+].join("\n")

@@ -130,13 +130,12 @@ export class Host extends Context.Service<Host, {
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const buffer = yield* BufferPool.allocate(4)
  *   yield* CommandQueue.fill(buffer, 0x01020304)
  *   yield* CommandQueue.finish
  *   return [...(yield* Host.bytes(buffer))]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [4, 3, 2, 1]
+ * }) // => [4, 3, 2, 1]
  * ```
  *
  * @category accessors
@@ -155,12 +154,10 @@ export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<A
  * import { BufferPool, SizePolicy } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.scoped(BufferPool.allocate(100)).pipe(
+ * Effect.scoped(BufferPool.allocate(100)).pipe(
  *   Effect.andThen(Host.usedBytes),
- *   Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.exact })),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => 100
+ *   Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.exact }))
+ * ) // => 100
  * ```
  *
  * @category accessors

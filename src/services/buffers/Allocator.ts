@@ -136,14 +136,11 @@ const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(i
  * ```ts
  * import { Effect } from "effect"
  * import { Allocator } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.map(Allocator.allocate(4096), (buffer) => buffer.size).pipe(
+ * Effect.map(Allocator.allocate(4096), (buffer) => buffer.size).pipe(
  *   Effect.scoped,
- *   Effect.provide(Allocator.layerImmediate),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => 4096
+ *   Effect.provide(Allocator.layerImmediate)
+ * ) // => 4096
  * ```
  *
  * @see pyopencl.tools.ImmediateAllocator
@@ -165,13 +162,10 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Queue
  * ```ts
  * import { Effect } from "effect"
  * import { Allocator } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.map(Allocator.Allocator, (allocator) => allocator.immediate).pipe(
- *   Effect.provide(Allocator.layerDeferred),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => false
+ * Effect.map(Allocator.Allocator, (allocator) => allocator.immediate).pipe(
+ *   Effect.provide(Allocator.layerDeferred)
+ * ) // => false
  * ```
  *
  * @see pyopencl.tools.DeferredAllocator

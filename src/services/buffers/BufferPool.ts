@@ -593,16 +593,12 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = Buff
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const heldAfter = Effect.scoped(BufferPool.allocate(4096)).pipe(
+ * Effect.scoped(BufferPool.allocate(4096)).pipe(
  *   Effect.andThen(BufferPool.freeHeld),
  *   Effect.andThen(BufferPool.stats),
- *   Effect.map((stats) => stats.heldBytes),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(heldAfter) // => 0
+ *   Effect.map((stats) => stats.heldBytes)
+ * ) // => 0
  * ```
  *
  * @see pyopencl.tools.MemoryPool.free_held
@@ -619,16 +615,12 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const heldAfter = BufferPool.stopHolding.pipe(
+ * BufferPool.stopHolding.pipe(
  *   Effect.andThen(Effect.scoped(BufferPool.allocate(4096))),
  *   Effect.andThen(BufferPool.stats),
- *   Effect.map((stats) => stats.heldBytes),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(heldAfter) // => 0
+ *   Effect.map((stats) => stats.heldBytes)
+ * ) // => 0
  * ```
  *
  * @see pyopencl.tools.MemoryPool.stop_holding
@@ -666,14 +658,12 @@ export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   yield* Effect.scoped(Effect.forEach([1024, 2048, 4096], (size) => BufferPool.allocate(size)))
  *   yield* BufferPool.trimTo(6000)
  *   return (yield* BufferPool.stats).heldBytes
- * }).pipe(Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => 5120
+ * }) // => 5120
  * ```
  *
  * @see cudaMemPoolTrimTo
@@ -837,16 +827,12 @@ export const budget = (
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
  * const greedy = Effect.scoped(Effect.forEach([1024, 1024, 1024], (size) => BufferPool.allocate(size)))
- * const program = greedy.pipe(
+ * greedy.pipe(
  *   BufferPool.withBudget(2048),
- *   Effect.catchReason("GpuError", "OutOfMemory", ({ limitName, limit }) => Effect.succeed([limitName, limit])),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => ["budget", 2048]
+ *   Effect.catchReason("GpuError", "OutOfMemory", ({ limitName, limit }) => Effect.succeed([limitName, limit]))
+ * ) // => ["budget", 2048]
  * ```
  *
  * @category resource management
@@ -907,7 +893,6 @@ export const withBudget: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
  * const job = Effect.gen(function*() {
  *   yield* BufferPool.allocate(1024)
@@ -915,13 +900,11 @@ export const withBudget: {
  *   yield* BufferPool.allocate(1024)
  * }).pipe(Effect.scoped, BufferPool.reserve(2048))
  *
- * const program = Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
+ * Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
  *   Effect.andThen(BufferPool.stats),
  *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
- *   Effect.provide(BufferPool.layer({ maxBytes: 4096, onExhausted: "wait" })),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => [0, 0, 0]
+ *   Effect.provide(BufferPool.layer({ maxBytes: 4096, onExhausted: "wait" }))
+ * ) // => [0, 0, 0]
  * ```
  *
  * @category resource management
@@ -970,7 +953,6 @@ export const reserve: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
  * const job = (sizes: ReadonlyArray<number>) =>
  *   Effect.forEach(sizes, (size) => Effect.andThen(Effect.yieldNow, BufferPool.allocate(size))).pipe(
@@ -978,12 +960,10 @@ export const reserve: {
  *     BufferPool.inTurn
  *   )
  *
- * const program = Effect.forEach([[500, 400], [300, 600], [900]], job, { concurrency: "unbounded" }).pipe(
+ * Effect.forEach([[500, 400], [300, 600], [900]], job, { concurrency: "unbounded" }).pipe(
  *   Effect.map((jobs) => jobs.length),
- *   Effect.provide(BufferPool.layer({ maxBytes: 1000, onExhausted: "wait" })),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => 3
+ *   Effect.provide(BufferPool.layer({ maxBytes: 1000, onExhausted: "wait" }))
+ * ) // => 3
  * ```
  *
  * @category resource management
@@ -1004,14 +984,12 @@ export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const { input, output } = yield* BufferPool.allocateAll({ input: 4096, output: 1024 })
  *   const [left, right] = yield* BufferPool.allocateAll([512, 256])
  *   return [input.size, output.size, left.size, right.size]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [4096, 1024, 512, 256]
+ * }) // => [4096, 1024, 512, 256]
  * ```
  *
  * @category accessors

@@ -17,13 +17,8 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = BufferPool.use(1000, (lease) => Effect.succeed([lease.size, lease.capacity])).pipe(
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => [1000, 1024]
+ * BufferPool.use(1000, (lease) => Effect.succeed([lease.size, lease.capacity])) // => [1000, 1024]
  * ```
  *
  * @see pyopencl.tools.PooledBuffer, whose `size` is the block's instead of the request's

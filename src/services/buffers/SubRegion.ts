@@ -79,16 +79,14 @@ export interface Options {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, SubRegion } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const whole = yield* BufferPool.allocate(1024)
  *   const half = yield* SubRegion.make(whole, { offset: 512 })
  *   yield* CommandQueue.fill(whole, 1)
  *   yield* CommandQueue.fill(half, 2)
  *   return [...(yield* CommandQueue.read(whole, Uint32Array, { offset: 504, length: 4 }))]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [1, 1, 2, 2]
+ * }) // => [1, 1, 2, 2]
  * ```
  *
  * @see pyopencl.Buffer.get_sub_region
@@ -127,15 +125,13 @@ export const make: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, SubRegion } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(1024)
  *   const quarter = yield* SubRegion.slice(x, Float32Array, 64, 128)
  *   yield* CommandQueue.write(quarter, new Float32Array(64).fill(0.5))
  *   return [quarter.size, ...(yield* CommandQueue.read(x, Float32Array, { offset: 256, length: 2 }))]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [256, 0.5, 0.5]
+ * }) // => [256, 0.5, 0.5]
  * ```
  *
  * @see pyopencl.Buffer.__getitem__

@@ -19,17 +19,14 @@ import type { QueueDriver } from "./QueueDriver.ts"
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, QueueEvent } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(64)
  *   yield* CommandQueue.fill(x, 0)
  *   const filled = yield* CommandQueue.event
  *   yield* QueueEvent.wait(filled)
  *   return yield* QueueEvent.isDone(filled)
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => true
+ * }) // => true
  * ```
  *
  * @see pyopencl.Event

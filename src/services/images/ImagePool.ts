@@ -413,17 +413,14 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = Image
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
- * const heldAfter = Effect.scoped(ImagePool.allocate(ImageShape.image2d(32, 32), ImageFormat.rgba8)).pipe(
+ * Effect.scoped(ImagePool.allocate(ImageShape.image2d(32, 32), ImageFormat.rgba8)).pipe(
  *   Effect.andThen(ImagePool.freeHeld),
  *   Effect.andThen(ImagePool.stats),
  *   Effect.map((stats) => stats.heldBytes),
- *   Effect.provide(ImagePool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(heldAfter) // => 0
+ *   Effect.provide(ImagePool.layer())
+ * ) // => 0
  * ```
  *
  * @see pyopencl.tools.MemoryPool.free_held
@@ -439,17 +436,14 @@ export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
- * const heldAfter = ImagePool.stopHolding.pipe(
+ * ImagePool.stopHolding.pipe(
  *   Effect.andThen(Effect.scoped(ImagePool.allocate(ImageShape.image2d(32, 32), ImageFormat.rgba8))),
  *   Effect.andThen(ImagePool.stats),
  *   Effect.map((stats) => stats.heldBytes),
- *   Effect.provide(ImagePool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(heldAfter) // => 0
+ *   Effect.provide(ImagePool.layer())
+ * ) // => 0
  * ```
  *
  * @see pyopencl.tools.MemoryPool.stop_holding

@@ -275,16 +275,13 @@ const imageFirst = subjectFirst(2, ImageLike.isImageLike)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const image = yield* Images.make(ImageShape.image2d(2, 1), ImageFormat.rgba8)
  *   yield* Images.fill(image, [1, 0.5, 0, 1])
  *   return Array.from(yield* Images.read(image))
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [255, 128, 0, 255, 255, 128, 0, 255]
+ * }) // => [255, 128, 0, 255, 255, 128, 0, 255]
  * ```
  *
  * @see pyopencl.Image
@@ -324,18 +321,15 @@ export const make = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const pixels = new Uint8Array(8)
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const image = yield* Images.fromHost(pixels, ImageShape.image2d(2, 1), ImageFormat.rgba8, { mode: "use" })
  *   yield* Images.fill(image, [1, 0, 0, 1], { origin: [1] })
  *   const seen = yield* Images.hostArray(image, Uint8Array)
  *   return [seen.buffer === pixels.buffer, ...pixels]
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [true, 0, 0, 0, 0, 255, 0, 0, 255]
+ * }) // => [true, 0, 0, 0, 0, 255, 0, 0, 255]
  * ```
  *
  * @see pyopencl.Image, with COPY_HOST_PTR or USE_HOST_PTR
@@ -407,18 +401,15 @@ export const hostArray: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, Images } from "effect-gpu-pool/images"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const buffer = yield* BufferPool.allocate(8)
  *   const colors = yield* Images.overBuffer(buffer, ImageFormat.rgba8)
  *   yield* Images.fill(colors, [1, 0.5, 0, 1], { extent: [1] })
  *   yield* CommandQueue.fill(buffer, 0x04030201, { offset: 4 })
  *   return Array.from(yield* Images.read(colors))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [255, 128, 0, 255, 1, 2, 3, 4]
+ * }) // => [255, 128, 0, 255, 1, 2, 3, 4]
  * ```
  *
  * @see pyopencl.Image, with buffer
@@ -771,32 +762,26 @@ export const fromBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Int32Array.of(1, 2, 3, 4), ImageShape.image2d(2, 2))
  *   yield* Effect.scoped(Effect.map(Images.map(image, Int32Array), (rows) => rows.setUnsafe(-1, 1, 0)))
  *   return Array.from(yield* Images.read(image))
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [1, 2, -1, 4]
+ * }) // => [1, 2, -1, 4]
  * ```
  *
  * **Example** (Elements by x and y, in memory as the driver has it)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
  *   const mapped = yield* Images.map(image, Float32Array, { access: "read", layout: "driver", order: "F" })
  *   return [mapped.shape, mapped.getUnsafe(2, 1)]
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [[3, 2], 6]
+ * }) // => [[3, 2], 6]
  * ```
  *
  * @see pyopencl.enqueue_map_image
@@ -856,14 +841,11 @@ export const sampler = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, Images, ImageUsage } from "effect-gpu-pool/images"
  *
- * const program = Images.formats(ImageUsage.storage, "2d").pipe(
- *   Effect.map((formats) => formats.some((format) => ImageFormat.equals(format, ImageFormat.rgba8))),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => true
+ * Images.formats(ImageUsage.storage, "2d").pipe(
+ *   Effect.map((formats) => formats.some((format) => ImageFormat.equals(format, ImageFormat.rgba8)))
+ * ) // => true
  * ```
  *
  * @see pyopencl.get_supported_image_formats

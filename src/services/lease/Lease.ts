@@ -192,14 +192,10 @@ export const releasedError = (operation: string, { ended, label, size, what }: L
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, Lease } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const leaked = Effect.scoped(BufferPool.allocate(64)).pipe(
- *   Effect.map(Lease.isLive),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(leaked) // => false
+ * Effect.scoped(BufferPool.allocate(64)).pipe(
+ *   Effect.map(Lease.isLive)
+ * ) // => false
  * ```
  *
  * @category predicates

@@ -343,15 +343,12 @@ export const copy: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.fill(x, Float32Array.of(0.5, -1))
  *   return Array.from(yield* CommandQueue.read(x, Float32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [0.5, -1, 0.5, -1]
+ * }) // => [0.5, -1, 0.5, -1]
  * ```
  *
  * @see pyopencl.enqueue_fill_buffer
@@ -494,9 +491,8 @@ export const copyRect: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(4 * 4 * 4)
  *   yield* CommandQueue.fill(x, 0)
  *   yield* CommandQueue.writeRect(x, Uint32Array.of(1, 2, 3, 4), {
@@ -504,9 +500,7 @@ export const copyRect: {
  *     buffer: { origin: [4, 1], rowPitch: 4 * 4 }
  *   })
  *   return Array.from(yield* CommandQueue.read(x, Uint32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0]
+ * }) // => [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0]
  * ```
  *
  * @see pyopencl.enqueue_copy with `buffer_origin`
@@ -540,9 +534,8 @@ export const writeRect: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(24)
  *   yield* CommandQueue.write(x, Uint32Array.of(1, 2, 3, 4, 5, 6))
  *   const column = yield* CommandQueue.readRect(x, Uint32Array, {
@@ -550,9 +543,7 @@ export const writeRect: {
  *     buffer: { origin: [4], rowPitch: 12 }
  *   })
  *   return Array.from(column)
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [2, 5]
+ * }) // => [2, 5]
  * ```
  *
  * @category accessors

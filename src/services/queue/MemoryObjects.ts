@@ -80,13 +80,11 @@ export interface FromHostOptions {
  * ```ts
  * import { Effect } from "effect"
  * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const table = yield* MemoryObjects.fromHost(Float32Array.of(0.25, 0.5, 0.25), { label: "weights" })
  *   return [...(yield* CommandQueue.read(table, Float32Array))]
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [0.25, 0.5, 0.25]
+ * }) // => [0.25, 0.5, 0.25]
  * ```
  *
  * **Example** (The first half of an array)
@@ -94,13 +92,11 @@ export interface FromHostOptions {
  * ```ts
  * import { Effect } from "effect"
  * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const half = yield* MemoryObjects.fromHost(Float32Array.of(1, 2, 3, 4), { size: 8 })
  *   return [...(yield* CommandQueue.read(half, Float32Array))]
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [1, 2]
+ * }) // => [1, 2]
  * ```
  *
  * @see pyopencl.Buffer, with COPY_HOST_PTR or USE_HOST_PTR
@@ -133,16 +129,14 @@ export const fromHost = (
  * ```ts
  * import { Effect } from "effect"
  * import { CommandQueue, MemoryObjects } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
  * const data = new Float32Array(4)
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* MemoryObjects.fromHost(data, { mode: "use" })
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
  *   const seen = yield* MemoryObjects.hostArray(x, Float32Array)
  *   return [seen.buffer === data.buffer, ...data]
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- * await Effect.runPromise(program) // => [true, 1, 2, 3, 4]
+ * }) // => [true, 1, 2, 3, 4]
  * ```
  *
  * @see pyopencl.MemoryObject.get_host_array

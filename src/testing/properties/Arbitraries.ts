@@ -239,18 +239,13 @@ const knownOfTraces = KnownOptions.of<NonNullable<Parameters<typeof traces>[0]>>
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, BufferUsage } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Arbitraries } from "effect-gpu-pool/testing/properties"
  *
  * const request = { size: 64, usage: BufferUsage.defaultUsage }
- * const program = Arbitraries.play([{ slot: 0, request }, { slot: 0, request }]).pipe(
+ * Arbitraries.play([{ slot: 0, request }, { slot: 0, request }]).pipe(
  *   Effect.andThen(BufferPool.stats),
- *   Effect.map(({ activeBytes, hits }) => [activeBytes, hits]),
- *   Effect.scoped,
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
- * await Effect.runPromise(program) // => [64, 1]
+ *   Effect.map(({ activeBytes, hits }) => [activeBytes, hits])
+ * ) // => [64, 1]
  * ```
  *
  * @category traces

@@ -48,16 +48,13 @@ const dtypes: Readonly<Record<string, DType>> = {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(24)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4, 5, 6))
  *   const rows = yield* Mapping.map(x, Float32Array, { access: "read", shape: [2, 3] })
  *   return [rows.getUnsafe(1, 0), rows.shape, rows.strides]
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [4, [2, 3], [3, 1]]
+ * }) // => [4, [2, 3], [3, 1]]
  * ```
  *
  * @see pyopencl.enqueue_map_buffer

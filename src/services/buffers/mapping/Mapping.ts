@@ -75,9 +75,8 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
  *   yield* Effect.scoped(Effect.gen(function*() {
@@ -85,9 +84,7 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  *     square.setUnsafe(10 * square.getUnsafe(1, 0), 1, 0)
  *   }))
  *   return Array.from(yield* CommandQueue.read(x, Float32Array))
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * await Effect.runPromise(program) // => [1, 2, 30, 4]
+ * }) // => [1, 2, 30, 4]
  * ```
  *
  * @see pyopencl.enqueue_map_buffer
