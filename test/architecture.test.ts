@@ -31,7 +31,9 @@ const underDecorators = [
   "src/domain",
   "src/services/calls",
   "src/services/device",
-  "src/services/buffers/Allocator.ts"
+  "src/services/buffers/Allocator.ts",
+  // Where the pools on one limit hear of each other.
+  "src/services/pool/waiting/SharedLimit.ts"
 ]
 const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 /** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */

@@ -227,12 +227,14 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
     const { info } = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
     const driver = yield* QueueDriver
+    if (allocator.limits !== undefined) memory.join(allocator.limits)
     const source = new BufferSource({
       ...settings,
       allocator,
       driver,
       limits: info.limits,
-      maxBytes: memory.core.maxBytes
+      maxBytes: memory.core.maxBytes,
+      shares: memory.blocks.shares
     })
     if (!allocator.immediate) {
       yield* Effect.logWarning(

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Deferred from "effect/Deferred"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
@@ -16,6 +16,7 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
+import { CurrentShares, type Share } from "../pool/waiting/SharedLimit.ts"
 import type { Allocator } from "./Allocator.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -28,6 +29,8 @@ export interface BufferSourceOptions {
   readonly limits: DeviceLimits
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number
+  /** Of its memory, in the limits of the allocator. */
+  readonly shares: ReadonlyArray<Share>
   readonly clears: boolean
 }
 
@@ -106,7 +109,9 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     label: string | undefined,
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
-    return this.#options.allocator.allocate(capacity, { usage: this.#blockUsage(usage), label, callSite })
+    const { allocator, shares } = this.#options
+    const allocated = allocator.allocate(capacity, { usage: this.#blockUsage(usage), label, callSite })
+    return shares.length === 0 ? allocated : Effect.provideService(allocated, CurrentShares, shares)
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {

@@ -18,6 +18,7 @@ import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
+import type { Share } from "./waiting/SharedLimit.ts"
 
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
@@ -31,6 +32,8 @@ export class Blocks implements LeaseOwner {
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
   closed = false
+  /** In the limits of the allocator that its blocks come from. */
+  shares: ReadonlyArray<Share> = []
   /** Called when a block comes back; `undefined` while no request waits and nothing is trimmed. */
   onReturn: ((block: Block) => Effect.Effect<void> | undefined) | undefined = undefined
   /** The block that comes back in this step. */
@@ -41,7 +44,7 @@ export class Blocks implements LeaseOwner {
   toHandlers = 0
   /** Driver calls that were refused while another call had memory. */
   #givenUp = 0
-  /** Blocks that came back from attempts that failed. */
+  /** Blocks that came back from attempts that failed, or that were evicted for a request of another memory. */
   #retracted = 0
   /** Blocks that went from one lease to the next in one step. */
   #handedOver = 0
@@ -264,6 +267,16 @@ export class Blocks implements LeaseOwner {
    * count, since no other request could have it.
    */
   get progress(): number {
+    return this.ownProgress + this.progressElsewhere
+  }
+
+  /** What came back to others under the limits of the allocator. */
+  get progressElsewhere(): number {
+    return this.shares.reduce((sum, { progress }) => sum + progress, 0)
+  }
+
+  /** What came back in this memory. */
+  get ownProgress(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
     return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
   }
@@ -277,16 +290,27 @@ export class Blocks implements LeaseOwner {
     this.refusals++
   }
 
-  /** An attempt gave back so many blocks that it had taken itself: these give other requests no reason to try again. */
-  retract(times: number): void {
-    this.#retracted += times
+  /** What comes back now is no progress: it gives other requests no reason to try again. */
+  retracting<A>(giveBack: () => A): A {
+    const before = this.ownProgress
+    const left = giveBack()
+    this.#retracted += this.ownProgress - before
+    return left
   }
 
-  /** Whether anything is leased, set aside for others or asked of the driver, that may come back. */
-  mayRecover({ asks, drawn, from }: LeaseRequest): boolean {
+  /**
+   * Whether anything is leased, set aside for others or asked of the driver, that may come back; for a request that was
+   * refused, also to others.
+   */
+  mayRecover({ asks, drawn, from }: LeaseRequest, refused: boolean): boolean {
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
     const ofOthers = setAsideBytes - drawn - leftOf(asks ?? from)
-    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0
+    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0 || (refused && this.bytesElsewhere > 0)
+  }
+
+  /** Bytes of others under the limits of the allocator, which concern only requests that the allocator has refused. */
+  get bytesElsewhere(): number {
+    return this.shares.reduce((bytes, { bytesOfOthers }) => bytes + bytesOfOthers, 0)
   }
 
   /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */

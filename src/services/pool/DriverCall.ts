@@ -34,6 +34,8 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
       // Requests of its reservation may wait in any line for what comes back to that.
       if (request.from === undefined) memory.line.serve()
       else memory.lines.serve()
+      // A block that nobody waits for is held now.
+      memory.tellOthers()
       return answer
     })
   })

@@ -139,7 +139,7 @@ class Climb {
       rungs: this.rungs,
       missing: () => this.refused ? 0 : memory.missing(request),
       refusal: this.#refusedAt === seen ? { seen, isPast: () => blocks.progress !== seen } : undefined,
-      mayWait: () => memory.mayWait(request)
+      mayWait: () => memory.mayWait(request, this.refused)
     })
   }
 

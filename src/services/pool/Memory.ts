@@ -34,11 +34,12 @@ import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
+import type { Member, SharedLimit } from "./waiting/SharedLimit.ts"
 import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
-export class Memory implements Gate, Watched {
+export class Memory implements Gate, Member {
   readonly blocks: Blocks
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
@@ -80,7 +81,34 @@ export class Memory implements Gate, Watched {
     this.trimming = idle === undefined && maxHeldBytes === Infinity
       ? undefined
       : new Trimming(this.blocks, settings, () => this.line.serve(), run)
-    this.queueing(false)
+    this.listen()
+  }
+
+  /** Its blocks come from an allocator with these limits. */
+  join(limits: ReadonlyArray<SharedLimit>): void {
+    this.blocks.shares = limits.map((limit) => limit.join(this))
+    this.listen()
+  }
+
+  /** Itself, and the others that stand under one limit with it. */
+  get peers(): ReadonlyArray<Watched> {
+    return [this, ...new Set(this.blocks.shares.flatMap(({ others }) => others.map(({ member }) => member)))]
+  }
+
+  get heldBytes(): number {
+    return this.core.heldBytes
+  }
+
+  get progress(): number {
+    return this.blocks.ownProgress
+  }
+
+  evict(bytes: number): Effect.Effect<void> {
+    return this.blocks.retracting(() => this.blocks.freeAll(this.core.trim(this.core.managedBytes - bytes)))
+  }
+
+  tellOthers(): void {
+    for (const { limit } of this.blocks.shares) limit.tell()
   }
 
   get closed(): boolean {
@@ -111,11 +139,12 @@ export class Memory implements Gate, Watched {
 
   countedBytes(): number {
     const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
-    return managedBytes - heldBytes + reservedBytes + setAsideBytes
+    const elsewhere = this.line.isRefused ? this.blocks.bytesElsewhere : 0
+    return managedBytes - heldBytes + reservedBytes + setAsideBytes + elsewhere
   }
 
   returned(): number {
-    return this.core.releases + this.core.driverFrees + this.#limitChanges
+    return this.core.releases + this.core.driverFrees + this.#limitChanges + this.blocks.progressElsewhere
   }
 
   room(): number {
@@ -126,10 +155,17 @@ export class Memory implements Gate, Watched {
     return this.core.hits + this.core.misses - this.blocks.toHandlers
   }
 
-  /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
   queueing(filled: boolean): void {
     this.#mayHit = !filled
-    this.blocks.onReturn = (filled || this.trimming !== undefined) && !this.closed ? this.#returned : undefined
+    this.listen()
+    for (const { limit } of this.blocks.shares) limit.listen()
+  }
+
+  /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
+  listen(): void {
+    const isHeard = this.hasWaiters || this.trimming !== undefined ||
+      this.blocks.shares.some(({ limit }) => limit.hasWaiters)
+    this.blocks.onReturn = isHeard && !this.closed ? this.#returned : undefined
   }
 
   readonly #returned = (block: Block): Effect.Effect<void> | undefined => {
@@ -137,6 +173,7 @@ export class Memory implements Gate, Watched {
     this.blocks.returning = block
     this.line.serve()
     this.blocks.returning = undefined
+    this.tellOthers()
     return failed
   }
 
@@ -155,8 +192,8 @@ export class Memory implements Gate, Watched {
     return request.asks !== undefined || this.core.setAsideBytes > 0 ? missing : this.core.deficit(exactSize)
   }
 
-  mayWait(request: LeaseRequest): boolean {
-    return this.blocks.mayRecover(request) || this.line.hasOthersTrying(request)
+  mayWait(request: LeaseRequest, refused = false): boolean {
+    return this.blocks.mayRecover(request, refused) || this.line.hasOthersTrying(request)
   }
 
   /** Cleans up after a request that has ended: its place in line, its reserved bytes, and a lease that no fiber got. */
@@ -302,6 +339,7 @@ export class Memory implements Gate, Watched {
     const closed = this.blocks.close()
     for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()
+    for (const share of this.blocks.shares) share.limit.leave(share)
     this.trimming?.stop()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))

@@ -518,23 +518,27 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       const rungs = new Set(searchRungs(request)).add("driver")
       while (true) {
         const before = core.releases
-        const error = yield* Effect.match(attempt, { onFailure: (error) => error, onSuccess: () => undefined })
+        const elsewhere = blocks.progressElsewhere
+        let given = 0
+        const giveUp = (error: GpuError) => {
+          given = granted.filter(({ block }) => block !== undefined).length
+          // Two that try in turn would wake each other for ever with what each gives back.
+          const left = blocks.retracting(() => this.#endAll(granted, list))
+          return Effect.as(left ?? Exit.void, error)
+        }
+        const failed = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
+        const error = yield* blocks.shares.reduce((effect, share) => share.attempt(effect), failed)
         if (error === undefined) return
-        const own = granted.flatMap(({ block }) => block ?? [])
-        const left = this.#endAll(granted, list)
-        // Two that try in turn would wake each other for ever with what each gives back.
-        blocks.retract(own.length + own.filter(({ state }) => state === "freed").length)
-        if (left !== undefined) yield* left
         if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
         // Memory that others gave back meanwhile may be enough.
-        if (core.releases - own.length > before) continue
+        if (core.releases - given > before || blocks.progressElsewhere !== elsewhere) continue
         const seen = blocks.progress
         yield* memory.lastResort.take({
           request,
           rungs,
           missing: () => 0,
           refusal: { seen, isPast: () => blocks.progress !== seen },
-          mayWait: () => memory.mayWait(request)
+          mayWait: () => memory.mayWait(request, true)
         })
       }
     }

@@ -49,7 +49,7 @@ const tryServe = (blocks: Blocks, line: WaitLine, waiter: Waiter): Answer | unde
 }
 
 const retry = (blocks: Blocks, { refused, request, seen }: Waiter): Answer | undefined =>
-  !refused || seen !== blocks.progress || !blocks.mayRecover(request) ? tryAgain : undefined
+  !refused || seen !== blocks.progress || !blocks.mayRecover(request, refused) ? tryAgain : undefined
 
 /** One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do. */
 const serveReservation = (

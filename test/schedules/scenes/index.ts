@@ -7,6 +7,7 @@ import { handlers } from "./Handlers.ts"
 import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
+import { limitedAllocators } from "./LimitedAllocators.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
@@ -23,6 +24,7 @@ export const scenes = {
   images,
   layers,
   leases,
+  limitedAllocators,
   randomPrograms,
   reading,
   reservations,

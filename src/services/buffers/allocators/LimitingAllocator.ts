@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scheduler from "effect/Scheduler"
 import { optionsProblem, readValues } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
@@ -15,7 +16,8 @@ import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../../domain/MemoryLimit.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { Allocator } from "../Allocator.ts"
+import { CurrentShares, type Share, SharedLimit } from "../../pool/waiting/SharedLimit.ts"
+import { type AllocateOptions, Allocator } from "../Allocator.ts"
 
 /**
  * The limit: one of the two.
@@ -36,9 +38,12 @@ const operation = "Allocator.allocate"
 /**
  * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
  * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory, which
- * a pool answers as it does its driver's, by giving up blocks that it holds. Pools on one limited
- * allocator do not learn of each other's releases, and hold their blocks each for itself: where they should share a limit, give
- * them one `DeviceMemory`.
+ * a pool answers as it does its driver's.
+ *
+ * The pools on it hear of each other. Before it refuses a request, it evicts what any of them holds idle, if that is enough; and where the
+ * driver has no memory, whatever they hold. A request that it has refused waits, if its pool waits, for what comes back to any of them.
+ * Each pool has a line of its own: where they should share one, give them one `DeviceMemory`. A decorator above it passes
+ * on the members of the allocator that it does not change (`{ ...inner, allocate }`), or pools do not hear of each other.
  *
  * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
  * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
@@ -60,11 +65,13 @@ const operation = "Allocator.allocate"
  * const program = Effect.gen(function*() {
  *   const frames = yield* BufferPool.make({ label: "frames" })
  *   const tables = yield* BufferPool.make({ label: "tables" })
- *   yield* frames.allocate(768 * 1024)
- *   const error = yield* Effect.flip(tables.allocate(512 * 1024))
- *   return error.reason._tag
+ *   yield* frames.use(768 * 1024, () => Effect.void)
+ *   const before = yield* frames.stats
+ *   yield* tables.allocate(512 * 1024)
+ *   const after = yield* frames.stats
+ *   return [before.heldBytes, after.heldBytes]
  * }).pipe(Effect.scoped, Effect.provide(limited))
- * await Effect.runPromise(program) // => "OutOfMemory"
+ * await Effect.runPromise(program) // => [786432, 0]
  * ```
  *
  * @see rmm::mr::limiting_resource_adaptor
@@ -78,7 +85,7 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
       const { info } = yield* DeviceContext
       const limit = readValues(layerOperation, () => limitOf(options, info))
       if (isGpuError(limit)) return yield* limit
-      return limited(yield* Allocator, limit)
+      return limited(yield* Allocator, limit, yield* Scheduler.Scheduler)
     })
   ))
 
@@ -103,39 +110,83 @@ const noLimit = (): GpuError =>
 
 const owner: LimitOwner = { kind: "allocator" }
 
-const limited = (inner: Allocator["Service"], limit: number): Allocator["Service"] => {
-  /** The bytes that each buffer counts. Buffers of other allocators are not counted, and no buffer is counted twice. */
-  const live = new WeakMap<DeviceBuffer, number>()
-  let activeBytes = 0
-  let reservedBytes = 0
+/** Who allocated a buffer, and how many bytes it counts. */
+interface Counted {
+  readonly bytes: number
+  readonly share: Share | undefined
+}
 
-  const problem = (bytes: number): GpuError | undefined =>
-    BufferRequest.sizeProblem(operation, bytes) ??
-      BufferRequest.limitProblem(operation, bytes, "maxBytes", limit, owner) ??
-      (bytes <= limit - activeBytes - reservedBytes
-        ? undefined
-        : outOfMemory(bytes, { limit, activeBytes, managedBytes: activeBytes, reservedBytes, rungs: [] }))
+const limited = (
+  inner: Allocator["Service"],
+  maxBytes: number,
+  scheduler: Scheduler.Scheduler
+): Allocator["Service"] => {
+  const limit = new SharedLimit(maxBytes, scheduler)
+  /** Buffers of other allocators are not counted, and no buffer is counted twice. */
+  const live = new WeakMap<DeviceBuffer, Counted>()
+  let activeBytes = 0
+
+  const refused = (bytes: number): GpuError =>
+    outOfMemory(bytes, {
+      limit: maxBytes,
+      activeBytes,
+      managedBytes: activeBytes,
+      reservedBytes: limit.usedBytes - activeBytes,
+      rungs: []
+    })
+
+  const allocate = (bytes: number, options: AllocateOptions | undefined, share: Share | undefined) => {
+    const problem = BufferRequest.sizeProblem(operation, bytes) ??
+      BufferRequest.limitProblem(operation, bytes, "maxBytes", maxBytes, owner)
+    if (problem !== undefined) return problem
+    const evicted = limit.take(bytes, share)
+    if (evicted === undefined) return refused(bytes)
+    const since = limit.begin()
+    let evicts = false
+    const ask = (evicted: ReadonlyArray<Effect.Effect<void>>): Effect.Effect<DeviceBuffer, GpuError> => {
+      const call = Effect.suspend(() => inner.allocate(bytes, options))
+      if (evicted.length === 0) return call
+      evicts = true
+      // Real memory would grow beyond the limit if the driver did not have back what was evicted.
+      return Effect.andThen(Effect.all([...evicted, inner.reclaim]), call)
+    }
+    // What others hold may be what the driver lacks.
+    const again = (error: GpuError) => {
+      const target = limit.usedBytes - bytes
+      const more = error.reason._tag === "OutOfMemory" ? limit.evict(() => limit.usedBytes - target) : []
+      return more.length === 0 ? error : ask(more)
+    }
+    return Effect.onExitPrimitive(Effect.catch(ask(evicted), again), (exit) => {
+      if (Exit.isFailure(exit)) {
+        limit.count(-bytes, share)
+        // Whoever the driver has refused may get what was evicted in vain.
+        if (evicts) { for (const other of share?.others ?? limit.shares) limit.hear(other) }
+      }
+      limit.end(since, Exit.isFailure(exit), share)
+      if (Exit.isFailure(exit)) return undefined
+      activeBytes += bytes
+      live.set(exit.value, { bytes, share })
+      return undefined
+    })
+  }
 
   return Allocator.of({
+    ...inner,
+    limits: [limit, ...inner.limits ?? []],
     allocate: (bytes, options) =>
-      Effect.uninterruptible(Effect.suspend(() => {
-        const refused = problem(bytes)
-        if (refused !== undefined) return refused
-        reservedBytes += bytes
-        return Effect.onExitPrimitive(Effect.suspend(() => inner.allocate(bytes, options)), (exit) => {
-          reservedBytes -= bytes
-          if (Exit.isFailure(exit)) return undefined
-          activeBytes += bytes
-          live.set(exit.value, bytes)
-          return undefined
-        })
-      })),
+      Effect.uninterruptible(
+        Effect.withFiber((fiber) =>
+          allocate(bytes, options, fiber.getRef(CurrentShares).find((share) => share.limit === limit))
+        )
+      ),
     freeUnsafe: (buffer) => {
-      activeBytes -= live.get(buffer) ?? 0
-      live.delete(buffer)
+      const counted = live.get(buffer)
+      if (counted !== undefined) {
+        live.delete(buffer)
+        activeBytes -= counted.bytes
+        limit.returned(counted.bytes, counted.share)
+      }
       return inner.freeUnsafe(buffer)
-    },
-    reclaim: inner.reclaim,
-    immediate: inner.immediate
+    }
   })
 }

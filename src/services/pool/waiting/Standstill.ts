@@ -30,6 +30,8 @@ export interface Watched {
   readonly turns: JobTurns
   readonly leases: LeaseTable
   readonly reservations: ReadonlySet<SetAside>
+  /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
+  readonly peers: ReadonlyArray<Watched>
 }
 
 /** Whose requests are stuck. */
@@ -57,33 +59,44 @@ class Parties {
   }
 }
 
+/** A memory, and its live leases at this look. */
+interface Looked {
+  readonly pool: Watched
+  readonly live: ReadonlyArray<Lease>
+}
+
 /**
  * How many bytes some waiters have of what each line waits for: in their leases, their reservations and their hands. A turn
  * counts as a byte.
  */
 const bytesByLine = (
-  pool: Watched,
-  live: ReadonlyArray<Lease>,
+  pools: ReadonlyArray<Looked>,
   waiters: Iterable<Waiter>
 ): ReadonlyMap<object, number> => {
   const parties = new Parties(waiters)
   const bytes = new Map<object, number>()
   const add = (line: object, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
-  const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
-    add(pool.line, more)
-    for (const { line } of budgets) add(line, more)
-  }
-  for (const lease of live) {
-    if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
-  }
-  for (const one of pool.reservations) {
-    if (!parties.holdsReservation(one)) continue
-    addCharged(one.budgets, one.left)
-    if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
-  }
-  for (const { request: { budget, charge, drawn, from } } of waiters) {
-    addCharged(from?.budgets ?? [], drawn)
-    for (const one of budget?.chain ?? []) add(one.line, charge?.charged(one) ?? 0)
+  for (const { live, pool } of pools) {
+    // What it has would come back to its own line, to the lines of others that their limit refused, and to budgets.
+    const lines = pools.filter((other) => other.pool === pool || other.pool.line.isRefused)
+    const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
+      for (const other of lines) add(other.pool.line, more)
+      for (const { line } of budgets) add(line, more)
+    }
+    for (const lease of live) {
+      if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
+    }
+    for (const one of pool.reservations) {
+      if (!parties.holdsReservation(one)) continue
+      addCharged(one.budgets, one.left)
+      if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
+    }
+    const ownLines: ReadonlySet<object> = pool.lines.filled
+    for (const { line, request: { budget, charge, drawn, from } } of waiters) {
+      if (!ownLines.has(line)) continue
+      addCharged(from?.budgets ?? [], drawn)
+      for (const one of budget?.chain ?? []) add(one.line, charge?.charged(one) ?? 0)
+    }
   }
   return bytes
 }
@@ -93,17 +106,18 @@ const bytesByLine = (
  * reservation or in a turn. Of a long line they are few.
  */
 const havingAmong = (
-  pool: Watched,
-  live: ReadonlyArray<Lease>,
+  pools: ReadonlyArray<Looked>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
   const fibers = new Set<number>()
   const scopes = new Set<Scope.Scope | undefined>()
-  for (const { borrowerId, list } of live) {
-    fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
-    if (list?.scope !== undefined) scopes.add(list.scope)
+  for (const { live, pool } of pools) {
+    for (const { borrowerId, list } of live) {
+      fibers.add(list?.scope === undefined ? borrowerId : list.fiberId)
+      if (list?.scope !== undefined) scopes.add(list.scope)
+    }
+    for (const { fiberId } of pool.reservations) fibers.add(fiberId)
   }
-  for (const { fiberId } of pool.reservations) fibers.add(fiberId)
   return waiters.filter(({ request }) =>
     fibers.has(request.fiberId) || scopes.has(request.scope) ||
     request.from !== undefined || request.turn !== undefined || request.charge !== undefined
@@ -118,18 +132,18 @@ interface Stuck {
 
 /** The requests that wait for each other now, among those that may. */
 const findStuck = (
-  pool: Watched,
-  live: ReadonlyArray<Lease>,
+  pools: ReadonlyArray<Looked>,
   mayBe: (waiter: Waiter) => boolean
 ): ReadonlyArray<Waiter> => {
   const stuck = new Map<object, Stuck>(
-    Array.from(pool.lines.filled, (line) => [line, { line, waiters: line.parked().filter(mayBe) }])
+    pools.flatMap(({ pool }) => Array.from(pool.lines.filled))
+      .map((line) => [line, { line, waiters: line.parked().filter(mayBe) }])
   )
   const waiters = () => Array.from(stuck.values()).flatMap(({ waiters }) => waiters)
-  const having = havingAmong(pool, live, waiters())
+  const having = havingAmong(pools, waiters())
   for (let before = Infinity; stuck.size > 0 && stuck.size < before;) {
     before = stuck.size
-    const stuckBytes = bytesByLine(pool, live, having.filter(({ line }) => stuck.has(line)))
+    const stuckBytes = bytesByLine(pools, having.filter(({ line }) => stuck.has(line)))
     for (const { line } of stuck.values()) {
       if (line.countedBytes() > (stuckBytes.get(line) ?? 0)) stuck.delete(line)
     }
@@ -149,13 +163,17 @@ class Ages {
   readonly #ofFibers = new Map<number, number>()
   readonly #ofScopes = new Map<Scope.Scope, number>()
 
-  constructor(pool: Watched, live: ReadonlyArray<Lease>) {
-    for (const { block, borrowerId, list, sequence } of live) {
-      if (block === undefined || list === undefined) continue
-      lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
-      if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
+  constructor(pools: ReadonlyArray<Looked>) {
+    for (const { live, pool } of pools) {
+      for (const { block, borrowerId, list, sequence } of live) {
+        if (block === undefined || list === undefined) continue
+        lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
+        if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
+      }
+      for (const { fiberId, left, sequence } of pool.reservations) {
+        if (left > 0) lower(this.#ofFibers, fiberId, sequence)
+      }
     }
-    for (const { fiberId, left, sequence } of pool.reservations) if (left > 0) lower(this.#ofFibers, fiberId, sequence)
   }
 
   /** Infinity for a job without memory. */
@@ -174,11 +192,10 @@ const lower = <K>(ages: Map<K, number>, key: K, age: number): void => {
 
 /** The waiters whose jobs have memory that others wait for, the youngest first. */
 const holdersAmong = (
-  pool: Watched,
-  live: ReadonlyArray<Lease>,
+  pools: ReadonlyArray<Looked>,
   waiters: ReadonlyArray<Waiter>
 ): ReadonlyArray<Waiter> => {
-  const ages = new Ages(pool, live)
+  const ages = new Ages(pools)
   return waiters
     .map((waiter) => ({ waiter, age: ages.of(waiter) }))
     .filter(({ age, waiter }) => age < Infinity || blocksBudget(waiter))
@@ -186,14 +203,16 @@ const holdersAmong = (
     .map(({ waiter }) => waiter)
 }
 
-const jobOf = (pool: Watched, live: ReadonlyArray<Lease>, waiter: Waiter): WaitingJob => {
+const jobOf = (pools: ReadonlyArray<Looked>, waiter: Waiter): WaitingJob => {
   const { label, size } = waiter.request
   const parties = new Parties([waiter])
   return {
     label,
     requested: size,
-    holdsBytes: bytesByLine(pool, live, [waiter]).get(pool.line) ?? 0,
-    holds: live.filter((lease) => parties.holdsLease(lease)).sort((a, b) => b.capacity - a.capacity).slice(0, 3)
+    holdsBytes: bytesByLine(pools, [waiter]).get(pools[0]!.pool.line) ?? 0,
+    holds: pools.flatMap(({ live }) => live).filter((lease) => parties.holdsLease(lease)).sort((a, b) =>
+      b.capacity - a.capacity
+    ).slice(0, 3)
       .map(({ label, size }) => ({ label, size }))
   }
 }
@@ -249,14 +268,14 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
-    const live = this.#pool.leases.live()
-    const stuck = findStuck(this.#pool, live, () => true)
+    const pools = this.#pool.peers.map((pool): Looked => ({ pool, live: pool.leases.live() }))
+    const stuck = findStuck(pools, () => true)
     this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
     // The requests that were found before must wait for each other without later ones.
     const proven = stuck.length === 0
       ? stuck
-      : findStuck(this.#pool, live, (waiter) => before.get(waiter) === waiter.line.returned())
-    if (proven.length > 0) this.#endYoungest(live, proven)
+      : findStuck(pools, (waiter) => before.get(waiter) === waiter.line.returned())
+    if (proven.length > 0) this.#endYoungest(pools, proven)
   })
 
   /** The youngest. A request with `waitAtMost` ends by itself, and the oldest of several goes on. */
@@ -267,11 +286,11 @@ export class StandstillWatch {
     return victim === oldest && holding.length > 1 ? undefined : victim
   }
 
-  #endYoungest(live: ReadonlyArray<Lease>, stuck: ReadonlyArray<Waiter>): void {
-    const holding = holdersAmong(this.#pool, live, stuck)
+  #endYoungest(pools: ReadonlyArray<Looked>, stuck: ReadonlyArray<Waiter>): void {
+    const holding = holdersAmong(pools, stuck)
     const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
-    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(this.#pool, live, waiter))
+    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(pools, waiter))
     this.#suspects = new Map()
     // The memory of the failed job goes to the others, the oldest first. Requests of jobs without memory would take it,
     // and then wait for each other too.

@@ -1,0 +1,115 @@
+/**
+ * Pools on one LimitingAllocator: each hears of what comes back to the others.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import * as Host from "../../../src/layers/Host/Host.ts"
+import * as Allocator from "../../../src/services/buffers/Allocator.ts"
+import * as LimitingAllocator from "../../../src/services/buffers/allocators/LimitingAllocator.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
+import { nextTurn } from "../../support/hostPool.ts"
+
+const limited = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
+  Layer.provide(Allocator.layerImmediate),
+  Layer.provideMerge(Host.layer())
+)
+
+const both = Effect.all([
+  BufferPool.make({ label: "frames", onExhausted: "wait" }),
+  BufferPool.make({ label: "tables", onExhausted: "wait" })
+])
+
+/** Leases that come together or not at all. */
+const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
+
+/** Until what was told has been heard. */
+const settled = Effect.replicateEffect(nextTurn, 8, { discard: true })
+
+describe("two pools on one limited allocator", () => {
+  it.effect("give up what they hold for each other", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      yield* frames.use(4096, () => Effect.void)
+      const lease = yield* tables.allocate(2048)
+      strictEqual(lease.capacity, 2048)
+      deepStrictEqual([(yield* frames.stats).heldBytes, (yield* frames.stats).driverFrees], [0, 1])
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("wait for each other, however long the other works", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      const elsewhere = yield* Scope.make()
+      const lease = yield* Effect.flatMap(
+        Effect.forkChild(Scope.provide(frames.allocate(4096), elsewhere)),
+        Fiber.join
+      )
+      const waiting = yield* Effect.forkChild(tables.allocate(1024))
+      yield* TestClock.adjust("1 hour")
+      strictEqual((yield* tables.stats).waiters, 1)
+      yield* Lease.release(lease)
+      const served = yield* Fiber.join(waiting)
+      strictEqual(served.capacity, 1024)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("hear of what somebody without a pool gives back", () =>
+    Effect.gen(function*() {
+      const [frames] = yield* both
+      const { allocate, freeUnsafe } = yield* Allocator.Allocator
+      const buffer = yield* allocate(4096)
+      const waiting = yield* Effect.forkChild(frames.allocate(1024))
+      yield* settled
+      strictEqual((yield* frames.stats).waiters, 1)
+      yield* freeUnsafe(buffer)
+      strictEqual((yield* Fiber.join(waiting)).capacity, 1024)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("end a standstill between jobs that hold memory of one and wait for the other", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      const job = (one: BufferPool.Pool, other: BufferPool.Pool) =>
+        Effect.scoped(Effect.gen(function*() {
+          yield* one.allocate(2048)
+          yield* settled
+          yield* other.allocate(2048)
+        }))
+      const jobs = yield* Effect.forEach([job(frames, tables), job(tables, frames)], (one) => Effect.forkChild(one))
+      yield* settled
+      yield* TestClock.adjust("3 seconds")
+      const exits = yield* Effect.forEach(jobs, Fiber.await)
+      const failed = exits.filter(Exit.isFailure)
+      strictEqual(failed.length, 1)
+      assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits too")
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("do not wake each other for ever with what they try together", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const [frames, tables] = yield* both
+      const third = yield* Scope.make()
+      yield* Scope.provide(frames.allocate(2048), third)
+      const jobs = yield* Effect.forEach([pair(frames), pair(tables)], (one) => Effect.forkChild(one))
+      yield* settled
+      const before = faults.allocations
+      yield* Effect.replicateEffect(nextTurn, 200, { discard: true })
+      assert.isAtMost(faults.allocations - before, 2)
+      yield* Scope.close(third, Exit.void)
+      for (const one of jobs) yield* Fiber.join(one)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("forget a pool that has closed", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const closed = yield* Scope.provide(BufferPool.make({ onExhausted: "wait" }), scope)
+      yield* closed.use(4096, () => Effect.void)
+      yield* Scope.close(scope, Exit.void)
+      const [frames] = yield* both
+      strictEqual((yield* frames.allocate(4096)).capacity, 4096)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+})
