@@ -188,7 +188,7 @@ describe("the mapping table", () => {
   it("would tell a name that does not exist", () => {
     const wrong = ["Nowhere.make", "BufferPool.nothing", "PoolStats.PoolStats#nothing"]
     assert.strictEqual(wrong.map(problemOf).filter((problem) => problem !== undefined).length, 3)
-    const right = ["BufferPool.layer", "PoolStats.PoolStats#heldBlocks", "Svm.map"]
+    const right = ["BufferPool.layer", "PoolStats.PoolStats#heldBlocks", "Svm.view"]
     deepStrictEqual(right.map(problemOf), [undefined, undefined, undefined])
   })
 })

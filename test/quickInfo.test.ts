@@ -75,7 +75,7 @@ describe("what an editor shows", () => {
       const name of [
         "BufferPool.layer",
         "DeviceArray.sum",
-        "Svm.map",
+        "Svm.view",
         "Host.layer",
         "Arbitraries.sizes",
         "Devices.list"

@@ -53,7 +53,6 @@ const show = (lease: PooledBuffer.PooledBuffer, { memory, size }: LifeOptions) =
     case "fine":
       return Svm.view(lease, Uint32Array, { shape })
     case "coarse":
-      return Svm.map(lease, Uint32Array, { shape })
     case "buffers":
       return Mapping.map(lease, Uint32Array, { shape })
   }
@@ -75,7 +74,7 @@ export const play = Effect.fn("Life.play")(function*(options: LifeOptions) {
     cells = next
     next = last
   }
-  return yield* Effect.scoped(Effect.map(show(cells, options), worldOf))
+  return worldOf(yield* show(cells, options))
 }, Effect.scoped)
 
 const worldOf = ({ data, shape }: Mapping.MappedArray<Uint32Array>): World => {

@@ -24,7 +24,7 @@ describe("entry points", () => {
         "DeviceArray.add",
         "Expr.add",
         "Mapping.MappedArray#setUnsafe",
-        "Svm.migrate",
+        "Svm.pointer",
         "Host.Host#bytes",
         "Devices.choice"
       ]

@@ -178,9 +178,6 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
       yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
       yield* BufferPool.use(16, (buffer) =>
         Effect.gen(function*() {
-          yield* fails(Svm.fill(buffer, new Uint8Array(4), { ofset: 4 } as never), `"ofset". Did you mean offset?`)
-          yield* fails(Svm.copy(buffer, buffer, { sizes: 4 } as never), `"sizes". Did you mean size?`)
-          yield* fails(Svm.migrate([buffer], { too: "host" } as never), `there is no option "too".`)
           yield* fails(Svm.view(buffer, Uint8Array, { shapes: [4] } as never), `"shapes". Did you mean shape?`)
         }))
     }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer())))))

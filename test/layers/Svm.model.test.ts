@@ -9,10 +9,11 @@ import * as Kernel from "../../src/domain/Kernel.ts"
 import * as KernelArgument from "../../src/domain/KernelArgument.ts"
 import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import type * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
+import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 import { describeWith } from "../support/required.ts"
 import { onSvm, ownQueue } from "../support/svmDevice.ts"
 
@@ -46,7 +47,7 @@ const show = (
   { lease }: Held,
   access: Mapping.MapAccess
 ): Effect.Effect<Mapping.MappedArray<Uint8Array>, unknown, OpenCl.Services | Scope.Scope> =>
-  grain === "fine" ? Svm.view(lease, Uint8Array) : Svm.map(lease, Uint8Array, { access })
+  grain === "fine" ? Svm.view(lease, Uint8Array) : Mapping.map(lease, Uint8Array, { access })
 
 const allocate = (size: number): Step => (world) =>
   Effect.gen(function*() {
@@ -94,24 +95,22 @@ const repeat = (bytes: Uint8Array, from: number, to: number, pattern: Uint8Array
 const fill = (n: number, logSize: number, at: number, count: number, seed: number): Step =>
   withLease(n, ({ bytes, lease }) => {
     const pattern = Uint8Array.from({ length: 2 ** logSize }, (_, index) => seed * 31 + index * 7)
-    const { from, to } = partOf(bytes.length, pattern.length, at, count)
+    const { from, to } = partOf(bytes.length, Math.max(4, pattern.length), at, count)
     repeat(bytes, from, to, pattern)
-    return Svm.fill(lease, pattern, { offset: from, size: to - from })
+    return CommandQueue.fill(lease, pattern, { offset: from, size: to - from })
   })
 
 const copy = (n: number, m: number, at: number, to: number, count: number): Step => (world) =>
   withLease(n, (source) =>
     withLease(m, (target) =>
       Effect.gen(function*() {
-        const sourceOffset = at % source.bytes.length
-        const targetOffset = to % target.bytes.length
-        const size = Math.min(count, source.bytes.length - sourceOffset, target.bytes.length - targetOffset)
-        const overlaps = source === target && size > 0 && Math.abs(sourceOffset - targetOffset) < size
+        const [from, into] = [partOf(source.bytes.length, 4, at, count), partOf(target.bytes.length, 4, to, count)]
+        const size = Math.min(from.to - from.from, into.to - into.from)
         const copied = yield* Effect.exit(
-          Svm.copy(source.lease, target.lease, { sourceOffset, targetOffset, size })
+          CommandQueue.copy(source.lease, target.lease, { sourceOffset: from.from, targetOffset: into.from, size })
         )
-        strictEqual(Exit.isFailure(copied), overlaps)
-        if (!overlaps) target.bytes.set(source.bytes.slice(sourceOffset, sourceOffset + size), targetOffset)
+        strictEqual(Exit.isFailure(copied), source === target)
+        if (source !== target) target.bytes.set(source.bytes.slice(from.from, from.from + size), into.from)
       }))(world))(world)
 
 const compute = (n: number, a: number): Step =>
@@ -131,7 +130,8 @@ const write = (n: number, at: number, values: ReadonlyArray<number>): Step =>
     return CommandQueue.write(lease, words, { offset: from })
   })
 
-const move = (n: number, to: "device" | "host"): Step => withLease(n, ({ lease }) => Svm.migrate([lease], { to }))
+const move = (n: number, to: "device" | "host"): Step =>
+  withLease(n, ({ lease }) => MemoryObjects.migrate([lease], { to }))
 
 /** Fills on the program's own queue, and then is done with that queue, or with the lease. */
 const elsewhere = (n: number, value: number, then: "unbind" | "end"): Step =>

@@ -170,7 +170,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
             const region = yield* SubRegion.make(parent, { offset: regionAlignment, size: 16 })
             const [whole, part] = [yield* Svm.pointer(parent), yield* Svm.pointer(region)]
             strictEqual(part.address, whole.address + BigInt(regionAlignment))
-            yield* Svm.fill(region, Uint32Array.of(5))
+            yield* CommandQueue.fill(region, 5)
             yield* (yield* DeviceContext).destroyBufferUnsafe(parent)
             strictEqual(count("clEnqueueSVMFree"), 0)
             deepStrictEqual([...(yield* CommandQueue.read(region, Uint32Array))], [5, 5, 5, 5])
@@ -235,7 +235,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
           const usage = BufferUsage.defaultUsage | BufferUsage.kernelReadOnly | BufferUsage.hostMemory
           const x = yield* BufferPool.allocate(16, { usage })
           strictEqual(yield* reasonOf(CommandQueue.dispatch(scale, { x, a: 2 }, 4)), "InvalidRequest")
-          yield* Svm.fill(x, Uint32Array.of(3))
+          yield* CommandQueue.fill(x, 3)
           deepStrictEqual(yield* numbers(x), [3, 3, 3, 3])
         })
       ))
@@ -303,23 +303,12 @@ describeWith(["opencl"], "Shared virtual memory", () => {
         strictEqual(none.capabilities.coarseGrain, false)
         const old = yield* build({}, lacking(CL_DEVICE_VERSION, "OpenCL 1.2 old"))
         assert.include(old.message, "has OpenCL 1.2 old, and shared virtual memory came with OpenCL 2.0")
-        deepStrictEqual([old.capabilities.fineGrain, old.capabilities.migrates], [false, false])
+        strictEqual(old.capabilities.fineGrain, false)
         const coarse = yield* build(fine, lacking(CL_DEVICE_SVM_CAPABILITIES, 1n))
-        assert.include(coarse.message, `Use grain: "coarse" and Svm.map`)
+        assert.include(coarse.message, `Use grain: "coarse" and Mapping.map`)
         const plain = yield* build({ ...fine, atomics: true }, lacking(CL_DEVICE_SVM_CAPABILITIES, 3n))
         assert.include(plain.message, "atomics between host and device")
       }))
-
-    it.live("with OpenCL 2.0 cannot move memory", () =>
-      onSvm(
-        () =>
-          Effect.gen(function*() {
-            const x = yield* BufferPool.allocate(64)
-            strictEqual(yield* reasonOf(Svm.migrate([x])), "Unsupported")
-          }),
-        undefined,
-        lacking(CL_DEVICE_VERSION, "OpenCL 2.0 some")
-      ))
 
     it.live("still opens with a loader that has none of the functions", () =>
       Effect.gen(function*() {

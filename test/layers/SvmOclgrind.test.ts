@@ -20,7 +20,6 @@ describeWith(["oclgrind"], "Shared virtual memory on Oclgrind", () => {
         fineGrain: false,
         fineGrainSystem: false,
         atomics: false,
-        migrates: false,
         maxAlignment: 128
       })
       const buffer = yield* BufferPool.allocate(64)
@@ -28,10 +27,6 @@ describeWith(["oclgrind"], "Shared virtual memory on Oclgrind", () => {
         Effect.scoped(Layer.build(Svm.layerPool())),
         Effect.scoped(Layer.build(Svm.layerAllocator({ grain: "fine" }))),
         Effect.scoped(Svm.view(buffer, Float32Array)),
-        Effect.scoped(Svm.map(buffer, Float32Array)),
-        Svm.fill(buffer, Uint8Array.of(1)),
-        Svm.copy(buffer, buffer),
-        Svm.migrate([buffer]),
         Svm.pointer(buffer),
         Svm.bindToQueue(buffer, 1n),
         Svm.unbindFromQueue(buffer)

@@ -68,23 +68,16 @@ const late: ReadonlyArray<
     "fine",
     (x) => Effect.as(Effect.map(Svm.view(x, Uint8Array), ({ data }) => storeLate(data)), nothing)
   ],
-  ["a mapping", "coarse", (x) => Effect.map(Svm.map(x, Uint8Array, { access: "read" }), ({ data }) => elements(data))],
+  [
+    "a mapping",
+    "coarse",
+    (x) => Effect.map(Mapping.map(x, Uint8Array, { access: "read" }), ({ data }) => elements(data))
+  ],
   [
     "a mapping that is written",
     "coarse",
-    (x) => Effect.as(Effect.map(Svm.map(x, Uint8Array, { access: "write" }), ({ data }) => storeLate(data)), nothing)
-  ],
-  ["a fill", "coarse", (x) => Effect.as(Svm.fill(x, Uint8Array.of(lateByte)), nothing)],
-  [
-    "a copy",
-    "coarse",
     (x) =>
-      BufferPool.use(4096, (y) =>
-        Effect.gen(function*() {
-          yield* Svm.fill(y, Uint8Array.of(lateByte))
-          yield* Svm.copy(y, x, { size: x.size })
-          return nothing
-        }))
+      Effect.as(Effect.map(Mapping.map(x, Uint8Array, { access: "write" }), ({ data }) => storeLate(data)), nothing)
   ]
 ]
 
@@ -239,7 +232,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
         Effect.gen(function*() {
           const error = yield* Effect.flip(Svm.view(yield* BufferPool.allocate(64), Float32Array))
           strictEqual(error.reason._tag, "Unsupported")
-          assert.include(error.message, "Use Svm.map")
+          assert.include(error.message, "Use Mapping.map")
         })
       ))
 
@@ -262,25 +255,6 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
   })
 
   describe("a mapping", () => {
-    it.live("is what errors name, and not Mapping.map", () =>
-      onSvm(() =>
-        Effect.gen(function*() {
-          const x = yield* BufferPool.allocate(64)
-          const refused = [
-            Svm.map(x, Uint8Array, { acces: "read" } as never),
-            Svm.map(x, Uint8Array, { access: "none" as never }),
-            Svm.map(x, Uint8Array, { offset: 2 }),
-            Svm.map(x, Uint32Array, { shape: [17] }),
-            Svm.map(x, DataView as never)
-          ]
-          for (const map of refused) {
-            const { message, reason } = yield* Effect.flip(map)
-            strictEqual(reason._tag, "InvalidRequest")
-            assert.match(message, /^Svm\.map: /)
-          }
-        })
-      ))
-
     it.live("is of the memory itself, of both grains, and unmapped by its scope", () =>
       Effect.forEach([undefined, fine], (options) =>
         onSvm(({ count }) =>
@@ -288,11 +262,10 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
             const x = yield* BufferPool.allocate(64)
             yield* CommandQueue.fill(x, 7)
             const over = yield* Effect.scoped(Effect.gen(function*() {
-              const mapped = yield* Svm.map(x, Float32Array, { shape: [4, 4] })
+              const mapped = yield* Mapping.map(x, Float32Array, { shape: [4, 4] })
               mapped.setUnsafe(2, 3, 3)
               strictEqual(yield* reasonOf(CommandQueue.fill(x, 0)), "InvalidRequest")
-              strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(0))), "InvalidRequest")
-              strictEqual(yield* reasonOf(Svm.map(x, Float32Array)), "InvalidRequest")
+              strictEqual(yield* reasonOf(Mapping.map(x, Float32Array)), "InvalidRequest")
               return mapped
             }))
             isOver(over)
@@ -307,7 +280,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
       onSvm(({ count }) =>
         Effect.gen(function*() {
           const x = yield* BufferPool.allocate(64)
-          const mapped = yield* Svm.map(x, Float32Array)
+          const mapped = yield* Mapping.map(x, Float32Array)
           mapped.data.fill(1)
           yield* Lease.release(x)
           isOver(mapped)
@@ -324,7 +297,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
           for (let k = 0; k < 40; k++) {
             const context = yield* Effect.context<SvmServices>()
             const fiber = Effect.runForkWith(context)(
-              Effect.provideService(Effect.scoped(Svm.map(x, Float32Array)), Scheduler.Scheduler, new YieldAt(k))
+              Effect.provideService(Effect.scoped(Mapping.map(x, Float32Array)), Scheduler.Scheduler, new YieldAt(k))
             )
             yield* Fiber.interrupt(fiber)
             strictEqual(count("clEnqueueSVMUnmap"), count("clEnqueueSVMMap"))
@@ -350,15 +323,15 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
                 yield* Svm.bindToQueue(x, queue)
                 const view = yield* Svm.view(x, Float32Array)
                 fails = true
-                strictEqual(yield* reasonOf(Svm.fill(x, Uint32Array.of(1))), "DeviceLost")
+                strictEqual(yield* reasonOf(CommandQueue.fill(x, 1)), "DeviceLost")
                 strictEqual(yield* reasonOf(Svm.pointer(x)), "DeviceLost")
                 yield* Lease.release(x)
                 isOver(view)
                 strictEqual(opened.count("clSVMFree"), 0)
               }),
             fine,
-            ({ clEnqueueSVMMemFill }) => ({
-              clEnqueueSVMMemFill: (...args) => fails ? -2 : clEnqueueSVMMemFill(...args)
+            ({ clEnqueueFillBuffer }) => ({
+              clEnqueueFillBuffer: (...args) => fails ? -2 : clEnqueueFillBuffer(...args)
             })
           ),
           () => Effect.sync(() => strictEqual(watched!.count("clSVMFree"), 1))

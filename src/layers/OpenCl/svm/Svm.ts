@@ -5,8 +5,7 @@
  *
  * A buffer from {@link layerAllocator} or {@link layerPool} is a cl_mem over memory of `clSVMAlloc`. Everything that works
  * on buffers works on it, unchanged: `CommandQueue`, `Mapping`, kernels, device arrays. This module has what only shared
- * memory has: views of it in place, mapping, commands by address, the address itself, and use on queues of the program's
- * own.
+ * memory has: views of it in place, the address itself, and use on queues of the program's own.
  *
  * @since 0.1.0
  */
@@ -21,10 +20,9 @@ import { targetOf } from "./SvmTarget.ts"
 
 export { type AllocatorOptions, layerAllocator, layerPool, type PoolOptions } from "./SvmAllocator.ts"
 export type { Grain, SvmCapabilities } from "./SvmCapabilities.ts"
-export { copy, type CopyOptions, fill, type FillOptions, migrate, type MigrateOptions } from "./SvmCommands.ts"
 export { SvmPointer } from "./SvmPointer.ts"
 export { bindToQueue, unbindFromQueue } from "./SvmQueues.ts"
-export { map, view, type ViewOptions } from "./SvmView.ts"
+export { view, type ViewOptions } from "./SvmView.ts"
 
 /**
  * Which kinds of shared virtual memory the open device has; on one without any, `missing` says why.

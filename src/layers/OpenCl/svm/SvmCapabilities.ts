@@ -10,7 +10,7 @@ import { versionNumber } from "../OpenClDevices.ts"
 import type { OpenClDevice } from "../OpenClPlatform.ts"
 
 /**
- * How host and device share an allocation: of coarse grain the host maps it first (`Svm.map`), of fine grain both use it
+ * How host and device share an allocation: of coarse grain the host maps it first (`Mapping.map`), of fine grain both use it
  * at the same time (`Svm.view`).
  *
  * @category models
@@ -31,8 +31,6 @@ export interface SvmCapabilities {
   readonly fineGrainSystem: boolean
   /** Atomic operations work between host and device, on memory of fine grain. */
   readonly atomics: boolean
-  /** Whether `Svm.migrate` works, which came with OpenCL 2.1. */
-  readonly migrates: boolean
   /** The largest alignment that an allocation can ask for, in bytes: that of the device's largest type. */
   readonly maxAlignment: number
   /** Why there is none at all, or `undefined`. */
@@ -58,7 +56,6 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
     fineGrain: (bits & fineGrain) !== 0,
     fineGrainSystem: (bits & fineGrainSystem) !== 0,
     atomics: (bits & atomics) !== 0,
-    migrates: bits !== 0 && versionNumber(device) >= 2.1,
     maxAlignment: isEmbedded(api, device) && !device.extensions.includes("cles_khr_int64")
       ? largestType / 2
       : largestType,
@@ -113,7 +110,7 @@ export const grainProblem = (
   const missing = missingProblem(operation, capabilities)
   if (missing !== undefined) return missing
   if (grain === "fine" && !capabilities.fineGrain) {
-    return unsupported(operation, "shared virtual memory of fine grain", `Use grain: "coarse" and Svm.map.`)
+    return unsupported(operation, "shared virtual memory of fine grain", `Use grain: "coarse" and Mapping.map.`)
   }
   if (withAtomics && !capabilities.atomics) {
     return unsupported(operation, "atomics between host and device", "Leave atomics out.")

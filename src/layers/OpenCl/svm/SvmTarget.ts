@@ -4,8 +4,7 @@
  * @internal
  */
 import type * as BufferUsage from "../../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
-import { shown } from "../../../domain/ShownValue.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferAccess from "../../../services/buffers/mapping/BufferAccess.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
@@ -51,50 +50,3 @@ export const targetOf = (
   }
   return { owner, buffer, allocation, address: allocation.address + BigInt(buffer.origin) }
 }
-
-/** The same for a command, which cannot have the buffer while it is mapped. */
-export const usableTargetOf = (
-  svm: SvmMemory,
-  operation: string,
-  owner: BufferLike.BufferLike,
-  usage: BufferUsage.BufferUsage
-): SvmTarget | GpuError | undefined => {
-  const target = targetOf(svm, operation, owner, usage)
-  return isGpuError(target) ? target : BufferAccess.problem(operation, owner, usage) ?? target
-}
-
-/**
- * Why bytes from `offset` on are no range of a buffer of `size` bytes, or `undefined`. Host and device address single
- * bytes here, so WebGPU's rule of multiples of 4 does not hold: a range has whole items of `itemSize` bytes.
- */
-export const rangeProblem = (
-  operation: string,
-  size: number,
-  offset: number,
-  bytes: number,
-  itemSize: number,
-  name = "offset"
-): GpuError | undefined => {
-  if (!isMultiple(offset, itemSize)) {
-    return invalidRequest(
-      operation,
-      `${name} ${shown(offset)} is no multiple of ${itemSize} bytes, zero or more`,
-      "Pass it in bytes, at the start of an element."
-    )
-  }
-  if (!isMultiple(bytes, itemSize)) {
-    return invalidRequest(
-      operation,
-      `a size of ${shown(bytes)} bytes is no whole number of elements of ${itemSize} bytes, zero or more`,
-      "Pass the size, in bytes."
-    )
-  }
-  return offset + bytes <= size ? undefined : invalidRequest(
-    operation,
-    `bytes ${offset} to ${offset + bytes} are outside the buffer of ${size} bytes`,
-    "Stay within the requested size, or allocate more."
-  )
-}
-
-const isMultiple = (value: unknown, of: number): boolean =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value % of === 0

@@ -12,21 +12,19 @@ import { detachMemory } from "../../../domain/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
+import { shown } from "../../../domain/ShownValue.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Mapping from "../../../services/buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.ts"
-import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
-import type { QueueDriver } from "../../../services/device/QueueDriver.ts"
 import type { DriverMapping } from "../../../services/device/QueueDriver.ts"
 import type { ElementType } from "../../../services/queue/CommandQueue.ts"
 import { memoryAt } from "../DriverMemory.ts"
 import { type OpenCl, own } from "../OpenCl.ts"
 import { leaveUnsafe } from "../TakenMemory.ts"
-import { useOpened } from "../UseOpened.ts"
 import { unsupported } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
-import { rangeProblem, type SvmTarget, targetOf } from "./SvmTarget.ts"
+import { type SvmTarget, targetOf } from "./SvmTarget.ts"
 
 /**
  * The range of a buffer to view, and the shape of the array.
@@ -52,7 +50,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  * The view ends with the scope, with the lease, or by `Mapping.unmap`, whichever comes first. Then `data` is detached: its
  * length is 0, methods throw, and what is stored into it goes nowhere; `getUnsafe` and `setUnsafe` throw Released.
  *
- * Fails with Unsupported for memory of coarse grain, which has to be mapped ({@link map}), or without shared virtual
+ * Fails with Unsupported for memory of coarse grain, which has to be mapped (`Mapping.map`), or without shared virtual
  * memory; with InvalidRequest for a buffer that is not in it, a range outside the buffer, or a usage without `copySrc`
  * and `copyDst`; with Released, ForeignDevice, DeviceLost, and the errors of recorded work.
  *
@@ -90,45 +88,6 @@ export const view = <A extends Mapping.Elements>(
         optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {}))
   )
 
-/**
- * Maps shared virtual memory of either grain, as `Mapping.map` maps any buffer, of which it takes the options: the host has
- * the memory until the scope closes, the lease is released, or `Mapping.unmap` is called; then the device has it again.
- * The array is the memory itself, never a copy. Mapping does not block the event loop.
- *
- * While a buffer is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
- *
- * Fails as `Mapping.map`; also with Unsupported without shared virtual memory, and InvalidRequest for a buffer that is not
- * in it.
- *
- * **Example** (Changing one element in place)
- *
- * ```ts
- * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
- * import { Svm } from "effect-gpu-pool/opencl"
- *
- * const setFirst = Effect.fnUntraced(function*(x: PooledBuffer.PooledBuffer, value: number) {
- *   const { data } = yield* Svm.map(x, Float32Array)
- *   data[0] = value
- * }, Effect.scoped)
- * ```
- *
- * @see pyopencl.SVM.map
- * @category views
- * @since 0.1.0
- */
-export const map = <A extends Mapping.Elements>(
-  buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options?: Mapping.MapOptions
-): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | QueueDriver | DeviceContext | Scope.Scope> =>
-  useOpened(mapOperation, ({ svm }) => {
-    const target = targetOf(svm, mapOperation, buffer, 0)
-    return isGpuError(target) ? target : Mapping.mapFor(mapOperation, buffer, type, options)
-  })
-
-const mapOperation = "Svm.map"
-
 const operation = "Svm.view"
 
 const known = KnownOptions.of<ViewOptions>({ offset: true, shape: true, order: true, strides: true })
@@ -150,7 +109,11 @@ const begin = <A extends Mapping.Elements>(
   const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
   if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
   if (target.allocation.grain !== "fine") {
-    return unsupported(operation, "a view of memory of coarse grain", `Use Svm.map, or allocate with grain: "fine".`)
+    return unsupported(
+      operation,
+      "a view of memory of coarse grain",
+      `Use Mapping.map, or allocate with grain: "fine".`
+    )
   }
   // Without a claim: commands may use the buffer while the host does.
   const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
@@ -191,7 +154,7 @@ const layoutOf = <A extends Mapping.Elements>(
   offset: number
 ): StridedShape.StridedShape | GpuError => {
   const itemSize = type?.BYTES_PER_ELEMENT
-  const problem = elementClassProblem(operation, type) ?? rangeProblem(operation, size, offset, 0, itemSize)
+  const problem = elementClassProblem(operation, type) ?? offsetProblem(size, offset, itemSize)
   if (problem !== undefined) return problem
   const rest = (size - offset) / itemSize
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -202,4 +165,20 @@ const layoutOf = <A extends Mapping.Elements>(
     )
   }
   return StridedShape.resolve(operation, options, Math.floor(rest))
+}
+
+/** Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold. */
+const offsetProblem = (size: number, offset: number, itemSize: number): GpuError | undefined => {
+  if (!Number.isSafeInteger(offset) || offset < 0 || offset % itemSize !== 0) {
+    return invalidRequest(
+      operation,
+      `offset ${shown(offset)} is no multiple of ${itemSize} bytes, zero or more`,
+      "Pass it in bytes, at the start of an element."
+    )
+  }
+  return offset <= size ? undefined : invalidRequest(
+    operation,
+    `the offset ${offset} is outside the buffer of ${size} bytes`,
+    "Stay within the requested size, or allocate more."
+  )
 }

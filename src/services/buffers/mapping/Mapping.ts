@@ -114,28 +114,15 @@ export const map: {
     type: ElementType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
-    mapFor("Mapping.map", buffer, type, options)
+    Effect.flatMap(
+      DeviceContext,
+      (device) =>
+        Effect.flatMap(QueueDriver, (driver) =>
+          ScopedMapping.acquire(operation, (mapping) =>
+            optionsProblem(operation, options, known) ??
+              begin(mapping, device, driver, buffer, type, options ?? {})))
+    )
 )
-
-/**
- * The same, for another operation that maps: errors name it.
- *
- * @internal
- */
-export const mapFor = <A extends Elements>(
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options: MapOptions | undefined
-): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
-  Effect.flatMap(
-    DeviceContext,
-    (device) =>
-      Effect.flatMap(QueueDriver, (driver) =>
-        ScopedMapping.acquire(operation, (mapping) =>
-          optionsProblem(operation, options, known) ??
-            begin(operation, mapping, device, driver, buffer, type, options ?? {})))
-  )
 
 /**
  * Ends a mapping before its scope closes. A second call fails with Released; a driver that refuses, with DriverError.
@@ -181,10 +168,11 @@ interface Request {
   readonly access: MapAccess
 }
 
+const operation = "Mapping.map"
+
 const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: true, order: true, strides: true })
 
 const begin = <A extends Elements>(
-  operation: string,
   mapping: ScopedMapping,
   device: DeviceContext["Service"],
   driver: QueueDriver["Service"],
@@ -193,7 +181,7 @@ const begin = <A extends Elements>(
   options: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError> => {
   const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-    requestOf(operation, buffer, type, options)
+    requestOf(buffer, type, options)
   if (isGpuError(request)) return request
   const { bytes, layout, offset } = request
   const show = (memory: ArrayBuffer) => new MappedArray(new type(memory), layout, mapping)
@@ -235,7 +223,6 @@ export const mapUnsafe = (
     : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
 
 const requestOf = <A extends Elements>(
-  operation: string,
   buffer: BufferLike.BufferLike,
   type: ElementType<A>,
   options: MapOptions
@@ -243,7 +230,7 @@ const requestOf = <A extends Elements>(
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
   const problem = MapRequest.accessProblem(operation, access) ?? elementClassProblem(operation, type) ??
-    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(operation, offset, type)
+    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(offset, type)
   if (problem !== undefined) return problem
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -270,7 +257,6 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
 }
 
 const elementProblem = <A extends Elements>(
-  operation: string,
   offset: number,
   type: ElementType<A>
 ): GpuError | undefined =>
