@@ -26,48 +26,173 @@ import { noLoader, noPackage } from "./UnavailableOpenCl.ts"
  */
 export type Pointer = bigint | ArrayBufferView<ArrayBuffer> | ArrayBuffer | null
 
-/** Texts are copied by koffi for as long as the call takes. */
-type Argument = number | Pointer | string | ReadonlyArray<string>
+/** What arguments are in TypeScript, by their names in the table below. Texts are copied by koffi while the call takes. */
+interface Arguments {
+  readonly handle: bigint
+  readonly pointer: Pointer
+  readonly uint: number
+  readonly bitfield: number
+  readonly size: number
+  readonly text: string
+  readonly texts: ReadonlyArray<string>
+}
 
-/** What `koffi` makes of a function that returns `int32_t`. */
-type Call<Args extends ReadonlyArray<Argument>> = (...args: Args) => number
+/** What the same are to koffi. */
+const nativeTypes: { readonly [N in keyof Arguments]: string } = {
+  handle: "void*",
+  pointer: "void*",
+  uint: "uint32_t",
+  bitfield: "uint64_t",
+  size: "size_t",
+  text: "const char*",
+  texts: "const char**"
+}
 
-/** A function that returns a new handle, or null with the code in its last argument. */
-type Create<Args extends ReadonlyArray<Argument>> = (...args: Args) => bigint | null
+type Types = ReadonlyArray<keyof Arguments>
+
+/** A function of OpenCL that returns a `Result`. */
+interface Native<Args extends Types, Result> {
+  readonly args: Args
+  readonly result: string
+  /** What stands in for a function that a loader may be too old to have; it gets the last argument. */
+  readonly missing?: ((last: unknown) => Result) | undefined
+}
+
+/** A function that runs on a thread of libuv's. */
+interface Async<Args extends Types> extends Native<Args, number> {
+  readonly async: true
+}
+
+type Values<Args extends Types> = { [I in keyof Args]: Arguments[Args[I]] }
 
 /**
- * A call on a thread of libuv's; the callback gets the code. `error` is koffi's own, for results that it cannot
- * convert, and always null for a number. Memory must stay referenced until the callback.
+ * What koffi makes of it. The callback of a call on a thread gets the code; `error` is koffi's own, for results that it
+ * cannot convert, and always null for a number. Memory must stay referenced until the callback.
  */
-type AsyncCall<Args extends ReadonlyArray<Argument>> = (
-  ...args: [...Args, (error: unknown, code: number) => void]
-) => void
+type Bound<N> = N extends Async<infer Args>
+  ? (...args: [...Values<Args>, (error: unknown, code: number) => void]) => void
+  : N extends Native<infer Args, infer Result> ? (...args: Values<Args>) => Result
+  : never
 
-type GetInfo = Call<[object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer]>
+const returning = <Result>(result: string) => <const Args extends Types>(...args: Args): Native<Args, Result> => ({
+  args,
+  result
+})
 
-type ImageTransfer = [
-  image: bigint,
-  blocking: number,
-  origin: Pointer,
-  region: Pointer,
-  rowPitch: number,
-  slicePitch: number,
-  data: Pointer
-]
+/** A function that returns a code. */
+const call = returning<number>("int32_t")
 
-type EnqueueEnd = [waitCount: number, waitList: Pointer, event: Pointer]
+const address = returning<bigint | null>(nativeTypes.handle)
 
-type HostRect = [
-  blocking: number,
-  bufferOrigin: Pointer,
-  hostOrigin: Pointer,
-  region: Pointer,
-  bufferRowPitch: number,
-  bufferSlicePitch: number,
-  hostRowPitch: number,
-  hostSlicePitch: number,
-  data: Pointer
-]
+/** A function that returns a new handle, or null with the code in its last argument. */
+const create = <const Args extends Types>(...args: Args) => address(...args, "pointer")
+
+const async = <const Args extends Types>(...args: Args): Async<Args> => ({ ...call(...args), async: true })
+
+const orElse = <Args extends Types, Result>(
+  native: Native<Args, Result>,
+  missing: (last: unknown) => Result
+): Native<Args, Result> => ({ ...native, missing })
+
+const newer = <const Args extends Types>(...args: Args) => orElse(call(...args), () => OpenClCode.invalidOperation)
+
+const newerHandle = <const Args extends Types>(...args: Args) =>
+  orElse(create(...args), (code) => {
+    if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation
+    return null
+  })
+
+const handle = "handle"
+const pointer = "pointer"
+const uint = "uint"
+const bitfield = "bitfield"
+const size = "size"
+const text = "text"
+const texts = "texts"
+/** The property, the bytes for its value, the value, and how many bytes it needs. */
+const info = [uint, size, pointer, pointer] as const
+/** The count of a list of events to wait for, the list, and the command's own event. */
+const end = [uint, pointer, pointer] as const
+/** Origins in the buffer and on the host, the region, row and slice pitches of both, and the data. */
+const hostRect = [handle, handle, uint, pointer, pointer, pointer, size, size, size, size, pointer, ...end] as const
+/** The origin, the region, row and slice pitch, and the data. */
+const imageTransfer = [handle, handle, uint, pointer, pointer, size, size, pointer, ...end] as const
+
+/** The functions by their OpenCL names; the standard says what their arguments mean. */
+const functions = {
+  clGetPlatformIDsAsync: async(uint, pointer, pointer),
+  clGetPlatformInfo: call(handle, ...info),
+  clGetDeviceIDs: call(handle, bitfield, uint, pointer, pointer),
+  clGetDeviceInfo: call(handle, ...info),
+  clCreateContext: create(pointer, uint, pointer, pointer, pointer),
+  clReleaseContext: call(handle),
+  clCreateCommandQueue: create(handle, handle, bitfield),
+  clReleaseCommandQueue: call(handle),
+  clCreateBuffer: create(handle, bitfield, size, pointer),
+  /** The region is two size_t: origin and bytes. */
+  clCreateSubBuffer: create(handle, bitfield, uint, pointer),
+  clRetainMemObject: call(handle),
+  clReleaseMemObject: call(handle),
+  clGetMemObjectInfo: call(handle, ...info),
+  clCreateProgramWithSource: create(handle, uint, texts, pointer),
+  clBuildProgramAsync: async(handle, uint, pointer, text, pointer, pointer),
+  clGetProgramBuildInfo: call(handle, handle, ...info),
+  clReleaseProgram: call(handle),
+  clCreateKernel: create(handle, text),
+  clReleaseKernel: call(handle),
+  clSetKernelArg: call(handle, uint, size, pointer),
+  clGetKernelWorkGroupInfo: call(handle, handle, ...info),
+  clEnqueueNDRangeKernel: call(handle, handle, uint, pointer, pointer, pointer, ...end),
+  clEnqueueWriteBuffer: call(handle, handle, uint, size, size, pointer, ...end),
+  clEnqueueReadBuffer: call(handle, handle, uint, size, size, pointer, ...end),
+  clEnqueueCopyBuffer: call(handle, handle, handle, size, size, size, ...end),
+  /** Origins and region are three size_t each; pitches are bytes. */
+  clEnqueueWriteBufferRect: call(...hostRect),
+  clEnqueueReadBufferRect: call(...hostRect),
+  clEnqueueCopyBufferRect: call(handle, handle, handle, pointer, pointer, pointer, size, size, size, size, ...end),
+  clEnqueueMapBuffer: create(handle, handle, uint, bitfield, size, size, ...end),
+  clEnqueueUnmapMemObject: call(handle, handle, handle, ...end),
+  clEnqueueFillBuffer: call(handle, handle, pointer, size, size, size, ...end),
+  clEnqueueMigrateMemObjects: call(handle, uint, pointer, bitfield, ...end),
+  /** Shared virtual memory came with OpenCL 2.0: where the loader is older, allocations are null and calls fail. */
+  clSVMAlloc: orElse(address(handle, bitfield, size, uint), () => null),
+  clSVMFree: orElse(returning<void>("void")(handle, handle), constVoid),
+  clEnqueueSVMFree: newer(handle, uint, pointer, pointer, pointer, ...end),
+  clEnqueueSVMMap: newer(handle, uint, bitfield, handle, size, ...end),
+  clEnqueueSVMUnmap: newer(handle, handle, ...end),
+  /** For commands of a program's own. */
+  clEnqueueSVMMemFill: newer(handle, handle, pointer, size, size, ...end),
+  /** For kernels of a program's own. */
+  clSetKernelArgSVMPointer: newer(handle, uint, handle),
+  clEnqueueMarkerWithWaitList: call(handle, ...end),
+  clGetCommandQueueInfo: call(handle, ...info),
+  clRetainCommandQueue: call(handle),
+  /** The format is a cl_image_format, the description a cl_image_desc. */
+  clCreateImage: newerHandle(handle, bitfield, pointer, pointer, pointer),
+  clGetSupportedImageFormats: call(handle, bitfield, uint, uint, pointer, pointer),
+  clGetImageInfo: call(handle, ...info),
+  /** Origins and regions of images are three size_t each, in elements. */
+  clEnqueueWriteImage: call(...imageTransfer),
+  clEnqueueReadImage: call(...imageTransfer),
+  clEnqueueFillImage: newer(handle, handle, pointer, pointer, pointer, ...end),
+  /** The origin, the region, and where the row pitch and the slice pitch go. */
+  clEnqueueMapImage: create(handle, handle, uint, bitfield, pointer, pointer, pointer, pointer, ...end),
+  clEnqueueCopyImage: call(handle, handle, handle, pointer, pointer, pointer, ...end),
+  clEnqueueCopyImageToBuffer: call(handle, handle, handle, pointer, pointer, size, ...end),
+  clEnqueueCopyBufferToImage: call(handle, handle, handle, size, pointer, pointer, ...end),
+  clCreateSampler: create(handle, uint, uint, uint),
+  /** Of OpenCL 2.0. */
+  clCreateSamplerWithProperties: newerHandle(handle, pointer),
+  clGetSamplerInfo: call(handle, ...info),
+  clRetainSampler: call(handle),
+  clReleaseSampler: call(handle),
+  clGetEventInfo: call(handle, ...info),
+  clWaitForEventsAsync: async(uint, pointer),
+  clReleaseEvent: call(handle),
+  clFlush: call(handle)
+}
+
+type Functions = { readonly [N in keyof typeof functions]: Bound<typeof functions[N]> }
 
 /**
  * The functions that this backend calls, by their OpenCL names. Arguments that this backend always leaves out
@@ -76,211 +201,7 @@ type HostRect = [
  * @category models
  * @since 0.1.0
  */
-export interface OpenClApi {
-  readonly clGetPlatformIDsAsync: AsyncCall<[capacity: number, platforms: Pointer, count: Pointer]>
-  readonly clGetPlatformInfo: GetInfo
-  readonly clGetDeviceIDs: Call<[platform: bigint, type: number, capacity: number, devices: Pointer, count: Pointer]>
-  readonly clGetDeviceInfo: GetInfo
-  readonly clCreateContext: Create<
-    [properties: Pointer, deviceCount: number, devices: Pointer, notify: null, data: null, code: Pointer]
-  >
-  readonly clReleaseContext: Call<[context: bigint]>
-  readonly clCreateCommandQueue: Create<[context: bigint, device: bigint, properties: number, code: Pointer]>
-  readonly clReleaseCommandQueue: Call<[queue: bigint]>
-  readonly clCreateBuffer: Create<[context: bigint, flags: number, bytes: number, host: Pointer, code: Pointer]>
-  /** The region is two size_t: origin and bytes. */
-  readonly clCreateSubBuffer: Create<[memory: bigint, flags: number, type: number, region: Pointer, code: Pointer]>
-  readonly clRetainMemObject: Call<[memory: bigint]>
-  readonly clReleaseMemObject: Call<[memory: bigint]>
-  readonly clGetMemObjectInfo: GetInfo
-  readonly clCreateProgramWithSource: Create<
-    [context: bigint, count: number, sources: ReadonlyArray<string>, lengths: null, code: Pointer]
-  >
-  readonly clBuildProgramAsync: AsyncCall<
-    [program: bigint, deviceCount: number, devices: Pointer, options: string, notify: null, data: null]
-  >
-  readonly clGetProgramBuildInfo: Call<
-    [program: bigint, device: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer]
-  >
-  readonly clReleaseProgram: Call<[program: bigint]>
-  readonly clCreateKernel: Create<[program: bigint, name: string, code: Pointer]>
-  readonly clReleaseKernel: Call<[kernel: bigint]>
-  readonly clSetKernelArg: Call<[kernel: bigint, index: number, bytes: number, value: Pointer]>
-  readonly clGetKernelWorkGroupInfo: Call<
-    [kernel: bigint, device: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer]
-  >
-  readonly clEnqueueNDRangeKernel: Call<
-    [
-      queue: bigint,
-      kernel: bigint,
-      dimensions: number,
-      offset: Pointer,
-      globalSize: Pointer,
-      localSize: Pointer,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clEnqueueWriteBuffer: Call<
-    [queue: bigint, target: bigint, blocking: number, offset: number, bytes: number, data: Pointer, ...end: EnqueueEnd]
-  >
-  readonly clEnqueueReadBuffer: Call<
-    [queue: bigint, source: bigint, blocking: number, offset: number, bytes: number, data: Pointer, ...end: EnqueueEnd]
-  >
-  readonly clEnqueueCopyBuffer: Call<
-    [
-      queue: bigint,
-      source: bigint,
-      target: bigint,
-      sourceOffset: number,
-      targetOffset: number,
-      bytes: number,
-      ...end: EnqueueEnd
-    ]
-  >
-  /** Origins and region are three size_t each; pitches are bytes. */
-  readonly clEnqueueWriteBufferRect: Call<[queue: bigint, target: bigint, ...HostRect, ...end: EnqueueEnd]>
-  readonly clEnqueueReadBufferRect: Call<[queue: bigint, source: bigint, ...HostRect, ...end: EnqueueEnd]>
-  readonly clEnqueueCopyBufferRect: Call<
-    [
-      queue: bigint,
-      source: bigint,
-      target: bigint,
-      sourceOrigin: Pointer,
-      targetOrigin: Pointer,
-      region: Pointer,
-      sourceRowPitch: number,
-      sourceSlicePitch: number,
-      targetRowPitch: number,
-      targetSlicePitch: number,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clEnqueueMapBuffer: Create<
-    [
-      queue: bigint,
-      memory: bigint,
-      blocking: number,
-      flags: number,
-      offset: number,
-      bytes: number,
-      ...end: EnqueueEnd,
-      code: Pointer
-    ]
-  >
-  readonly clEnqueueUnmapMemObject: Call<[queue: bigint, memory: bigint, address: bigint, ...end: EnqueueEnd]>
-  readonly clEnqueueFillBuffer: Call<
-    [
-      queue: bigint,
-      target: bigint,
-      pattern: Pointer,
-      patternBytes: number,
-      offset: number,
-      bytes: number,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clEnqueueMigrateMemObjects: Call<
-    [queue: bigint, count: number, memory: Pointer, flags: number, ...end: EnqueueEnd]
-  >
-  /** Shared virtual memory came with OpenCL 2.0: where the loader is older, allocations are null and calls fail. */
-  readonly clSVMAlloc: (context: bigint, flags: number, bytes: number, alignment: number) => bigint | null
-  readonly clSVMFree: (context: bigint, address: bigint) => void
-  readonly clEnqueueSVMFree: Call<
-    [queue: bigint, count: number, addresses: Pointer, free: null, data: null, ...end: EnqueueEnd]
-  >
-  readonly clEnqueueSVMMap: Call<
-    [queue: bigint, blocking: number, flags: number, address: bigint, bytes: number, ...end: EnqueueEnd]
-  >
-  readonly clEnqueueSVMUnmap: Call<[queue: bigint, address: bigint, ...end: EnqueueEnd]>
-  readonly clEnqueueSVMMemFill: Call<
-    [queue: bigint, target: bigint, pattern: Pointer, patternBytes: number, bytes: number, ...end: EnqueueEnd]
-  >
-  readonly clEnqueueSVMMemcpy: Call<
-    [queue: bigint, blocking: number, target: bigint, source: bigint, bytes: number, ...end: EnqueueEnd]
-  >
-  /** Of OpenCL 2.1. */
-  readonly clEnqueueSVMMigrateMem: Call<
-    [queue: bigint, count: number, addresses: Pointer, sizes: Pointer, flags: number, ...end: EnqueueEnd]
-  >
-  /** For kernels of a program's own. */
-  readonly clSetKernelArgSVMPointer: Call<[kernel: bigint, index: number, address: bigint]>
-  readonly clEnqueueMarkerWithWaitList: Call<[queue: bigint, ...end: EnqueueEnd]>
-  readonly clGetCommandQueueInfo: GetInfo
-  readonly clRetainCommandQueue: Call<[queue: bigint]>
-  /** The format is a cl_image_format, the description a cl_image_desc. */
-  readonly clCreateImage: Create<
-    [context: bigint, flags: number, format: Pointer, description: Pointer, host: Pointer, code: Pointer]
-  >
-  readonly clGetSupportedImageFormats: Call<
-    [context: bigint, flags: number, type: number, capacity: number, formats: Pointer, count: Pointer]
-  >
-  readonly clGetImageInfo: GetInfo
-  /** Origins and regions of images are three size_t each, in elements. */
-  readonly clEnqueueWriteImage: Call<[queue: bigint, ...ImageTransfer, ...end: EnqueueEnd]>
-  readonly clEnqueueReadImage: Call<[queue: bigint, ...ImageTransfer, ...end: EnqueueEnd]>
-  readonly clEnqueueFillImage: Call<
-    [queue: bigint, image: bigint, color: Pointer, origin: Pointer, region: Pointer, ...end: EnqueueEnd]
-  >
-  /** The origin, the region, and where the row pitch and the slice pitch go. */
-  readonly clEnqueueMapImage: Create<
-    [
-      queue: bigint,
-      image: bigint,
-      blocking: number,
-      flags: number,
-      origin: Pointer,
-      region: Pointer,
-      rowPitch: Pointer,
-      slicePitch: Pointer,
-      ...end: EnqueueEnd,
-      code: Pointer
-    ]
-  >
-  readonly clEnqueueCopyImage: Call<
-    [
-      queue: bigint,
-      source: bigint,
-      target: bigint,
-      sourceOrigin: Pointer,
-      targetOrigin: Pointer,
-      region: Pointer,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clEnqueueCopyImageToBuffer: Call<
-    [
-      queue: bigint,
-      source: bigint,
-      target: bigint,
-      origin: Pointer,
-      region: Pointer,
-      offset: number,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clEnqueueCopyBufferToImage: Call<
-    [
-      queue: bigint,
-      source: bigint,
-      target: bigint,
-      offset: number,
-      origin: Pointer,
-      region: Pointer,
-      ...end: EnqueueEnd
-    ]
-  >
-  readonly clCreateSampler: Create<
-    [context: bigint, normalizedCoordinates: number, addressing: number, filter: number, code: Pointer]
-  >
-  /** Of OpenCL 2.0. */
-  readonly clCreateSamplerWithProperties: Create<[context: bigint, properties: Pointer, code: Pointer]>
-  readonly clGetSamplerInfo: GetInfo
-  readonly clRetainSampler: Call<[sampler: bigint]>
-  readonly clReleaseSampler: Call<[sampler: bigint]>
-  readonly clGetEventInfo: GetInfo
-  readonly clWaitForEventsAsync: AsyncCall<[count: number, events: Pointer]>
-  readonly clReleaseEvent: Call<[event: bigint]>
-  readonly clFlush: Call<[queue: bigint]>
+export interface OpenClApi extends Functions {
   /**
    * An ArrayBuffer over memory of the driver's, as koffi makes it: valid until the driver gets the memory back. Its
    * `transfer(0)` must detach every view before that.
@@ -366,154 +287,21 @@ const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<Open
   return noLoader(tried, library)
 }
 
-const pointer = "void*"
-const handle = pointer
-const uint = "uint32_t"
-const bitfield = "uint64_t"
-const size = "size_t"
-const text = "const char*"
-const texts = "const char**"
-const enqueueEnd = [uint, pointer, pointer]
-const hostRect = [handle, handle, uint, pointer, pointer, pointer, size, size, size, size, pointer, ...enqueueEnd]
-const imageTransfer = [handle, handle, uint, pointer, pointer, size, size, pointer, ...enqueueEnd]
-
-/** A function that a loader may be too old to have. */
-const orElse = <F, G>(bound: () => F, missing: G): F | G => {
-  try {
-    return bound()
-  } catch {
-    return missing
-  }
+const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
+  const bound = Object.entries<Native<Types, unknown>>(functions).map((
+    [name, native]
+  ) => [name, boundTo(library, name, native)])
+  return { ...Object.fromEntries(bound) as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
 }
 
-const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
-  const call = (name: string, ...types: ReadonlyArray<string>) => library.func(name, "int32_t", [...types])
-  const create = (name: string, ...types: ReadonlyArray<string>) => library.func(name, handle, [...types, pointer])
-  const newer = (name: string, ...types: ReadonlyArray<string>) =>
-    orElse(() => call(name, ...types), () => OpenClCode.invalidOperation)
-  const newerHandle = (name: string, ...types: ReadonlyArray<string>) =>
-    orElse(() => create(name, ...types), (...args: ReadonlyArray<unknown>) => {
-      const code = args.at(-1)
-      if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation
-      return null
-    })
-  const info = (name: string, ...objects: ReadonlyArray<string>) => call(name, ...objects, uint, size, pointer, pointer)
-  return {
-    clGetPlatformIDsAsync: call("clGetPlatformIDs", uint, pointer, pointer).async,
-    clGetPlatformInfo: info("clGetPlatformInfo", handle),
-    clGetDeviceIDs: call("clGetDeviceIDs", handle, bitfield, uint, pointer, pointer),
-    clGetDeviceInfo: info("clGetDeviceInfo", handle),
-    clCreateContext: create("clCreateContext", pointer, uint, pointer, pointer, pointer),
-    clReleaseContext: call("clReleaseContext", handle),
-    clCreateCommandQueue: create("clCreateCommandQueue", handle, handle, bitfield),
-    clReleaseCommandQueue: call("clReleaseCommandQueue", handle),
-    clCreateBuffer: create("clCreateBuffer", handle, bitfield, size, pointer),
-    clCreateSubBuffer: create("clCreateSubBuffer", handle, bitfield, uint, pointer),
-    clRetainMemObject: call("clRetainMemObject", handle),
-    clReleaseMemObject: call("clReleaseMemObject", handle),
-    clGetMemObjectInfo: info("clGetMemObjectInfo", handle),
-    clCreateProgramWithSource: create("clCreateProgramWithSource", handle, uint, texts, pointer),
-    clBuildProgramAsync: call("clBuildProgram", handle, uint, pointer, text, pointer, pointer).async,
-    clGetProgramBuildInfo: info("clGetProgramBuildInfo", handle, handle),
-    clReleaseProgram: call("clReleaseProgram", handle),
-    clCreateKernel: create("clCreateKernel", handle, text),
-    clReleaseKernel: call("clReleaseKernel", handle),
-    clSetKernelArg: call("clSetKernelArg", handle, uint, size, pointer),
-    clGetKernelWorkGroupInfo: info("clGetKernelWorkGroupInfo", handle, handle),
-    clEnqueueNDRangeKernel: call(
-      "clEnqueueNDRangeKernel",
-      handle,
-      handle,
-      uint,
-      pointer,
-      pointer,
-      pointer,
-      ...enqueueEnd
-    ),
-    clEnqueueWriteBuffer: call("clEnqueueWriteBuffer", handle, handle, uint, size, size, pointer, ...enqueueEnd),
-    clEnqueueReadBuffer: call("clEnqueueReadBuffer", handle, handle, uint, size, size, pointer, ...enqueueEnd),
-    clEnqueueCopyBuffer: call("clEnqueueCopyBuffer", handle, handle, handle, size, size, size, ...enqueueEnd),
-    clEnqueueWriteBufferRect: call("clEnqueueWriteBufferRect", ...hostRect),
-    clEnqueueReadBufferRect: call("clEnqueueReadBufferRect", ...hostRect),
-    clEnqueueCopyBufferRect: call(
-      "clEnqueueCopyBufferRect",
-      handle,
-      handle,
-      handle,
-      pointer,
-      pointer,
-      pointer,
-      size,
-      size,
-      size,
-      size,
-      ...enqueueEnd
-    ),
-    clEnqueueMapBuffer: create("clEnqueueMapBuffer", handle, handle, uint, bitfield, size, size, ...enqueueEnd),
-    clEnqueueUnmapMemObject: call("clEnqueueUnmapMemObject", handle, handle, pointer, ...enqueueEnd),
-    clEnqueueFillBuffer: call("clEnqueueFillBuffer", handle, handle, pointer, size, size, size, ...enqueueEnd),
-    clEnqueueMigrateMemObjects: call("clEnqueueMigrateMemObjects", handle, uint, pointer, bitfield, ...enqueueEnd),
-    clSVMAlloc: orElse(() => library.func("clSVMAlloc", pointer, [handle, bitfield, size, uint]), () => null),
-    clSVMFree: orElse(() => library.func("clSVMFree", "void", [handle, pointer]), constVoid),
-    clEnqueueSVMFree: newer("clEnqueueSVMFree", handle, uint, pointer, pointer, pointer, ...enqueueEnd),
-    clEnqueueSVMMap: newer("clEnqueueSVMMap", handle, uint, bitfield, pointer, size, ...enqueueEnd),
-    clEnqueueSVMUnmap: newer("clEnqueueSVMUnmap", handle, pointer, ...enqueueEnd),
-    clEnqueueSVMMemFill: newer("clEnqueueSVMMemFill", handle, pointer, pointer, size, size, ...enqueueEnd),
-    clEnqueueSVMMemcpy: newer("clEnqueueSVMMemcpy", handle, uint, pointer, pointer, size, ...enqueueEnd),
-    clEnqueueSVMMigrateMem: newer("clEnqueueSVMMigrateMem", handle, uint, pointer, pointer, bitfield, ...enqueueEnd),
-    clSetKernelArgSVMPointer: newer("clSetKernelArgSVMPointer", handle, uint, pointer),
-    clEnqueueMarkerWithWaitList: call("clEnqueueMarkerWithWaitList", handle, ...enqueueEnd),
-    clGetCommandQueueInfo: info("clGetCommandQueueInfo", handle),
-    clRetainCommandQueue: call("clRetainCommandQueue", handle),
-    clCreateImage: newerHandle("clCreateImage", handle, bitfield, pointer, pointer, pointer),
-    clGetSupportedImageFormats: call("clGetSupportedImageFormats", handle, bitfield, uint, uint, pointer, pointer),
-    clGetImageInfo: info("clGetImageInfo", handle),
-    clEnqueueWriteImage: call("clEnqueueWriteImage", ...imageTransfer),
-    clEnqueueReadImage: call("clEnqueueReadImage", ...imageTransfer),
-    clEnqueueFillImage: newer("clEnqueueFillImage", handle, handle, pointer, pointer, pointer, ...enqueueEnd),
-    clEnqueueMapImage: create(
-      "clEnqueueMapImage",
-      handle,
-      handle,
-      uint,
-      bitfield,
-      pointer,
-      pointer,
-      pointer,
-      pointer,
-      ...enqueueEnd
-    ),
-    clEnqueueCopyImage: call("clEnqueueCopyImage", handle, handle, handle, pointer, pointer, pointer, ...enqueueEnd),
-    clEnqueueCopyImageToBuffer: call(
-      "clEnqueueCopyImageToBuffer",
-      handle,
-      handle,
-      handle,
-      pointer,
-      pointer,
-      size,
-      ...enqueueEnd
-    ),
-    clEnqueueCopyBufferToImage: call(
-      "clEnqueueCopyBufferToImage",
-      handle,
-      handle,
-      handle,
-      size,
-      pointer,
-      pointer,
-      ...enqueueEnd
-    ),
-    clCreateSampler: create("clCreateSampler", handle, uint, uint, uint),
-    clCreateSamplerWithProperties: newerHandle("clCreateSamplerWithProperties", handle, pointer),
-    clGetSamplerInfo: info("clGetSamplerInfo", handle),
-    clRetainSampler: call("clRetainSampler", handle),
-    clReleaseSampler: call("clReleaseSampler", handle),
-    clGetEventInfo: info("clGetEventInfo", handle),
-    clWaitForEventsAsync: call("clWaitForEvents", uint, pointer).async,
-    clReleaseEvent: call("clReleaseEvent", handle),
-    clFlush: call("clFlush", handle),
-    view: (address, bytes) => view(address, bytes),
-    asyncStackBytes
+const boundTo = (library: Library, name: string, native: Native<Types, unknown>): unknown => {
+  const types = native.args.map((argument) => nativeTypes[argument])
+  if ("async" in native) return library.func(name.slice(0, -"Async".length), native.result, types).async
+  const { missing } = native
+  if (missing === undefined) return library.func(name, native.result, types)
+  try {
+    return library.func(name, native.result, types)
+  } catch {
+    return (...args: ReadonlyArray<unknown>) => missing(args.at(-1))
   }
 }
