@@ -9,5 +9,5 @@ declare global {
 
 export const same: readonly [
   Same<WebGpuHandle.Sampler, WebGpuApi.Sampler>,
-  Same<WebGpuHandle.BindGroup, WebGpuApi.BindGroup>
+  Same<WebGpuHandle.BindGroup, WebGpuApi.Labelled>
 ] = [true, true]

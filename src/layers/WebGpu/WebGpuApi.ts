@@ -14,7 +14,10 @@
  * @since 0.1.0
  */
 export interface Gpu {
-  requestAdapter(options?: AdapterRequest): Promise<Adapter | null>
+  requestAdapter(options?: {
+    powerPreference?: PowerPreference
+    forceFallbackAdapter?: boolean
+  }): Promise<Adapter | null>
 }
 
 /**
@@ -26,17 +29,6 @@ export interface Gpu {
 export type PowerPreference = "low-power" | "high-performance"
 
 /**
- * Which adapter is wanted.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AdapterRequest {
-  powerPreference?: PowerPreference
-  forceFallbackAdapter?: boolean
-}
-
-/**
  * A GPUAdapter.
  *
  * @category models
@@ -46,7 +38,11 @@ export interface Adapter {
   readonly features: Features
   readonly limits: Limits
   readonly info: AdapterInfo
-  requestDevice(descriptor?: DeviceRequest): Promise<Device>
+  requestDevice(descriptor?: {
+    label?: string
+    requiredFeatures?: Iterable<string>
+    requiredLimits?: Record<string, number | undefined>
+  }): Promise<Device>
 }
 
 /**
@@ -106,18 +102,6 @@ export interface Limits {
 }
 
 /**
- * What a device is asked to have.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceRequest {
-  label?: string
-  requiredFeatures?: Iterable<string>
-  requiredLimits?: Record<string, number | undefined>
-}
-
-/**
  * A GPUDevice.
  *
  * @category models
@@ -128,31 +112,59 @@ export interface Device {
   readonly limits: Limits
   readonly queue: Queue
   /** Settles when the device is lost. */
-  readonly lost: Promise<LostInfo>
+  readonly lost: Promise<{ readonly reason: string; readonly message: string }>
   onuncapturederror: UncapturedErrorHandler["handle"] | null
-  createBuffer(descriptor: BufferDescriptor): Buffer
-  createTexture(descriptor: TextureDescriptor): Texture
+  /** The size is bytes, the usage the bits of GPUBufferUsage. */
+  createBuffer(descriptor: { label?: string; size: number; usage: number; mappedAtCreation?: boolean }): Buffer
+  createTexture(descriptor: {
+    label?: string
+    size: Extent3D | Iterable<number>
+    dimension?: TextureDimension
+    /** As `rgba8unorm`. */
+    format: string
+    /** The bits of GPUTextureUsage. */
+    usage: number
+  }): Texture
   createSampler(descriptor?: SamplerDescriptor): Sampler
-  createBindGroupLayout(descriptor: BindGroupLayoutDescriptor): BindGroupLayout
-  createPipelineLayout(descriptor: PipelineLayoutDescriptor): PipelineLayout
-  createBindGroup(descriptor: BindGroupDescriptor): BindGroup
-  createShaderModule(descriptor: ShaderModuleDescriptor): ShaderModule
-  createComputePipelineAsync(descriptor: ComputePipelineDescriptor): Promise<ComputePipeline>
+  createBindGroupLayout(descriptor: {
+    label?: string
+    entries: Iterable<{
+      binding: number
+      /** The bits of GPUShaderStage. */
+      visibility: number
+      buffer?: { type?: "uniform" | "storage" | "read-only-storage"; hasDynamicOffset?: boolean }
+      texture?: {
+        sampleType?: "float" | "unfilterable-float" | "depth" | "sint" | "uint"
+        viewDimension?: TextureViewDimension
+      }
+      storageTexture?: {
+        access?: "write-only" | "read-only" | "read-write"
+        format: string
+        viewDimension?: TextureViewDimension
+      }
+      sampler?: { type?: "filtering" | "non-filtering" | "comparison" }
+    }>
+  }): Labelled
+  createPipelineLayout(descriptor: { bindGroupLayouts: Iterable<Labelled | null | undefined> }): Labelled
+  /** Offsets and sizes of buffers are bytes. */
+  createBindGroup(descriptor: {
+    layout: Labelled
+    entries: Iterable<{
+      binding: number
+      resource: { buffer: Buffer; offset?: number; size?: number } | Labelled | Sampler
+    }>
+  }): Labelled
+  /** The code is WGSL. */
+  createShaderModule(descriptor: { label?: string; code: string }): ShaderModule
+  createComputePipelineAsync(descriptor: {
+    label?: string
+    layout: Labelled | "auto"
+    compute: { module: ShaderModule; entryPoint?: string }
+  }): Promise<Labelled>
   createCommandEncoder(): CommandEncoder
   pushErrorScope(filter: ErrorFilter): unknown
-  popErrorScope(): Promise<ApiError | null>
+  popErrorScope(): Promise<{ readonly message: string } | null>
   destroy(): unknown
-}
-
-/**
- * A GPUDeviceLostInfo.
- *
- * @category models
- * @since 0.1.0
- */
-export interface LostInfo {
-  readonly reason: string
-  readonly message: string
 }
 
 /**
@@ -164,27 +176,6 @@ export interface LostInfo {
 export type ErrorFilter = "validation" | "out-of-memory" | "internal"
 
 /**
- * A GPUError.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ApiError {
-  readonly message: string
-}
-
-/**
- * The event of an error that no scope has taken.
- *
- * @category models
- * @since 0.1.0
- */
-export interface UncapturedErrorEvent {
-  readonly error: ApiError
-  preventDefault(): void
-}
-
-/**
  * The type of `onuncapturederror`, as a method: a device's own event has more than the library asks of it, and only
  * parameters of methods may.
  *
@@ -192,7 +183,7 @@ export interface UncapturedErrorEvent {
  * @since 0.1.0
  */
 export interface UncapturedErrorHandler {
-  handle(event: UncapturedErrorEvent): unknown
+  handle(event: { readonly error: { readonly message: string }; preventDefault(): void }): unknown
 }
 
 /**
@@ -202,7 +193,7 @@ export interface UncapturedErrorHandler {
  * @since 0.1.0
  */
 export interface Queue {
-  submit(commandBuffers: Iterable<CommandBuffer>): unknown
+  submit(commandBuffers: Iterable<Labelled>): unknown
   onSubmittedWorkDone(): Promise<unknown>
   /** Offsets and the size are bytes, or elements of a typed array where `data` is one. */
   writeBuffer(
@@ -221,28 +212,14 @@ export interface Queue {
 }
 
 /**
- * What every object of WebGPU has.
+ * What every object of WebGPU has. Layouts, bind groups, pipelines, views and command buffers have no member besides that the
+ * library uses.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Labelled {
   readonly label: string
-}
-
-/**
- * How a buffer is made.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BufferDescriptor {
-  label?: string
-  /** Bytes. */
-  size: number
-  /** The bits of GPUBufferUsage. */
-  usage: number
-  mappedAtCreation?: boolean
 }
 
 /**
@@ -264,36 +241,6 @@ export interface Buffer extends Labelled {
   getMappedRange(offset?: number, size?: number): ArrayBuffer
   unmap(): unknown
   destroy(): unknown
-}
-
-/**
- * A part of a buffer, as a kernel sees it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BufferBinding {
-  buffer: Buffer
-  /** Bytes. */
-  offset?: number
-  /** Bytes. */
-  size?: number
-}
-
-/**
- * How a texture is made.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TextureDescriptor {
-  label?: string
-  size: Extent3D | Iterable<number>
-  dimension?: TextureDimension
-  /** As `rgba8unorm`. */
-  format: string
-  /** The bits of GPUTextureUsage. */
-  usage: number
 }
 
 /**
@@ -354,27 +301,9 @@ export interface Texture extends Labelled {
   readonly format: string
   /** The bits of GPUTextureUsage. */
   readonly usage: number
-  createView(descriptor?: TextureViewDescriptor): TextureView
+  createView(descriptor?: { dimension?: TextureViewDimension }): Labelled
   destroy(): unknown
 }
-
-/**
- * How a view is made.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TextureViewDescriptor {
-  dimension?: TextureViewDimension
-}
-
-/**
- * A GPUTextureView.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TextureView extends Labelled {}
 
 /**
  * Where in a texture a copy begins.
@@ -451,141 +380,24 @@ export interface Sampler extends Labelled {
 }
 
 /**
- * What a kernel binds at one number.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BindGroupLayoutEntry {
-  binding: number
-  /** The bits of GPUShaderStage. */
-  visibility: number
-  buffer?: { type?: "uniform" | "storage" | "read-only-storage"; hasDynamicOffset?: boolean }
-  texture?: {
-    sampleType?: "float" | "unfilterable-float" | "depth" | "sint" | "uint"
-    viewDimension?: TextureViewDimension
-  }
-  storageTexture?: {
-    access?: "write-only" | "read-only" | "read-write"
-    format: string
-    viewDimension?: TextureViewDimension
-  }
-  sampler?: { type?: "filtering" | "non-filtering" | "comparison" }
-}
-
-/**
- * What a kernel binds.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BindGroupLayoutDescriptor {
-  label?: string
-  entries: Iterable<BindGroupLayoutEntry>
-}
-
-/**
- * A GPUBindGroupLayout.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BindGroupLayout extends Labelled {}
-
-/**
- * What a pipeline binds.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PipelineLayoutDescriptor {
-  bindGroupLayouts: Iterable<BindGroupLayout | null | undefined>
-}
-
-/**
- * A GPUPipelineLayout.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PipelineLayout extends Labelled {}
-
-/**
- * What is bound.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BindGroupDescriptor {
-  layout: BindGroupLayout
-  entries: Iterable<{ binding: number; resource: BufferBinding | TextureView | Sampler }>
-}
-
-/**
- * A GPUBindGroup.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BindGroup extends Labelled {}
-
-/**
- * How a module is made.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ShaderModuleDescriptor {
-  label?: string
-  /** WGSL. */
-  code: string
-}
-
-/**
  * A GPUShaderModule.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ShaderModule extends Labelled {
-  getCompilationInfo(): Promise<{ readonly messages: ReadonlyArray<CompilationMessage> }>
+  getCompilationInfo(): Promise<{
+    readonly messages: ReadonlyArray<{
+      /** `error`, `warning` or `info`. */
+      readonly type: string
+      /** From 1. */
+      readonly lineNum: number
+      /** From 1. */
+      readonly linePos: number
+      readonly message: string
+    }>
+  }>
 }
-
-/**
- * What the compiler says of a place in the WGSL.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CompilationMessage {
-  /** `error`, `warning` or `info`. */
-  readonly type: string
-  /** From 1. */
-  readonly lineNum: number
-  /** From 1. */
-  readonly linePos: number
-  readonly message: string
-}
-
-/**
- * How a pipeline is made.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ComputePipelineDescriptor {
-  label?: string
-  layout: PipelineLayout | "auto"
-  compute: { module: ShaderModule; entryPoint?: string }
-}
-
-/**
- * A GPUComputePipeline.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ComputePipeline extends Labelled {}
 
 /**
  * A GPUCommandEncoder. Offsets and sizes are bytes.
@@ -606,16 +418,8 @@ export interface CommandEncoder extends Labelled {
   copyTextureToBuffer(source: TexturePlace, destination: BufferRows, copySize: Extent3D | Iterable<number>): unknown
   copyTextureToTexture(source: TexturePlace, destination: TexturePlace, copySize: Extent3D | Iterable<number>): unknown
   beginComputePass(): ComputePassEncoder
-  finish(): CommandBuffer
+  finish(): Labelled
 }
-
-/**
- * A GPUCommandBuffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CommandBuffer extends Labelled {}
 
 /**
  * A GPUComputePassEncoder.
@@ -624,8 +428,8 @@ export interface CommandBuffer extends Labelled {}
  * @since 0.1.0
  */
 export interface ComputePassEncoder extends Labelled {
-  setPipeline(pipeline: ComputePipeline): unknown
-  setBindGroup(index: number, bindGroup: BindGroup | null | undefined, dynamicOffsets?: Iterable<number>): unknown
+  setPipeline(pipeline: Labelled): unknown
+  setBindGroup(index: number, bindGroup: Labelled | null | undefined, dynamicOffsets?: Iterable<number>): unknown
   dispatchWorkgroups(x: number, y?: number, z?: number): unknown
   end(): unknown
 }

@@ -14,7 +14,7 @@ import * as WebGpu from "./WebGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-type Request = Pick<WebGpu.DeviceOptions, "powerPreference" | "forceFallbackAdapter">
+type Request = Parameters<WebGpuApi.Gpu["requestAdapter"]>[0]
 
 const requests: ReadonlyArray<Request> = [
   { powerPreference: "high-performance" },
@@ -54,7 +54,7 @@ interface Found extends Answer {
 
 const adapterFor = (gpu: WebGpuHandle.Gpu, request: Request): Effect.Effect<WebGpuHandle.AdapterInfo | string> =>
   Effect.promise(() =>
-    gpu.requestAdapter(request as WebGpuApi.AdapterRequest).then(
+    gpu.requestAdapter(request).then(
       (adapter) => adapter?.info ?? "requestAdapter found none that fits",
       (cause: unknown) => messageOf(cause)
     )

@@ -88,7 +88,7 @@ export type TextureFormat = Texture["format"]
  * @category models
  * @since 0.1.0
  */
-export type TextureView = Declared<"GPUTextureView", WebGpuApi.TextureView>
+export type TextureView = Declared<"GPUTextureView", WebGpuApi.Labelled>
 
 /**
  * A GPUSampler.
@@ -104,7 +104,7 @@ export type Sampler = Declared<"GPUSampler", WebGpuApi.Sampler>
  * @category models
  * @since 0.1.0
  */
-export type BindGroupLayout = Declared<"GPUBindGroupLayout", WebGpuApi.BindGroupLayout>
+export type BindGroupLayout = Declared<"GPUBindGroupLayout", WebGpuApi.Labelled>
 
 /**
  * A GPUBindGroup.
@@ -112,7 +112,7 @@ export type BindGroupLayout = Declared<"GPUBindGroupLayout", WebGpuApi.BindGroup
  * @category models
  * @since 0.1.0
  */
-export type BindGroup = Declared<"GPUBindGroup", WebGpuApi.BindGroup>
+export type BindGroup = Declared<"GPUBindGroup", WebGpuApi.Labelled>
 
 /**
  * A GPUShaderModule.
@@ -128,7 +128,7 @@ export type ShaderModule = Declared<"GPUShaderModule", WebGpuApi.ShaderModule>
  * @category models
  * @since 0.1.0
  */
-export type ComputePipeline = Declared<"GPUComputePipeline", WebGpuApi.ComputePipeline>
+export type ComputePipeline = Declared<"GPUComputePipeline", WebGpuApi.Labelled>
 
 /**
  * A GPUCommandEncoder.
