@@ -10,7 +10,8 @@ import type { DriverMapping, MapAccess } from "../../services/device/QueueDriver
 import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf, OpenClBuffer } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
-import { CL_NON_BLOCKING, type MapCall, type OpenClMappings } from "./OpenClMapping.ts"
+import type { MapCall, OpenClMappings } from "./OpenClMapping.ts"
+import { CL_NON_BLOCKING } from "./Recorder.ts"
 
 export const map = (
   api: OpenClApi,

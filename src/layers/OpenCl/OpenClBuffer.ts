@@ -9,9 +9,9 @@ import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../services/device/DeviceContext.ts"
 import type { SvmAllocation } from "./svm/SvmAllocation.ts"
 
-const CL_MEM_READ_WRITE = 1
-const CL_MEM_WRITE_ONLY = 2
-const CL_MEM_READ_ONLY = 4
+export const CL_MEM_READ_WRITE = 1
+export const CL_MEM_WRITE_ONLY = 2
+export const CL_MEM_READ_ONLY = 4
 const CL_MEM_HOST_WRITE_ONLY = 128
 const CL_MEM_HOST_READ_ONLY = 256
 const CL_MEM_HOST_NO_ACCESS = 512

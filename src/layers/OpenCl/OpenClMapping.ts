@@ -20,7 +20,6 @@ import type { OpenDevice } from "./OpenDevice.ts"
 import type { Recorder } from "./Recorder.ts"
 import { leaveUnsafe } from "./TakenMemory.ts"
 
-export const CL_NON_BLOCKING = 0
 const CL_MAP_READ = 1
 const CL_MAP_WRITE = 2
 const CL_MAP_WRITE_INVALIDATE_REGION = 4

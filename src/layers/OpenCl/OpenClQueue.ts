@@ -27,7 +27,6 @@ import {
 } from "../../services/device/QueueDriver.ts"
 import * as BufferMapping from "./BufferMapping.ts"
 import { imageOf } from "./images/OpenClImage.ts"
-import type { Pointer } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isVersion12 } from "./OpenClDevices.ts"
@@ -37,12 +36,19 @@ import { OpenClMappings } from "./OpenClMapping.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { RecordedCommands } from "./RecordedCommands.ts"
-import type { Enqueue, Recorder, Recording } from "./Recorder.ts"
+import {
+  type ArgumentsOf,
+  CL_NON_BLOCKING,
+  type Enqueue,
+  type Enqueuing,
+  type ReadArgumentsOf,
+  type Recorder,
+  type Recording
+} from "./Recorder.ts"
 import { RectangleTransfers } from "./RectangleTransfers.ts"
 
 type Driver = QueueDriver["Service"]
 
-const CL_NON_BLOCKING = 0
 const CL_MIGRATE_MEM_OBJECT_HOST = 1
 const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 
@@ -53,7 +59,7 @@ type Words = Uint32Array<ArrayBuffer>
 const patternBytes = 1024 * 1024
 
 /** Computes its text only when something failed. */
-class DispatchRecording implements Recording {
+class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
   readonly call = "clEnqueueNDRangeKernel"
   readonly #kernel: OpenClKernel
   readonly #vectors: ReadonlyArray<VectorBinding>
@@ -107,7 +113,7 @@ export class OpenClQueue implements Driver, Recorder {
     this.#device = device
     this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
     this.#wait = new QueueWait(device.api, this.#commands)
-    this.#rectangles = new RectangleTransfers(device.api, this)
+    this.#rectangles = new RectangleTransfers(this)
     this.mappings = new OpenClMappings(device, this)
     this.#canFillAndMigrate = isVersion12(device.device)
     device.keepUntilEnded = (memory) => this.#commands.keep(memory)
@@ -129,25 +135,14 @@ export class OpenClQueue implements Driver, Recorder {
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const [from, to] = [source.label, target.label]
-    return this.record(
-      {
-        call: "clEnqueueCopyBuffer",
-        bytes,
-        label: () => CommandLabel.copy(bytes, from, to),
-        buffers: [source, target]
-      },
-      (queue, event) =>
-        this.#device.api.clEnqueueCopyBuffer(
-          queue,
-          memoryOf(source),
-          memoryOf(target),
-          sourceOffset,
-          targetOffset,
-          bytes,
-          0,
-          null,
-          event
-        )
+    const label = () => CommandLabel.copy(bytes, from, to)
+    return this.enqueue(
+      { call: "clEnqueueCopyBuffer", bytes, label, buffers: [source, target] },
+      memoryOf(source),
+      memoryOf(target),
+      sourceOffset,
+      targetOffset,
+      bytes
     )
   }
 
@@ -190,7 +185,7 @@ export class OpenClQueue implements Driver, Recorder {
 
   readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const kernel = dispatch.compiled as OpenClKernel
-    const { api, queue, status } = this.#device
+    const { api, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
     const recording = new DispatchRecording(kernel, dispatch)
     const set = kernel.parameters.set(api, kernel.handle, dispatch)
@@ -199,18 +194,7 @@ export class OpenClQueue implements Driver, Recorder {
     }
     setSize(this.#globalSize, Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
     setSize(this.#localSize, kernel.localSize)
-    const code = api.clEnqueueNDRangeKernel(
-      queue,
-      kernel.handle,
-      1,
-      null,
-      this.#globalSize,
-      this.#localSize,
-      0,
-      null,
-      this.#event
-    )
-    return this.#enqueued(code, recording)
+    return this.enqueue(recording, kernel.handle, 1, null, this.#globalSize, this.#localSize)
   }
 
   /**
@@ -218,11 +202,13 @@ export class OpenClQueue implements Driver, Recorder {
    * without memory. The caller that created the buffer then releases it.
    */
   readonly touch: Driver["touch"] = (buffer) =>
-    Effect.suspend(() => {
-      if (!this.#canFillAndMigrate) return this.#writeFirstBytes(buffer)
-      const name = buffer.label
-      return this.#migrate([buffer], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
-    })
+    Effect.suspend(() => this.#canFillAndMigrate ? this.touchUnsafe(buffer) : this.#writeFirstBytes(buffer))
+
+  /** The same for a buffer or an image, from OpenCL 1.2 on. */
+  touchUnsafe(object: DeviceBuffer | DeviceImage): Exit.Exit<void, GpuError> {
+    const name = object.label
+    return this.#migrate([object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
+  }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     if (this.#unflushed === 0) return Exit.void
@@ -238,21 +224,13 @@ export class OpenClQueue implements Driver, Recorder {
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
     const name = source.label
-    return this.recordRead(
+    return this.enqueueRead(
       { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },
       answer,
-      (queue, event, memory) =>
-        this.#device.api.clEnqueueReadBuffer(
-          queue,
-          memoryOf(source),
-          CL_NON_BLOCKING,
-          offset,
-          bytes,
-          memory,
-          0,
-          null,
-          event
-        )
+      memoryOf(source),
+      CL_NON_BLOCKING,
+      offset,
+      bytes
     )
   }
 
@@ -269,6 +247,10 @@ export class OpenClQueue implements Driver, Recorder {
     return this.#enqueued(enqueue(queue, this.#event), recording)
   }
 
+  enqueue<Call extends Enqueuing>(recording: Recording<Call>, ...args: ArgumentsOf<Call>): Exit.Exit<void, GpuError> {
+    return this.record(recording, this.#calling(recording.call, args))
+  }
+
   recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
     let failure: GpuError | undefined
     const recorded = this.record({
@@ -283,15 +265,15 @@ export class OpenClQueue implements Driver, Recorder {
     return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
   }
 
-  recordRead(
-    recording: Recording,
+  enqueueRead<Call extends Enqueuing>(
+    recording: Recording<Call>,
     answer: ReadAnswer,
-    enqueue: (queue: bigint, event: Pointer, memory: ArrayBuffer) => number
+    ...args: ReadArgumentsOf<Call>
   ): () => void {
     const memory = allocate(recording.bytes)
     if (memory === undefined) answer(outOfMemory(recording.bytes))
     else {
-      const ended = this.recordAwaited({ ...recording, memory }, (queue, event) => enqueue(queue, event, memory))
+      const ended = this.recordAwaited({ ...recording, memory }, this.#calling(recording.call, [...args, memory]))
       answer(Exit.isFailure(ended) ? Exit.failCause(ended.cause) : Effect.as(ended.value, memory))
     }
     return constVoid
@@ -351,6 +333,12 @@ export class OpenClQueue implements Driver, Recorder {
     })
   }
 
+  /** That the arguments are those of the function is checked where they are given. */
+  #calling(call: Enqueuing, args: ReadonlyArray<unknown>): Enqueue {
+    const enqueue = this.#device.api[call] as (...args: ReadonlyArray<unknown>) => number
+    return (queue, event) => enqueue(queue, ...args, 0, null, event)
+  }
+
   /** Takes the driver's answer to an enqueue. */
   #enqueued(code: number, recording: Recording): Exit.Exit<void, GpuError> {
     if (code !== OpenClCode.success) {
@@ -372,40 +360,26 @@ export class OpenClQueue implements Driver, Recorder {
     label: (bytes: number, name: string | undefined) => string
   ): Exit.Exit<void, GpuError> {
     const name = target.label
-    return this.record(
+    return this.enqueue(
       { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory, buffers: [target] },
-      (queue, event) =>
-        this.#device.api.clEnqueueWriteBuffer(
-          queue,
-          memoryOf(target),
-          CL_NON_BLOCKING,
-          offset,
-          bytes,
-          memory,
-          0,
-          null,
-          event
-        )
+      memoryOf(target),
+      CL_NON_BLOCKING,
+      offset,
+      bytes,
+      memory
     )
   }
 
   #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
     const name = target.label
-    return this.record(
+    return this.enqueue(
       { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
-      (queue, event) =>
-        this.#device.api.clEnqueueFillBuffer(
-          queue,
-          memoryOf(target),
-          words,
-          patternSize(words, offset, bytes),
-          offset,
-          bytes,
-          0,
-          null,
-          event
-        )
+      memoryOf(target),
+      words,
+      patternSize(words, offset, bytes),
+      offset,
+      bytes
     )
   }
 
@@ -431,7 +405,7 @@ export class OpenClQueue implements Driver, Recorder {
     flags: number,
     label: () => string
   ): Exit.Exit<void, GpuError> {
-    return this.record(
+    return this.enqueue(
       {
         call: "clEnqueueMigrateMemObjects",
         bytes: objects.reduce((sum, object) => sum + bytesOf(object), 0),
@@ -439,16 +413,9 @@ export class OpenClQueue implements Driver, Recorder {
         buffers: objects.filter((object) => object instanceof DeviceBuffer),
         images: objects.filter((object) => object instanceof DeviceImage)
       },
-      (queue, event) =>
-        this.#device.api.clEnqueueMigrateMemObjects(
-          queue,
-          objects.length,
-          this.#addressesOf(objects),
-          flags,
-          0,
-          null,
-          event
-        )
+      objects.length,
+      this.#addressesOf(objects),
+      flags
     )
   }
 

@@ -9,11 +9,8 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import { byteLength, type Extent, type Place, runs } from "../../domain/Rectangle.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../services/device/QueueDriver.ts"
-import type { OpenClApi } from "./OpenClApi.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
-import type { Recorder } from "./Recorder.ts"
-
-const CL_NON_BLOCKING = 0
+import { CL_NON_BLOCKING, type Recorder } from "./Recorder.ts"
 
 type Triple = readonly [number, number, number]
 
@@ -21,15 +18,13 @@ type Triple = readonly [number, number, number]
 const packed = 0
 
 export class RectangleTransfers {
-  readonly #api: OpenClApi
   readonly #queue: Recorder
   readonly #region = sizes()
   readonly #here = sizes()
   readonly #there = sizes()
   readonly #start = sizes()
 
-  constructor(api: OpenClApi, queue: Recorder) {
-    this.#api = api
+  constructor(queue: Recorder) {
     this.#queue = queue
   }
 
@@ -41,29 +36,22 @@ export class RectangleTransfers {
   copy(extent: Extent, source: DeviceBuffer, from: Place, target: DeviceBuffer, to: Place): Exit.Exit<void, GpuError> {
     if (source.root.destroyed || target.root.destroyed) return this.#copyRuns(extent, source, from, target, to)
     const [sourceName, targetName] = [source.label, target.label]
-    return this.#queue.record(
+    return this.#queue.enqueue(
       {
         call: "clEnqueueCopyBufferRect",
         bytes: byteLength(extent),
         label: () => CommandLabel.copyRect(extent, sourceName, targetName),
         buffers: [source, target]
       },
-      (queue, event) =>
-        this.#api.clEnqueueCopyBufferRect(
-          queue,
-          memoryOf(source.root),
-          memoryOf(target.root),
-          set(this.#here, originInRoot(source, from)),
-          set(this.#there, originInRoot(target, to)),
-          set(this.#region, extent),
-          from.rowPitch,
-          from.slicePitch,
-          to.rowPitch,
-          to.slicePitch,
-          0,
-          null,
-          event
-        )
+      memoryOf(source.root),
+      memoryOf(target.root),
+      set(this.#here, originInRoot(source, from)),
+      set(this.#there, originInRoot(target, to)),
+      set(this.#region, extent),
+      from.rowPitch,
+      from.slicePitch,
+      to.rowPitch,
+      to.slicePitch
     )
   }
 
@@ -83,7 +71,7 @@ export class RectangleTransfers {
 
   write(extent: Extent, target: DeviceBuffer, to: Place, rows: ArrayBuffer): Exit.Exit<void, GpuError> {
     const name = target.label
-    return this.#queue.record(
+    return this.#queue.enqueue(
       {
         call: "clEnqueueWriteBufferRect",
         bytes: byteLength(extent),
@@ -91,49 +79,34 @@ export class RectangleTransfers {
         memory: rows,
         buffers: [target]
       },
-      (queue, event) =>
-        this.#api.clEnqueueWriteBufferRect(
-          queue,
-          memoryOf(target),
-          CL_NON_BLOCKING,
-          set(this.#here, to.origin),
-          this.#start,
-          set(this.#region, extent),
-          to.rowPitch,
-          to.slicePitch,
-          packed,
-          packed,
-          rows,
-          0,
-          null,
-          event
-        )
+      memoryOf(target),
+      CL_NON_BLOCKING,
+      set(this.#here, to.origin),
+      this.#start,
+      set(this.#region, extent),
+      to.rowPitch,
+      to.slicePitch,
+      packed,
+      packed,
+      rows
     )
   }
 
   readUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
     const bytes = byteLength(extent)
     const name = source.label
-    return this.#queue.recordRead(
+    return this.#queue.enqueueRead(
       { call: "clEnqueueReadBufferRect", bytes, label: () => CommandLabel.readRect(extent, name), buffers: [source] },
       answer,
-      (queue, event, memory) =>
-        this.#api.clEnqueueReadBufferRect(
-          queue,
-          memoryOf(source),
-          CL_NON_BLOCKING,
-          set(this.#here, from.origin),
-          this.#start,
-          set(this.#region, extent),
-          from.rowPitch,
-          from.slicePitch,
-          packed,
-          packed,
-          memory,
-          0,
-          null,
-          event
-        )
+      memoryOf(source),
+      CL_NON_BLOCKING,
+      set(this.#here, from.origin),
+      this.#start,
+      set(this.#region, extent),
+      from.rowPitch,
+      from.slicePitch,
+      packed,
+      packed
     )
   }
 }

@@ -11,14 +11,13 @@ import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import { withArticle } from "../../../domain/ShownValue.ts"
 import { typeOf } from "../AdoptedHandle.ts"
 import * as MemoryQuery from "../MemoryQuery.ts"
+import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../OpenClBuffer.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { describe, type ImageInfo } from "./OpenClImageInfo.ts"
 import type { OpenClImages } from "./OpenClImages.ts"
 
-const CL_MEM_WRITE_ONLY = 2
-const CL_MEM_READ_ONLY = 4
 const CL_INVALID_MEM_OBJECT = -38
 
 const operation = "OpenClMemory.adoptImage"

@@ -13,7 +13,8 @@ import type { DriverImageMapping } from "../../../services/device/ImageDriver.ts
 import type { MapAccess } from "../../../services/device/QueueDriver.ts"
 import { packedPitches, type Pitches } from "../../../services/images/ImageAxes.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
-import { CL_NON_BLOCKING, type OpenClMappings } from "../OpenClMapping.ts"
+import type { OpenClMappings } from "../OpenClMapping.ts"
+import { CL_NON_BLOCKING } from "../Recorder.ts"
 import { imageOf } from "./OpenClImage.ts"
 import { extent, place, sizes } from "./OpenClImageLayout.ts"
 

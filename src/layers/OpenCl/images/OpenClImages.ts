@@ -18,13 +18,21 @@ import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
-import type { OpenClApi, Pointer } from "../OpenClApi.ts"
-import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR, memoryOf } from "../OpenClBuffer.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import {
+  CL_MEM_COPY_HOST_PTR,
+  CL_MEM_READ_ONLY,
+  CL_MEM_READ_WRITE,
+  CL_MEM_USE_HOST_PTR,
+  CL_MEM_WRITE_ONLY,
+  memoryOf
+} from "../OpenClBuffer.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { isOclgrind, isPocl } from "../OpenClDevices.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import type { OpenClQueue } from "../OpenClQueue.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
+import { CL_NON_BLOCKING } from "../Recorder.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
@@ -34,11 +42,6 @@ import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
 type Driver = ImageDriver["Service"]
 
-const CL_NON_BLOCKING = 0
-const CL_MEM_READ_WRITE = 1
-const CL_MEM_WRITE_ONLY = 2
-const CL_MEM_READ_ONLY = 4
-const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
 const CL_INVALID_MEM_OBJECT = -38
 const CL_INVALID_IMAGE_SIZE = -40
 const CL_INVALID_BUFFER_SIZE = -61
@@ -64,7 +67,6 @@ export class OpenClImages implements Driver {
   /** The images that are not released yet. */
   readonly #images = new Set<OpenClImage>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
-  readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #origin = sizes()
   readonly #origin2 = sizes()
   readonly #extent = sizes()
@@ -124,7 +126,8 @@ export class OpenClImages implements Driver {
       )
       if (memory === null) return this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!)
       const image = this.#add(new OpenClImage(memory, info, shape, format, usage, label))
-      const touched = this.#touch(image)
+      // The driver finds memory for it, or says that it has none.
+      const touched = this.#queue.touchUnsafe(image)
       if (Exit.isSuccess(touched)) return Exit.succeed(image)
       this.destroyUnsafe(image)
       return Exit.failCause(touched.cause)
@@ -202,23 +205,15 @@ export class OpenClImages implements Driver {
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const bytes = bytesOf(source, region)
     const name = source.label
-    return this.#queue.recordRead(
+    return this.#queue.enqueueRead(
       { call: "clEnqueueReadImage", bytes, label: () => CommandLabel.read(bytes, name), images: [source] },
       answer,
-      (queue, event, memory) =>
-        this.#api.clEnqueueReadImage(
-          queue,
-          imageOf(source),
-          CL_NON_BLOCKING,
-          place(this.#origin, source, region.origin),
-          extent(this.#extent, source, region),
-          0,
-          0,
-          memory,
-          0,
-          null,
-          event
-        )
+      imageOf(source),
+      CL_NON_BLOCKING,
+      place(this.#origin, source, region.origin),
+      extent(this.#extent, source, region),
+      0,
+      0
     )
   }
 
@@ -227,19 +222,12 @@ export class OpenClImages implements Driver {
     const color = fillColor(target.format, element)
     if (color === undefined) return this.#fillByWriting(target, region, element)
     const [bytes, name] = [bytesOf(target, region), target.label]
-    return this.#queue.record(
+    return this.#queue.enqueue(
       { call: "clEnqueueFillImage", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
-      (queue, event) =>
-        this.#api.clEnqueueFillImage(
-          queue,
-          imageOf(target),
-          color,
-          place(this.#origin, target, region.origin),
-          extent(this.#extent, target, region),
-          0,
-          null,
-          event
-        )
+      imageOf(target),
+      color,
+      place(this.#origin, target, region.origin),
+      extent(this.#extent, target, region)
     )
   }
 
@@ -250,7 +238,7 @@ export class OpenClImages implements Driver {
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const bytes = bytesOf(source, region)
-    return this.#queue.record(
+    return this.#queue.enqueue(
       {
         call: "clEnqueueCopyImageToBuffer",
         bytes,
@@ -258,13 +246,17 @@ export class OpenClImages implements Driver {
         images: [source],
         buffers: [target]
       },
-      (queue, event) => this.#enqueueToBuffer(queue, source, region, wholeOf(target), target.origin + offset, event)
+      imageOf(source),
+      wholeOf(target),
+      place(this.#origin, source, region.origin),
+      extent(this.#extent, source, region),
+      target.origin + offset
     )
   }
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const bytes = bytesOf(target, region)
-    return this.#queue.record(
+    return this.#queue.enqueue(
       {
         call: "clEnqueueCopyBufferToImage",
         bytes,
@@ -272,7 +264,11 @@ export class OpenClImages implements Driver {
         images: [target],
         buffers: [source]
       },
-      (queue, event) => this.#enqueueFromBuffer(queue, wholeOf(source), source.origin + offset, target, region, event)
+      wholeOf(source),
+      imageOf(target),
+      source.origin + offset,
+      place(this.#origin, target, region.origin),
+      extent(this.#extent, target, region)
     )
   }
 
@@ -357,30 +353,6 @@ export class OpenClImages implements Driver {
     )
   }
 
-  /** Makes the driver find memory for a fresh image, or say that it has none. */
-  #touch(image: OpenClImage): Exit.Exit<void, GpuError> {
-    this.#memory[0] = image.memory
-    const name = image.label
-    return this.#queue.record(
-      {
-        call: "clEnqueueMigrateMemObjects",
-        bytes: ImageFormat.imageBytes(image.format, image.shape),
-        label: () => CommandLabel.touch(name),
-        images: [image]
-      },
-      (queue, event) =>
-        this.#api.clEnqueueMigrateMemObjects(
-          queue,
-          1,
-          this.#memory,
-          CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
-          0,
-          null,
-          event
-        )
-    )
-  }
-
   #write(
     target: DeviceImage,
     region: ImageShape.ImageRegion,
@@ -388,22 +360,15 @@ export class OpenClImages implements Driver {
     label: (bytes: number, name: string | undefined) => string
   ): Exit.Exit<void, GpuError> {
     const [bytes, name] = [bytesOf(target, region), target.label]
-    return this.#queue.record(
+    return this.#queue.enqueue(
       { call: "clEnqueueWriteImage", bytes, label: () => label(bytes, name), memory, images: [target] },
-      (queue, event) =>
-        this.#api.clEnqueueWriteImage(
-          queue,
-          imageOf(target),
-          CL_NON_BLOCKING,
-          place(this.#origin, target, region.origin),
-          extent(this.#extent, target, region),
-          0,
-          0,
-          memory,
-          0,
-          null,
-          event
-        )
+      imageOf(target),
+      CL_NON_BLOCKING,
+      place(this.#origin, target, region.origin),
+      extent(this.#extent, target, region),
+      0,
+      0,
+      memory
     )
   }
 
@@ -416,10 +381,13 @@ export class OpenClImages implements Driver {
   ): Exit.Exit<void, GpuError> {
     const { length } = element
     const [bytes, name] = [width * length, target.label]
-    return this.#queue.record(
+    return this.#queue.enqueue(
       { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
-      (queue, event) =>
-        this.#api.clEnqueueFillBuffer(queue, memoryOf(buffer), element, length, x * length, bytes, 0, null, event)
+      memoryOf(buffer),
+      element,
+      length,
+      x * length,
+      bytes
     )
   }
 
@@ -455,25 +423,18 @@ export class OpenClImages implements Driver {
     region: ImageShape.ImageRegion
   ): Exit.Exit<void, GpuError> {
     const bytes = bytesOf(source, region)
-    return this.#queue.record(
+    return this.#queue.enqueue(
       {
         call: "clEnqueueCopyImage",
         bytes,
         label: copyLabel(bytes, source, target),
         images: [source, target]
       },
-      (queue, event) =>
-        this.#api.clEnqueueCopyImage(
-          queue,
-          imageOf(source),
-          imageOf(target),
-          place(this.#origin, source, region.origin),
-          place(this.#origin2, target, targetOrigin),
-          extent(this.#extent, source, region),
-          0,
-          null,
-          event
-        )
+      imageOf(source),
+      imageOf(target),
+      place(this.#origin, source, region.origin),
+      place(this.#origin2, target, targetOrigin),
+      extent(this.#extent, source, region)
     )
   }
 
@@ -493,48 +454,6 @@ export class OpenClImages implements Driver {
       if (Exit.isFailure(exit)) return exit
     }
     return Exit.void
-  }
-
-  #enqueueToBuffer(
-    queue: bigint,
-    source: DeviceImage,
-    region: ImageShape.ImageRegion,
-    target: bigint,
-    offset: number,
-    event: Pointer
-  ): number {
-    return this.#api.clEnqueueCopyImageToBuffer(
-      queue,
-      imageOf(source),
-      target,
-      place(this.#origin, source, region.origin),
-      extent(this.#extent, source, region),
-      offset,
-      0,
-      null,
-      event
-    )
-  }
-
-  #enqueueFromBuffer(
-    queue: bigint,
-    source: bigint,
-    offset: number,
-    target: DeviceImage,
-    region: ImageShape.ImageRegion,
-    event: Pointer
-  ): number {
-    return this.#api.clEnqueueCopyBufferToImage(
-      queue,
-      source,
-      imageOf(target),
-      offset,
-      place(this.#origin, target, region.origin),
-      extent(this.#extent, target, region),
-      0,
-      null,
-      event
-    )
   }
 
   #close(): void {

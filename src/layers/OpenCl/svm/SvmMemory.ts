@@ -111,9 +111,12 @@ export class SvmMemory {
 
   #recordFree(address: bigint): Exit.Exit<void, GpuError> {
     const addresses = new BigUint64Array(new ArrayBuffer(8)).fill(address)
-    return this.queue.record(
+    return this.queue.enqueue(
       { call: "clEnqueueSVMFree", bytes: 0, label: () => "free shared memory", memory: addresses.buffer },
-      (queue, event) => this.device.api.clEnqueueSVMFree(queue, 1, addresses, null, null, 0, null, event)
+      1,
+      addresses,
+      null,
+      null
     )
   }
 
