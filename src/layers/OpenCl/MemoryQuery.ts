@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import * as InfoQuery from "./InfoQuery.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
-import * as OpenClCode from "./OpenClCode.ts"
 
 /** The properties by their OpenCL numbers. */
 export const property = {
@@ -22,27 +22,16 @@ export const property = {
 } as const
 
 /** A property of up to 8 bytes, or `undefined` where the driver does not answer. */
-export const word = (api: OpenClApi, memory: bigint, what: number): bigint | undefined => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  return api.clGetMemObjectInfo(memory, what, 8, value, null) === OpenClCode.success ? value[0] : undefined
-}
+export const word = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number): bigint | undefined =>
+  InfoQuery.word(clGetMemObjectInfo, memory, what)
 
 /** As {@link word}, for what is a count. */
-export const count = (api: OpenClApi, memory: bigint, what: number): number | undefined => {
-  const value = word(api, memory, what)
-  return value === undefined ? undefined : Number(value)
-}
+export const count = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number): number | undefined =>
+  InfoQuery.long(clGetMemObjectInfo, memory, what)
 
 /** A property that is a list of 8-byte numbers. */
-export const words = (api: OpenClApi, memory: bigint, what: number): ReadonlyArray<bigint> | undefined => {
-  const needed = new BigUint64Array(new ArrayBuffer(8))
-  if (api.clGetMemObjectInfo(memory, what, 0, null, needed) !== OpenClCode.success) return undefined
-  if (needed[0] === 0n) return []
-  const values = new BigUint64Array(new ArrayBuffer(Number(needed[0])))
-  return api.clGetMemObjectInfo(memory, what, values.byteLength, values, null) === OpenClCode.success
-    ? [...values]
-    : undefined
-}
+export const words = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number) =>
+  InfoQuery.words(clGetMemObjectInfo, memory, what)
 
 const objectTypes: ReadonlyArray<string> = [
   "CL_MEM_OBJECT_BUFFER",

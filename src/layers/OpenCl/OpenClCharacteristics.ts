@@ -11,8 +11,8 @@ import { type GpuError, make as makeError, Unsupported } from "../../domain/GpuE
 import * as Kernel from "../../domain/Kernel.ts"
 import * as KernelArgument from "../../domain/KernelArgument.ts"
 import { KernelCache } from "../../services/device/KernelCache.ts"
+import * as InfoQuery from "./InfoQuery.ts"
 import { OpenCl } from "./OpenCl.ts"
-import * as OpenClCode from "./OpenClCode.ts"
 import { OpenClKernel } from "./OpenClKernel.ts"
 
 const CL_DEVICE_LOCAL_MEM_TYPE = 0x1022
@@ -27,16 +27,10 @@ const CL_GLOBAL = 2
 
 type Service = OpenCl["Service"]
 
-/** A 32-bit answer, or `undefined` when the driver does not know the question. */
-const uint = ({ api, device }: Service, what: number): number | undefined => {
-  const value = new Uint32Array(new ArrayBuffer(4))
-  return api.clGetDeviceInfo(device.id, what, 4, value, null) === OpenClCode.success ? value[0] : undefined
-}
+const uint = ({ api, device }: Service, what: number) => InfoQuery.uint(api.clGetDeviceInfo, device.id, what)
 
-const long = ({ api, device }: Service, what: number): number => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  return api.clGetDeviceInfo(device.id, what, 8, value, null) === OpenClCode.success ? Number(value[0]) : 0
-}
+const localMemoryBytes = ({ api, device }: Service): number =>
+  InfoQuery.long(api.clGetDeviceInfo, device.id, CL_DEVICE_LOCAL_MEM_SIZE) ?? 0
 
 /** A vendor's query is asked only of its own devices: for others the same number may mean another query. */
 const ofVendor = (cl: Service, extension: string, what: number): number | undefined =>
@@ -62,10 +56,11 @@ const preferredMultiple = Effect.fnUntraced(function*(
 ): Effect.fn.Return<number | undefined, GpuError, KernelCache> {
   const kernel = yield* KernelCache.use((cache) => cache.get(trivial))
   if (!(kernel instanceof OpenClKernel) || kernel.released) return undefined
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  const what = CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
-  const code = api.clGetKernelWorkGroupInfo(kernel.handle, device.id, what, 8, value, null)
-  return code === OpenClCode.success ? Number(value[0]) : undefined
+  return InfoQuery.long(
+    (...args) => api.clGetKernelWorkGroupInfo(kernel.handle, ...args),
+    device.id,
+    CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
+  )
 })
 
 /**
@@ -98,7 +93,7 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
     platformVersion: platform.version,
     deviceVendor: device.vendor,
     extensions: device.extensions,
-    localMemoryBytes: long(cl, CL_DEVICE_LOCAL_MEM_SIZE),
+    localMemoryBytes: localMemoryBytes(cl),
     isLocalMemoryGlobal: uint(cl, CL_DEVICE_LOCAL_MEM_TYPE) === CL_GLOBAL,
     warpSize: ofVendor(cl, nvidia, CL_DEVICE_WARP_SIZE_NV),
     wavefrontWidth: ofVendor(cl, amd, CL_DEVICE_WAVEFRONT_WIDTH_AMD),
@@ -147,6 +142,6 @@ export const deviceData: Effect.Effect<DeviceData.DeviceData, GpuError, OpenCl> 
     registers,
     warpSize,
     maxThreads: cl.device.maxWorkgroupSize,
-    sharedMemory: long(cl, CL_DEVICE_LOCAL_MEM_SIZE)
+    sharedMemory: localMemoryBytes(cl)
   }))
 })

@@ -8,7 +8,8 @@ import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import * as DType from "../../domain/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { OpenClApi, Pointer } from "./OpenClApi.ts"
+import * as InfoQuery from "./InfoQuery.ts"
+import type { OpenClApi } from "./OpenClApi.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
@@ -55,9 +56,9 @@ export const list = (api: OpenClApi): Effect.Effect<ReadonlyArray<OpenClPlatform
       if (typeof devices === "number") return driverError({ call: "clGetDeviceIDs", code: devices })
       platforms.push({
         index,
-        name: text(api.clGetPlatformInfo, id, platformInfo.name),
-        vendor: text(api.clGetPlatformInfo, id, platformInfo.vendor),
-        version: text(api.clGetPlatformInfo, id, platformInfo.version),
+        name: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.name),
+        vendor: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.vendor),
+        version: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.version),
         devices: devices.map((device, index) => describeDevice(api, device, index)),
         id
       })
@@ -167,38 +168,9 @@ const deviceIds = (api: OpenClApi, platform: bigint): ReadonlyArray<bigint> | nu
   return listed === OpenClCode.success ? [...ids] : listed
 }
 
-type Query = (object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer) => number
-
-/** A text property; empty when the driver does not know it. */
-const text = (query: Query, object: bigint, what: number): string => {
-  const needed = new BigUint64Array(new ArrayBuffer(8))
-  if (query(object, what, 0, null, needed) !== OpenClCode.success) return ""
-  const value = new Uint8Array(new ArrayBuffer(Number(needed[0])))
-  if (query(object, what, value.length, value, null) !== OpenClCode.success) return ""
-  const end = value.indexOf(0)
-  return new TextDecoder().decode(end === -1 ? value : value.subarray(0, end)).trim()
-}
-
-/** A 64-bit property (cl_ulong, size_t, cl_device_type); 0 when the driver does not know it. */
-const long = (query: Query, object: bigint, what: number): number => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  return query(object, what, 8, value, null) === OpenClCode.success ? Number(value[0]) : 0
-}
-
-const bool = (query: Query, object: bigint, what: number): boolean => {
-  const value = new Uint32Array(new ArrayBuffer(4))
-  return query(object, what, 4, value, null) === OpenClCode.success && value[0] !== 0
-}
-
 /** How many work items a group may have in its first dimension, the one that is used; 3 sizes at least are listed. */
-const firstDimension = (query: Query, object: bigint): number => {
-  const needed = new BigUint64Array(new ArrayBuffer(8))
-  if (query(object, deviceInfo.maxWorkItemSizes, 0, null, needed) !== OpenClCode.success) return 1
-  const sizes = new BigUint64Array(new ArrayBuffer(Number(needed[0])))
-  return query(object, deviceInfo.maxWorkItemSizes, sizes.byteLength, sizes, null) === OpenClCode.success
-    ? Number(sizes[0])
-    : 1
-}
+const firstDimension = ({ clGetDeviceInfo }: OpenClApi, id: bigint): number =>
+  Number(InfoQuery.words(clGetDeviceInfo, id, deviceInfo.maxWorkItemSizes)?.[0] ?? 1)
 
 const deviceType = (flags: number): OpenClDevice["type"] =>
   (flags & 4) !== 0 ? "gpu" : (flags & 8) !== 0 ? "accelerator" : (flags & 2) !== 0 ? "cpu" : "other"
@@ -206,16 +178,19 @@ const deviceType = (flags: number): OpenClDevice["type"] =>
 /** From bits to bytes; a device that does not tell gets what suits its largest type, of 128 bytes. */
 const alignmentOf = (bits: number): number => bits === 0 ? 128 : Math.max(4, bits / 8)
 
+const is = ({ clGetDeviceInfo }: OpenClApi, id: bigint, what: number): boolean =>
+  (InfoQuery.uint(clGetDeviceInfo, id, what) ?? 0) !== 0
+
 const unusable = (api: OpenClApi, id: bigint): string | undefined => {
-  if (!bool(api.clGetDeviceInfo, id, deviceInfo.available)) return "the driver says that it is not available"
-  if (!bool(api.clGetDeviceInfo, id, deviceInfo.compilerAvailable)) return "it has no compiler for kernels"
-  if (!bool(api.clGetDeviceInfo, id, deviceInfo.littleEndian)) return "it is big-endian, unlike this machine"
+  if (!is(api, id, deviceInfo.available)) return "the driver says that it is not available"
+  if (!is(api, id, deviceInfo.compilerAvailable)) return "it has no compiler for kernels"
+  if (!is(api, id, deviceInfo.littleEndian)) return "it is big-endian, unlike this machine"
   return undefined
 }
 
 const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice => {
-  const string = (what: number) => text(api.clGetDeviceInfo, id, what)
-  const number = (what: number) => long(api.clGetDeviceInfo, id, what)
+  const string = (what: number) => InfoQuery.text(api.clGetDeviceInfo, id, what)
+  const number = (what: number) => InfoQuery.long(api.clGetDeviceInfo, id, what) ?? 0
   return {
     index,
     name: string(deviceInfo.name),
@@ -225,9 +200,9 @@ const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice
     driverVersion: string(deviceInfo.driverVersion),
     globalMemoryBytes: number(deviceInfo.globalMemoryBytes),
     maxAllocationBytes: number(deviceInfo.maxAllocationBytes),
-    maxWorkgroupSize: Math.min(number(deviceInfo.maxWorkgroupSize), firstDimension(api.clGetDeviceInfo, id)),
+    maxWorkgroupSize: Math.min(number(deviceInfo.maxWorkgroupSize), firstDimension(api, id)),
     maxParameterBytes: number(deviceInfo.maxParameterBytes),
-    images: bool(api.clGetDeviceInfo, id, deviceInfo.imageSupport)
+    images: is(api, id, deviceInfo.imageSupport)
       ? {
         maxReadImages: number(deviceInfo.maxReadImages),
         maxWriteImages: number(deviceInfo.maxWriteImages),

@@ -10,6 +10,7 @@ import type { Kernel } from "../../domain/Kernel.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
 import * as CompilerStack from "./CompilerStack.ts"
+import * as InfoQuery from "./InfoQuery.ts"
 import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { isPocl } from "./OpenClDevices.ts"
@@ -178,18 +179,12 @@ const createKernel = (program: bigint, kernel: Kernel, device: OpenDevice): Effe
   })
 
 const buildLog = (program: bigint, { api, device }: OpenDevice): string => {
-  const needed = new BigUint64Array(new ArrayBuffer(8))
-  if (api.clGetProgramBuildInfo(program, device.id, CL_PROGRAM_BUILD_LOG, 0, null, needed) !== OpenClCode.success) {
-    return ""
-  }
-  const log = new Uint8Array(new ArrayBuffer(Number(needed[0])))
-  const code = api.clGetProgramBuildInfo(program, device.id, CL_PROGRAM_BUILD_LOG, log.length, log, null)
-  return code === OpenClCode.success ? new TextDecoder().decode(log).replaceAll("\0", "").trim() : ""
+  const query: InfoQuery.Query = (...args) => api.clGetProgramBuildInfo(program, ...args)
+  return new TextDecoder().decode(InfoQuery.bytes(query, device.id, CL_PROGRAM_BUILD_LOG)).replaceAll("\0", "").trim()
 }
 
 /** How many work items a group of this kernel may have; drivers that don't tell have no limit of their own. */
 const largestGroup = (handle: bigint, { api, device }: OpenDevice): number => {
-  const size = new BigUint64Array(new ArrayBuffer(8))
-  const code = api.clGetKernelWorkGroupInfo(handle, device.id, CL_KERNEL_WORK_GROUP_SIZE, 8, size, null)
-  return code === OpenClCode.success && size[0] !== 0n ? Number(size[0]) : Infinity
+  const query: InfoQuery.Query = (...args) => api.clGetKernelWorkGroupInfo(handle, ...args)
+  return InfoQuery.long(query, device.id, CL_KERNEL_WORK_GROUP_SIZE) || Infinity
 }

@@ -20,9 +20,9 @@ import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
+import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenCl } from "../OpenCl.ts"
-import type { OpenClApi, Pointer } from "../OpenClApi.ts"
-import * as OpenClCode from "../OpenClCode.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
 import type { OpenDevice } from "../OpenDevice.ts"
 import { useOpened } from "../UseOpened.ts"
 import { imageOf, OpenClSampler } from "./OpenClImage.ts"
@@ -141,10 +141,10 @@ export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuEr
 
 /** @internal */
 export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
-  const ask = (what: number, bytes: number) => query(api.clGetImageInfo, memory, what, bytes)
+  const { clGetImageInfo } = api
   const codes = OpenClImageFormat.codesOf(api, memory)
-  const size = (what: number) => numberOf(ask(what, 8))
-  const count = (what: number) => numberOf(ask(what, 4))
+  const size = (what: number) => InfoQuery.long(clGetImageInfo, memory, what)
+  const count = (what: number) => InfoQuery.uint(clGetImageInfo, memory, what)
   return {
     format: codes === undefined ? undefined : OpenClImageFormat.decode(codes[0]!, codes[1]!),
     elementSize: size(imageProperty.elementSize),
@@ -154,7 +154,7 @@ export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
     height: size(imageProperty.height),
     depth: size(imageProperty.depth),
     arraySize: size(imageProperty.arraySize),
-    buffer: ask(imageProperty.buffer, 8),
+    buffer: InfoQuery.word(clGetImageInfo, memory, imageProperty.buffer),
     mipLevels: count(imageProperty.mipLevels),
     samples: count(imageProperty.samples)
   }
@@ -216,18 +216,17 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
     }))
 
 /** @internal */
-export const describeSampler = (api: OpenClApi, handle: bigint): SamplerInfo => {
-  const ask = (what: number, bytes: number) => query(api.clGetSamplerInfo, handle, what, bytes)
-  const count = (what: number) => numberOf(ask(what, 4))
-  const normalized = ask(samplerProperty.normalizedCoordinates, 4)
+export const describeSampler = ({ clGetSamplerInfo }: OpenClApi, handle: bigint): SamplerInfo => {
+  const count = (what: number) => InfoQuery.uint(clGetSamplerInfo, handle, what)
+  const normalized = count(samplerProperty.normalizedCoordinates)
   const named = <Name>(names: ReadonlyMap<number, Name>, what: number) => {
     const code = count(what)
     return code === undefined ? undefined : names.get(code)
   }
   return {
     referenceCount: count(samplerProperty.referenceCount),
-    context: ask(samplerProperty.context, 8),
-    normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0n,
+    context: InfoQuery.word(clGetSamplerInfo, handle, samplerProperty.context),
+    normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0,
     addressing: named(addressingNames, samplerProperty.addressing),
     filter: named(filterNames, samplerProperty.filter),
     mipFilter: named(filterNames, samplerProperty.mipFilter),
@@ -261,18 +260,8 @@ export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, Gpu
       return isGpuError(handle) ? handle : Effect.succeed(handle)
     }))
 
-type Query = (object: bigint, what: number, bytes: number, value: Pointer, bytesNeeded: Pointer) => number
-
-/** A property of that many bytes, up to 8. */
-const query = (get: Query, object: bigint, what: number, bytes: number): bigint | undefined => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  return get(object, what, bytes, value, null) === OpenClCode.success ? value[0] : undefined
-}
-
 const floatOf = (bits: number | undefined): number | undefined =>
   bits === undefined ? undefined : new Float32Array(Uint32Array.of(bits).buffer)[0]
-
-const numberOf = (value: bigint | undefined): number | undefined => value === undefined ? undefined : Number(value)
 
 const handleOf = (
   operation: string,

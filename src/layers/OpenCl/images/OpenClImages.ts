@@ -18,6 +18,7 @@ import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import {
   CL_MEM_COPY_HOST_PTR,
@@ -294,9 +295,8 @@ export class OpenClImages implements Driver {
   }
 
   #limit(what: number): number {
-    const value = new BigUint64Array(new ArrayBuffer(8))
-    const code = this.#hasImages ? this.#api.clGetDeviceInfo(this.#device.device.id, what, 8, value, null) : -1
-    return code === OpenClCode.success ? Math.max(1, Number(value[0])) : 1
+    if (!this.#hasImages) return 1
+    return Math.max(1, InfoQuery.long(this.#api.clGetDeviceInfo, this.#device.device.id, what) ?? 1)
   }
 
   /**

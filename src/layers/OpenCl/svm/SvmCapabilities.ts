@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
-import * as OpenClCode from "../OpenClCode.ts"
 import { versionNumber } from "../OpenClDevices.ts"
 import type { OpenClDevice } from "../OpenClPlatform.ts"
 
@@ -50,7 +50,9 @@ const largestType = 128
 
 /** @internal */
 export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabilities => {
-  const bits = versionNumber(device) < 2 ? 0 : bitsOf(api, device)
+  const bits = versionNumber(device) < 2
+    ? 0
+    : InfoQuery.long(api.clGetDeviceInfo, device.id, CL_DEVICE_SVM_CAPABILITIES) ?? 0
   return {
     coarseGrain: (bits & coarseGrain) !== 0,
     fineGrain: (bits & fineGrain) !== 0,
@@ -67,18 +69,8 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
   }
 }
 
-const bitsOf = (api: OpenClApi, device: OpenClDevice): number => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  return api.clGetDeviceInfo(device.id, CL_DEVICE_SVM_CAPABILITIES, 8, value, null) === OpenClCode.success
-    ? Number(value[0])
-    : 0
-}
-
-const isEmbedded = (api: OpenClApi, device: OpenClDevice): boolean => {
-  const text = new Uint8Array(new ArrayBuffer(64))
-  return api.clGetDeviceInfo(device.id, CL_DEVICE_PROFILE, text.length, text, null) === OpenClCode.success &&
-    new TextDecoder().decode(text).startsWith("EMBEDDED_PROFILE")
-}
+const isEmbedded = (api: OpenClApi, device: OpenClDevice): boolean =>
+  InfoQuery.text(api.clGetDeviceInfo, device.id, CL_DEVICE_PROFILE) === "EMBEDDED_PROFILE"
 
 /** @internal */
 export const unsupported = (operation: string, feature: string, hint: string): GpuError =>
