@@ -13,7 +13,7 @@ import type { HostBuffer } from "./HostMemory.ts"
 /** A recorded command. */
 export interface HostCommand {
   /** As errors name it. */
-  readonly label: string
+  readonly label: () => string
   readonly buffers: ReadonlyArray<HostBuffer>
   /** Does the work; yields the cost of each piece as a share of one task of the event loop. May throw. */
   readonly pieces: () => Generator<number, void>
@@ -45,14 +45,18 @@ export const copyPieces = (
 /** The cost of a row besides its bytes, as a share of a task. */
 const rowCost = 1 / 16_384
 
-/** Copies a region of rows from one piece of memory to another, which begin at `sourceBase` and `targetBase`. */
+/** Memory, and its first byte: that of a buffer, or of the host. */
+interface Bytes {
+  readonly memory: ArrayBuffer
+  readonly base: number
+}
+
+/** Copies a region of rows from one piece of memory to another. */
 export const copyRectPieces = function*(
   extent: Extent,
-  source: ArrayBuffer,
-  sourceBase: number,
+  { base: sourceBase, memory: source }: Bytes,
   from: Place,
-  target: ArrayBuffer,
-  targetBase: number,
+  { base: targetBase, memory: target }: Bytes,
   to: Place
 ): Generator<number, void> {
   let cost = 0
@@ -70,172 +74,100 @@ export const copyRectPieces = function*(
   if (cost > 0) yield cost
 }
 
-export class WriteCommand implements HostCommand {
-  readonly buffers: readonly [HostBuffer]
-  readonly #offset: number
-  readonly #data: Uint8Array<ArrayBuffer>
-  readonly #name: string | undefined
-
-  /** Keeps `data`: pass a copy. */
-  constructor(target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>) {
-    this.buffers = [target]
-    this.#offset = offset
-    this.#data = data
-    this.#name = target.label
-  }
-
-  get label(): string {
-    return CommandLabel.write(this.#data.byteLength, this.#name)
-  }
-
-  pieces(): Generator<number, void> {
-    const { buffer, byteLength, byteOffset } = this.#data
-    const [target] = this.buffers
-    return copyPieces(buffer, byteOffset, target.memory, target.base + this.#offset, byteLength)
+/** Keeps `data`: pass a copy. */
+export const write = (target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>): HostCommand => {
+  const { buffer, byteLength, byteOffset } = data
+  const name = target.label
+  return {
+    label: () => CommandLabel.write(byteLength, name),
+    buffers: [target],
+    pieces: () => copyPieces(buffer, byteOffset, target.memory, target.base + offset, byteLength)
   }
 }
 
-export class CopyCommand implements HostCommand {
-  readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
-  readonly #sourceOffset: number
-  readonly #targetOffset: number
-  readonly #bytes: number
-  readonly #names: readonly [source: string | undefined, target: string | undefined]
-
-  constructor(source: HostBuffer, sourceOffset: number, target: HostBuffer, targetOffset: number, bytes: number) {
-    this.buffers = [source, target]
-    this.#sourceOffset = sourceOffset
-    this.#targetOffset = targetOffset
-    this.#bytes = bytes
-    this.#names = [source.label, target.label]
-  }
-
-  get label(): string {
-    return CommandLabel.copy(this.#bytes, ...this.#names)
-  }
-
-  pieces(): Generator<number, void> {
-    const [source, target] = this.buffers
-    const from = source.base + this.#sourceOffset
-    return copyPieces(source.memory, from, target.memory, target.base + this.#targetOffset, this.#bytes)
+export const copy = (
+  source: HostBuffer,
+  sourceOffset: number,
+  target: HostBuffer,
+  targetOffset: number,
+  bytes: number
+): HostCommand => {
+  const [from, to] = [source.label, target.label]
+  return {
+    label: () => CommandLabel.copy(bytes, from, to),
+    buffers: [source, target],
+    pieces: () =>
+      copyPieces(source.memory, source.base + sourceOffset, target.memory, target.base + targetOffset, bytes)
   }
 }
 
-export class WriteRectCommand implements HostCommand {
-  readonly buffers: readonly [HostBuffer]
-  readonly #extent: Extent
-  readonly #to: Place
-  readonly #rows: Uint8Array<ArrayBuffer>
-  readonly #name: string | undefined
-
-  /** Keeps `rows`, which are packed. */
-  constructor(extent: Extent, target: HostBuffer, to: Place, rows: Uint8Array<ArrayBuffer>) {
-    this.buffers = [target]
-    this.#extent = extent
-    this.#to = to
-    this.#rows = rows
-    this.#name = target.label
-  }
-
-  get label(): string {
-    return CommandLabel.writeRect(this.#extent, this.#name)
-  }
-
-  pieces(): Generator<number, void> {
-    const { base, memory } = this.buffers[0]
-    const { buffer, byteOffset } = this.#rows
-    return copyRectPieces(this.#extent, buffer, byteOffset, packed(this.#extent), memory, base, this.#to)
+/** Keeps `rows`, which are packed. */
+export const writeRect = (
+  extent: Extent,
+  target: HostBuffer,
+  to: Place,
+  rows: Uint8Array<ArrayBuffer>
+): HostCommand => {
+  const name = target.label
+  return {
+    label: () => CommandLabel.writeRect(extent, name),
+    buffers: [target],
+    pieces: () => copyRectPieces(extent, { memory: rows.buffer, base: rows.byteOffset }, packed(extent), target, to)
   }
 }
 
-export class CopyRectCommand implements HostCommand {
-  readonly buffers: readonly [source: HostBuffer, target: HostBuffer]
-  readonly #extent: Extent
-  readonly #from: Place
-  readonly #to: Place
-  readonly #names: readonly [source: string | undefined, target: string | undefined]
-
-  constructor(extent: Extent, source: HostBuffer, from: Place, target: HostBuffer, to: Place) {
-    this.buffers = [source, target]
-    this.#extent = extent
-    this.#from = from
-    this.#to = to
-    this.#names = [source.label, target.label]
-  }
-
-  get label(): string {
-    return CommandLabel.copyRect(this.#extent, ...this.#names)
-  }
-
-  pieces(): Generator<number, void> {
-    const [source, target] = this.buffers
-    return copyRectPieces(
-      this.#extent,
-      source.memory,
-      source.base,
-      this.#from,
-      target.memory,
-      target.base,
-      this.#to
-    )
+export const copyRect = (
+  extent: Extent,
+  source: HostBuffer,
+  from: Place,
+  target: HostBuffer,
+  to: Place
+): HostCommand => {
+  const [sourceName, targetName] = [source.label, target.label]
+  return {
+    label: () => CommandLabel.copyRect(extent, sourceName, targetName),
+    buffers: [source, target],
+    pieces: () => copyRectPieces(extent, source, from, target, to)
   }
 }
 
-export class FillCommand implements HostCommand {
-  readonly buffers: readonly [HostBuffer]
-  readonly #offset: number
-  readonly #bytes: number
-  readonly #patterns: ReadonlyArray<number>
-  readonly #name: string | undefined
-
-  constructor(target: HostBuffer, offset: number, bytes: number, patterns: ReadonlyArray<number>) {
-    this.buffers = [target]
-    this.#offset = offset
-    this.#bytes = bytes
-    this.#patterns = patterns
-    this.#name = target.label
-  }
-
-  get label(): string {
-    return CommandLabel.fill(this.#bytes, this.#name)
-  }
-
-  *pieces(): Generator<number, void> {
-    const { base, memory } = this.buffers[0]
-    const offset = base + this.#offset
-    yield* eachChunk(this.#bytes, (start, end) => {
-      BytePattern.repeat(new Uint8Array(memory, offset + start, end - start), this.#patterns)
-    })
+export const fill = (
+  target: HostBuffer,
+  offset: number,
+  bytes: number,
+  patterns: ReadonlyArray<number>
+): HostCommand => {
+  const name = target.label
+  return {
+    label: () => CommandLabel.fill(bytes, name),
+    buffers: [target],
+    pieces: () =>
+      eachChunk(bytes, (start, end) => {
+        BytePattern.repeat(new Uint8Array(target.memory, target.base + offset + start, end - start), patterns)
+      })
   }
 }
 
-export class DispatchCommand implements HostCommand {
-  /** Those of the vectors, and then those of the images. */
-  readonly buffers: ReadonlyArray<HostBuffer>
-  readonly #kernel: HostKernel
-  readonly #dispatch: Dispatch
-  readonly #rangeItems: number
-
-  constructor(kernel: HostKernel, dispatch: Dispatch, buffers: ReadonlyArray<HostBuffer>, rangeItems: number) {
-    this.buffers = buffers
-    this.#kernel = kernel
-    this.#dispatch = dispatch
-    this.#rangeItems = rangeItems
-  }
-
-  get label(): string {
-    return CommandLabel.dispatch(this.#kernel.kernel.name, this.#dispatch.count)
-  }
-
-  *pieces(): Generator<number, void> {
-    const { body, kernel } = this.#kernel
-    const { count, scalars } = this.#dispatch
-    const args = bodyArguments(kernel.args, this.#dispatch, (index) => this.buffers[index]!)
-    const range = this.#kernel.itemsOfTurn(this.#rangeItems, scalars)
-    for (let from = 0; from < count; from += range) {
-      const to = Math.min(count, from + range)
-      body(from, to, args)
-      yield (to - from) / range
+/** The buffers are those of the vectors, and then those of the images. */
+export const dispatch = (
+  compiled: HostKernel,
+  dispatch: Dispatch,
+  buffers: ReadonlyArray<HostBuffer>,
+  rangeItems: number
+): HostCommand => {
+  const { body, kernel } = compiled
+  const { count, scalars } = dispatch
+  return {
+    label: () => CommandLabel.dispatch(kernel.name, count),
+    buffers,
+    *pieces() {
+      const args = bodyArguments(kernel.args, dispatch, (index) => buffers[index]!)
+      const range = compiled.itemsOfTurn(rangeItems, scalars)
+      for (let from = 0; from < count; from += range) {
+        const to = Math.min(count, from + range)
+        body(from, to, args)
+        yield (to - from) / range
+      }
     }
   }
 }

@@ -11,17 +11,7 @@ import { byteLength, packed } from "../../domain/Rectangle.ts"
 import { messageOf, thrownPlace } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
-import {
-  CopyCommand,
-  copyPieces,
-  CopyRectCommand,
-  copyRectPieces,
-  DispatchCommand,
-  FillCommand,
-  type HostCommand,
-  WriteCommand,
-  WriteRectCommand
-} from "./HostCommand.ts"
+import * as HostCommand from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import { HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
@@ -31,7 +21,7 @@ import type { HostImage } from "./images/HostImage.ts"
 type Driver = QueueDriver["Service"]
 
 /** A command and its planned fault. */
-type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
+type Recorded = { readonly command: HostCommand.HostCommand; readonly fault: string | undefined }
 
 /** A fiber that waits for its turn in the queue. */
 type Waiter<A> = { readonly resume: (result: Effect.Effect<A, GpuError>) => void; interrupted: boolean }
@@ -73,7 +63,7 @@ export class HostQueue implements Driver {
     if (Exit.isFailure(flushed)) return flushed
     const fault = this.#device.faults.nextCommand()
     if (fault === undefined && this.#device.worker.idle) new Uint8Array(own.memory, own.base + offset).set(data)
-    else this.#submit({ command: new WriteCommand(own, offset, data.slice()), fault })
+    else this.#submit({ command: HostCommand.write(own, offset, data.slice()), fault })
     this.#device.worker.run()
     return Exit.void
   }
@@ -83,7 +73,7 @@ export class HostQueue implements Driver {
     if (isGpuError(from)) return Exit.fail(from)
     const to = this.#device.own("CommandQueue.copy", target)
     if (isGpuError(to)) return Exit.fail(to)
-    return this.#record(new CopyCommand(from, sourceOffset, to, targetOffset, bytes))
+    return this.#record(HostCommand.copy(from, sourceOffset, to, targetOffset, bytes))
   }
 
   readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
@@ -91,12 +81,12 @@ export class HostQueue implements Driver {
     if (isGpuError(ownSource)) return Exit.fail(ownSource)
     const ownTarget = this.#device.own("CommandQueue.copyRect", target)
     if (isGpuError(ownTarget)) return Exit.fail(ownTarget)
-    return this.#record(new CopyRectCommand(extent, ownSource, from, ownTarget, to))
+    return this.#record(HostCommand.copyRect(extent, ownSource, from, ownTarget, to))
   }
 
   readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
     const own = this.#device.own("CommandQueue.writeRect", target)
-    return isGpuError(own) ? Exit.fail(own) : this.#record(new WriteRectCommand(extent, own, to, rows))
+    return isGpuError(own) ? Exit.fail(own) : this.#record(HostCommand.writeRect(extent, own, to, rows))
   }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
@@ -104,7 +94,7 @@ export class HostQueue implements Driver {
 
   readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
     const own = this.#device.own("CommandQueue.fill", target)
-    return isGpuError(own) ? Exit.fail(own) : this.#record(new FillCommand(own, offset, bytes, patterns))
+    return isGpuError(own) ? Exit.fail(own) : this.#record(HostCommand.fill(own, offset, bytes, patterns))
   }
 
   readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
@@ -124,11 +114,11 @@ export class HostQueue implements Driver {
     }
     // What arrives here is checked: these are images of this backend.
     for (const image of dispatch.images) buffers.push((image as HostImage).buffer)
-    return this.#record(new DispatchCommand(compiled, dispatch, buffers, this.#rangeItems))
+    return this.#record(HostCommand.dispatch(compiled, dispatch, buffers, this.#rangeItems))
   }
 
   /** Records a command that is no operation on buffers. */
-  readonly recordUnsafe = (command: HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
+  readonly recordUnsafe = (command: HostCommand.HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     const lost = this.#device.status.error
@@ -146,7 +136,7 @@ export class HostQueue implements Driver {
     this.#readUnsafe(
       source,
       bytes,
-      (own, result) => copyPieces(own.memory, own.base + offset, result, 0, bytes),
+      (own, result) => HostCommand.copyPieces(own.memory, own.base + offset, result, 0, bytes),
       answer
     )
 
@@ -154,7 +144,7 @@ export class HostQueue implements Driver {
     this.#readUnsafe(
       source,
       byteLength(extent),
-      (own, result) => copyRectPieces(extent, own.memory, own.base, from, result, 0, packed(extent)),
+      (own, result) => HostCommand.copyRectPieces(extent, own, from, { memory: result, base: 0 }, packed(extent)),
       answer
     )
 
@@ -220,7 +210,7 @@ export class HostQueue implements Driver {
   /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
 
-  #record(command: HostCommand): Exit.Exit<void, GpuError> {
+  #record(command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
     const lost = this.#device.operation()
     if (lost !== undefined) return Exit.fail(lost)
     this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
@@ -252,12 +242,12 @@ export class HostQueue implements Driver {
     }
   }
 
-  *#attempt(command: HostCommand, fault: string | undefined): Generator<number, void> {
-    if (fault !== undefined) return this.#fail("run", fault, [command.label])
+  *#attempt(command: HostCommand.HostCommand, fault: string | undefined): Generator<number, void> {
+    if (fault !== undefined) return this.#fail("run", fault, [command.label()])
     try {
       yield* command.pieces()
     } catch (cause) {
-      this.#fail("run", thrownPlace(cause), [command.label])
+      this.#fail("run", thrownPlace(cause), [command.label()])
     }
   }
 
@@ -269,7 +259,7 @@ export class HostQueue implements Driver {
     }`
     this.#submitted += batch.length
     this.#device.worker.enqueue(immediate(() => {
-      this.#fail("submit", log, batch.map(({ command }) => command.label))
+      this.#fail("submit", log, batch.map(({ command }) => command.label()))
       this.#commandsEnded(batch.length)
     }))
   }

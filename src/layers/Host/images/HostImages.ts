@@ -17,7 +17,7 @@ import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import type { HostDevice } from "../HostDevice.ts"
 import type { HostQueue } from "../HostQueue.ts"
 import { HostImage, HostSampler } from "./HostImage.ts"
-import { FillElementsCommand } from "./HostImageCommand.ts"
+import { fillElements } from "./HostImageCommand.ts"
 
 type Driver = ImageDriver["Service"]
 
@@ -92,7 +92,7 @@ export class HostImages implements Driver {
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(
-      new FillElementsCommand(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
+      fillElements(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
     )
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
