@@ -11,14 +11,7 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
-import {
-  DriverError,
-  ForeignDevice,
-  type GpuError,
-  invalidRequest,
-  make as makeError,
-  outOfMemory
-} from "../../domain/GpuError.ts"
+import { DriverError, type GpuError, invalidRequest, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import type { TurnsShape } from "../../services/calls/Turns.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
@@ -84,12 +77,14 @@ export class HostDevice {
     return this.faults.delayOf(kind) ?? this.#latency
   }
 
-  /** A live buffer of this device, or the error. */
-  own(operation: string, buffer: DeviceBuffer): HostBuffer | GpuError {
-    const problem = BufferLike.problem(operation, buffer, this.info)
-    if (problem !== undefined) return problem
-    if (!(buffer instanceof HostBuffer)) return foreign(operation, buffer)
-    return buffer.isTaken ? takenProblem(operation) : buffer
+  /** Why buffers cannot be used, or `undefined`. */
+  problem(operation: string, buffers: ReadonlyArray<HostBuffer>): GpuError | undefined {
+    for (const buffer of buffers) {
+      const problem = BufferLike.problem(operation, buffer, this.info) ??
+        (buffer.isTaken ? takenProblem(operation) : undefined)
+      if (problem !== undefined) return problem
+    }
+    return undefined
   }
 
   /** Waits until what is submitted now has run. */
@@ -140,8 +135,7 @@ export class HostDevice {
     kind: HostBuffer["kind"] = "region"
   ): Exit.Exit<HostBuffer, GpuError> => {
     if (this.status.error !== undefined) return Exit.fail(this.status.error)
-    if (!(parent instanceof HostBuffer)) return Exit.fail(foreign("DeviceContext.createRegionUnsafe", parent))
-    const region = parent.region(origin, size, usage, label)
+    const region = (parent as HostBuffer).region(origin, size, usage, label)
     region.kind = kind
     this.driverObjects.add(kind)
     this.#live.add(region)
@@ -149,13 +143,12 @@ export class HostDevice {
   }
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
-    if (!(buffer instanceof HostBuffer) || buffer.owner !== this.info) {
-      return Exit.fail(foreign("DeviceContext.destroyBufferUnsafe", buffer))
-    }
     if (buffer.destroyed) return Exit.void
+    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    if (problem !== undefined) return Exit.fail(problem)
     this.operation()
     const fault = this.faults.nextFree()
-    this.#destroy(buffer)
+    this.#destroy(buffer as HostBuffer)
     return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
   }
 
@@ -253,14 +246,4 @@ const takenProblem = (operation: string): GpuError =>
     operation,
     "the buffer's memory was transferred to another ArrayBuffer",
     "Copy the view of Host.bytes with slice(), and transfer the copy."
-  )
-
-const foreign = (operation: string, buffer: DeviceBuffer): GpuError =>
-  makeError(
-    new ForeignDevice({
-      operation,
-      label: buffer.label,
-      owner: `${buffer.owner.backend} ${buffer.owner.name}`,
-      expected: "this host device"
-    })
   )

@@ -55,50 +55,38 @@ export class HostQueue implements Driver {
    * Like GPUQueue.writeBuffer it is not recorded: the recorded commands are submitted first, then the write at once.
    */
   readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
-    const own = this.#device.own("CommandQueue.write", target)
-    if (isGpuError(own)) return Exit.fail(own)
-    const lost = this.#device.operation()
-    if (lost !== undefined) return Exit.fail(lost)
+    const buffer = own(target)
+    const problem = this.#device.problem("CommandQueue.write", [buffer]) ?? this.#device.operation()
+    if (problem !== undefined) return Exit.fail(problem)
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const fault = this.#device.faults.nextCommand()
-    if (fault === undefined && this.#device.worker.idle) new Uint8Array(own.memory, own.base + offset).set(data)
-    else this.#submit({ command: HostCommand.write(own, offset, data.slice()), fault })
+    if (fault === undefined && this.#device.worker.idle) new Uint8Array(buffer.memory, buffer.base + offset).set(data)
+    else this.#submit({ command: HostCommand.write(buffer, offset, data.slice()), fault })
     this.#device.worker.run()
     return Exit.void
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
-    const from = this.#device.own("CommandQueue.copy", source)
-    if (isGpuError(from)) return Exit.fail(from)
-    const to = this.#device.own("CommandQueue.copy", target)
-    if (isGpuError(to)) return Exit.fail(to)
-    return this.#record(HostCommand.copy(from, sourceOffset, to, targetOffset, bytes))
-  }
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
+    this.recordUnsafe(
+      "CommandQueue.copy",
+      HostCommand.copy(own(source), sourceOffset, own(target), targetOffset, bytes)
+    )
 
-  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
-    const ownSource = this.#device.own("CommandQueue.copyRect", source)
-    if (isGpuError(ownSource)) return Exit.fail(ownSource)
-    const ownTarget = this.#device.own("CommandQueue.copyRect", target)
-    if (isGpuError(ownTarget)) return Exit.fail(ownTarget)
-    return this.#record(HostCommand.copyRect(extent, ownSource, from, ownTarget, to))
-  }
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+    this.recordUnsafe("CommandQueue.copyRect", HostCommand.copyRect(extent, own(source), from, own(target), to))
 
-  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
-    const own = this.#device.own("CommandQueue.writeRect", target)
-    return isGpuError(own) ? Exit.fail(own) : this.#record(HostCommand.writeRect(extent, own, to, rows))
-  }
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
+    this.recordUnsafe("CommandQueue.writeRect", HostCommand.writeRect(extent, own(target), to, rows))
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
     this.fillWideUnsafe(target, offset, bytes, [pattern])
 
-  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
-    const own = this.#device.own("CommandQueue.fill", target)
-    return isGpuError(own) ? Exit.fail(own) : this.#record(HostCommand.fill(own, offset, bytes, patterns))
-  }
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) =>
+    this.recordUnsafe("CommandQueue.fill", HostCommand.fill(own(target), offset, bytes, patterns))
 
   readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
-    const { compiled } = dispatch
+    const { compiled, images, vectors } = dispatch
     if (!(compiled instanceof HostKernel)) {
       return Exit.fail(invalidRequest(
         "CommandQueue.dispatch",
@@ -106,19 +94,15 @@ export class HostQueue implements Driver {
         "Take it from the KernelCache of this device."
       ))
     }
-    const buffers: Array<HostBuffer> = []
-    for (const { buffer } of dispatch.vectors) {
-      const own = this.#device.own("CommandQueue.dispatch", buffer)
-      if (isGpuError(own)) return Exit.fail(own)
-      buffers.push(own)
-    }
-    // What arrives here is checked: these are images of this backend.
-    for (const image of dispatch.images) buffers.push((image as HostImage).buffer)
-    return this.#record(HostCommand.dispatch(compiled, dispatch, buffers, this.#rangeItems))
+    const buffers = [
+      ...vectors.map(({ buffer }) => own(buffer)),
+      ...images.map((image) => (image as HostImage).buffer)
+    ]
+    return this.recordUnsafe(
+      "CommandQueue.dispatch",
+      HostCommand.dispatch(compiled, dispatch, buffers, this.#rangeItems)
+    )
   }
-
-  /** Records a command that is no operation on buffers. */
-  readonly recordUnsafe = (command: HostCommand.HostCommand): Exit.Exit<void, GpuError> => this.#record(command)
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     const lost = this.#device.status.error
@@ -210,9 +194,10 @@ export class HostQueue implements Driver {
   /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
 
-  #record(command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
-    const lost = this.#device.operation()
-    if (lost !== undefined) return Exit.fail(lost)
+  /** Records a command on buffers of this backend. */
+  recordUnsafe(operation: string, command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
+    const problem = this.#device.problem(operation, command.buffers) ?? this.#device.operation()
+    if (problem !== undefined) return Exit.fail(problem)
     this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
     if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
     if (!this.#flushAtEndOfTurn) {
@@ -292,10 +277,11 @@ export class HostQueue implements Driver {
         delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
       )
     return this.#begin<ArrayBuffer>((waiter) => {
-      const own = this.#device.own("CommandQueue.read", source)
-      if (isGpuError(own)) return own
+      const buffer = own(source)
+      const problem = this.#device.problem("CommandQueue.read", [buffer])
+      if (problem !== undefined) return problem
       this.#device.faults.nextRead()
-      return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(own, result))
+      return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(buffer, result))
     }, delayed)
   }
 
@@ -345,3 +331,6 @@ export class HostQueue implements Driver {
 }
 
 /** A mistake in a kernel's body, or memory that the program has transferred meanwhile. */
+
+/** Whose it is is checked before, and again with the command. */
+const own = (buffer: DeviceBuffer): HostBuffer => buffer as HostBuffer

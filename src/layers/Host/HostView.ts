@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferAccess from "../../services/buffers/mapping/BufferAccess.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
@@ -28,8 +28,9 @@ export const bytes = (
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))
-    const own = device.own(operation, memory)
-    if (isGpuError(own)) return own
+    const own = memory as HostBuffer
+    const taken = device.problem(operation, [own])
+    if (taken !== undefined) return taken
     // A view that was made before the move would be detached with those of the last owner.
     if (own.isMoving) return Effect.andThen(device.turn, bytes(device, buffer))
     const lease = leaseOf(buffer)

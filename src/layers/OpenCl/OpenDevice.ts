@@ -10,11 +10,11 @@ import { portableAlignment } from "../../domain/BufferRange.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { format } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
-import { ForeignDevice, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { TriedDevice } from "../../domain/GpuError.ts"
+import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import type { OpenClApi } from "./OpenClApi.ts"
 import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, memoryOf, OpenClBuffer, regionFlags } from "./OpenClBuffer.ts"
@@ -144,17 +144,12 @@ export class OpenDevice {
   }
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
-    if (!(buffer instanceof OpenClBuffer) || buffer.owner !== this.info) {
-      return Exit.fail(makeError(
-        new ForeignDevice({
-          operation: "DeviceContext.destroyBufferUnsafe",
-          label: buffer.label,
-          owner: format(buffer.owner),
-          expected: format(this.info)
-        })
-      ))
-    }
     if (buffer.destroyed) return Exit.void
+    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    return problem === undefined ? this.#destroy(buffer as OpenClBuffer) : Exit.fail(problem)
+  }
+
+  #destroy(buffer: OpenClBuffer): Exit.Exit<void, GpuError> {
     buffer.destroyed = true
     this.#buffers.delete(buffer)
     const { pinned } = buffer.root
@@ -168,7 +163,7 @@ export class OpenDevice {
   /** Releases everything. The queue must be idle, and no fiber may wait for it. */
   close(): void {
     for (const giveBack of this.beforeBuffers) giveBack()
-    for (const buffer of this.#buffers) this.destroyBufferUnsafe(buffer)
+    for (const buffer of this.#buffers) this.#destroy(buffer)
     for (const giveBack of this.atClose) giveBack()
     this.closed = true
     if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")

@@ -92,6 +92,7 @@ export class HostImages implements Driver {
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(
+      "Images.fill",
       fillElements(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
     )
 
