@@ -9,7 +9,7 @@ import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { encode } from "../../src/layers/OpenCl/images/OpenClImageFormat.ts"
 import { description } from "../../src/layers/OpenCl/images/OpenClImageLayout.ts"
-import { OpenCl, OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
+import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
@@ -76,7 +76,7 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
           for (const format of yield* Images.formats(ImageUsage.defaultUsage, shape.kind)) {
             yield* Effect.scoped(Effect.gen(function*() {
               const image = yield* Images.make(shape, format)
-              const twin = yield* OpenClMemory.adoptImage(yield* OpenClImageInfo.handle(image))
+              const twin = yield* OpenClMemory.adoptImage(yield* OpenCl.handle(image))
               deepStrictEqual([twin.shape, twin.format], [shape, format])
             }))
           }
@@ -98,8 +98,8 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const [x, y] = [yield* Images.make(small, ImageFormat.rgba8), yield* Images.make(small, ImageFormat.rgba8)]
-        const again = yield* OpenClMemory.adoptImage(yield* OpenClImageInfo.handle(x))
-        const third = yield* OpenClMemory.adoptImage(yield* OpenClImageInfo.handle(again))
+        const again = yield* OpenClMemory.adoptImage(yield* OpenCl.handle(x))
+        const third = yield* OpenClMemory.adoptImage(yield* OpenCl.handle(again))
         assert.isTrue(Equal.equals(x, again) && Equal.equals(x, third) && Equal.equals(third, again))
         strictEqual(Hash.hash(x), Hash.hash(third))
         assert.isFalse(Equal.equals(x, y))

@@ -7,7 +7,7 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
-import { OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
+import { OpenCl, OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { ImageDriver } from "../../src/services/device/ImageDriver.ts"
 import * as Images from "../../src/services/images/Images.ts"
@@ -44,7 +44,7 @@ describeWith(["opencl"], "OpenCL images", () => {
         assert.isAtLeast(slicePitch, 24)
         const memory = yield* OpenClMemory.info(image)
         strictEqual(memory.type, "CL_MEM_OBJECT_IMAGE2D_ARRAY")
-        strictEqual(typeof (yield* OpenClImageInfo.handle(image)), "bigint")
+        strictEqual(typeof (yield* OpenCl.handle(image)), "bigint")
       })
     ))
 

@@ -43,7 +43,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         strictEqual(watched.count("clCreateImage"), 1)
         // The memory is the buffer's, and was proved with it.
         strictEqual(watched.count("clEnqueueMigrateMemObjects"), 1)
-        const adopted = OpenClMemory.adoptImage(yield* OpenClImageInfo.handle(image))
+        const adopted = OpenClMemory.adoptImage(yield* OpenCl.handle(image))
         strictEqual(yield* reasonOf(adopted), "Unsupported")
       })
     ))
@@ -71,11 +71,11 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         Effect.gen(function*() {
           const lease = yield* BufferPool.allocate(64)
           const image = yield* Images.overBuffer(lease, uint32)
-          const handle = yield* OpenClImageInfo.handle(image)
+          const handle = yield* OpenCl.handle(image)
           const lent = yield* OpenClMemory.retain(image)
           strictEqual(lent, handle)
           yield* Lease.release(lease)
-          strictEqual(yield* reasonOf(OpenClImageInfo.handle(image)), "Released")
+          strictEqual(yield* reasonOf(OpenCl.handle(image)), "Released")
           strictEqual(yield* images, 0)
           strictEqual(watched.count("clReleaseMemObject"), 2)
           const left = yield* Scope.provide(
@@ -99,7 +99,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
             const { createBuffer } = yield* DeviceContext
             const buffer = yield* createBuffer(64, 13)
             const image = yield* Scope.provide(Images.overBuffer(buffer, uint32), outer)
-            handles.image = yield* OpenClImageInfo.handle(image)
+            handles.image = yield* OpenCl.handle(image)
             handles.buffer = yield* OpenCl.handle(buffer)
           }),
         (api) => ({

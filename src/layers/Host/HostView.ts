@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type GpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferAccess from "../../services/buffers/mapping/BufferAccess.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"

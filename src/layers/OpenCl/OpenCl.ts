@@ -20,14 +20,15 @@ import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as Device from "../../services/backend/Device.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
-import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
+import type * as ImageLike from "../../services/images/ImageLike.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
+import { memoryHandle } from "./MemoryHandle.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
-import { memoryOf } from "./OpenClBuffer.ts"
 import { list } from "./OpenClDevices.ts"
 import * as OpenClKernel from "./OpenClKernel.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
@@ -98,7 +99,7 @@ export class OpenCl extends Context.Service<OpenCl, {
   /** The cl_command_queue, in order. */
   readonly queue: bigint
   /** See {@link handle}; the answer is an Exit, for use within one step. */
-  readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<bigint, GpuError>
+  readonly handleUnsafe: (object: BufferLike.BufferLike | ImageLike.ImageLike) => Exit.Exit<bigint, GpuError>
   /** Enqueues a command of your own when called. */
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
@@ -216,8 +217,8 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 )
 
 /**
- * The cl_mem of a lease or device buffer, as an address. It covers the whole block, of which the first `size` bytes are
- * the lease's, and is valid until the lease is released. Fails with Released, ForeignDevice or DeviceLost, and
+ * The cl_mem of a lease, a device buffer or an image, as an address. That of a buffer covers the whole block, of which the
+ * first `size` bytes are the lease's. It is valid until the lease, or the image, is released. Fails with Released, ForeignDevice or DeviceLost, and
  * with InvalidRequest for a buffer of no bytes, which has no memory.
  *
  * **Gotchas**
@@ -240,8 +241,10 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
  * @category accessors
  * @since 0.1.0
  */
-export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<bigint, GpuError, OpenCl> =>
-  OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(buffer)))
+export const handle = (
+  object: BufferLike.BufferLike | ImageLike.ImageLike
+): Effect.Effect<bigint, GpuError, OpenCl> =>
+  OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(object)))
 
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
@@ -275,13 +278,9 @@ const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
     device: device.device,
     context: device.context,
     queue: device.queue,
-    handleUnsafe: (buffer) => {
-      const problem = device.status.error ?? BufferLike.problem("OpenCl.handle", buffer, device.info)
-      if (problem !== undefined) return Exit.fail(problem)
-      const memory = BufferLike.deviceBuffer(buffer)
-      return memory === undefined
-        ? Exit.fail(BufferLike.noMemory("OpenCl.handle"))
-        : Exit.succeed(memoryOf(memory))
+    handleUnsafe: (object) => {
+      const handle = memoryHandle("OpenCl.handle", object, device)
+      return isGpuError(handle) ? Exit.fail(handle) : Exit.succeed(handle)
     },
     enqueueUnsafe: ({ call, enqueue, label, memory }) => {
       const problem = commandProblem(label, memory)

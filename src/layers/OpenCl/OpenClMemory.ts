@@ -13,7 +13,6 @@ import { withArticle } from "../../domain/ShownValue.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { leaseOf } from "../../services/buffers/SubRegion.ts"
-import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
@@ -25,10 +24,10 @@ import type { Attachable } from "../../services/lease/Attachments.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import * as AdoptedImage from "./images/AdoptedImage.ts"
 import * as AdoptedSampler from "./images/AdoptedSampler.ts"
-import { imageOf } from "./images/OpenClImage.ts"
+import { memoryHandle } from "./MemoryHandle.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import { type OpenCl, own } from "./OpenCl.ts"
-import { memoryOf, OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
+import { OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { driverError } from "./OpenClError.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
@@ -95,28 +94,27 @@ export interface MemoryInfo {
  * @since 0.1.0
  */
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
-  useOpened("OpenClMemory.info", ({ api, opened }) =>
-    checkedStep("OpenClMemory.info", (operation) => {
-      const memory = handleOf(operation, object, opened)
-      if (isGpuError(memory)) return memory
-      const { property } = MemoryQuery
-      const type = MemoryQuery.count(api, memory, property.type)
-      const flags = MemoryQuery.word(api, memory, property.flags)
-      const svm = MemoryQuery.count(api, memory, property.usesSvmPointer)
-      return Effect.succeed({
-        type: type === undefined ? undefined : MemoryQuery.typeName(type),
-        flags: flags === undefined ? undefined : MemoryQuery.flagNames(flags),
-        size: MemoryQuery.count(api, memory, property.size),
-        hostPointer: MemoryQuery.word(api, memory, property.hostPointer),
-        mapCount: MemoryQuery.count(api, memory, property.mapCount),
-        referenceCount: MemoryQuery.count(api, memory, property.referenceCount),
-        context: MemoryQuery.word(api, memory, property.context),
-        associatedMemory: MemoryQuery.word(api, memory, property.associatedMemory),
-        offset: MemoryQuery.count(api, memory, property.offset),
-        usesSvmPointer: svm === undefined ? undefined : svm !== 0,
-        properties: MemoryQuery.words(api, memory, property.properties)
-      })
-    }))
+  useOpened("OpenClMemory.info", ({ api, opened }) => {
+    const memory = memoryHandle("OpenClMemory.info", object, opened)
+    if (isGpuError(memory)) return memory
+    const { property } = MemoryQuery
+    const type = MemoryQuery.count(api, memory, property.type)
+    const flags = MemoryQuery.word(api, memory, property.flags)
+    const svm = MemoryQuery.count(api, memory, property.usesSvmPointer)
+    return Effect.succeed({
+      type: type === undefined ? undefined : MemoryQuery.typeName(type),
+      flags: flags === undefined ? undefined : MemoryQuery.flagNames(flags),
+      size: MemoryQuery.count(api, memory, property.size),
+      hostPointer: MemoryQuery.word(api, memory, property.hostPointer),
+      mapCount: MemoryQuery.count(api, memory, property.mapCount),
+      referenceCount: MemoryQuery.count(api, memory, property.referenceCount),
+      context: MemoryQuery.word(api, memory, property.context),
+      associatedMemory: MemoryQuery.word(api, memory, property.associatedMemory),
+      offset: MemoryQuery.count(api, memory, property.offset),
+      usesSvmPointer: svm === undefined ? undefined : svm !== 0,
+      properties: MemoryQuery.words(api, memory, property.properties)
+    })
+  })
 
 /**
  * How a handle is taken over.
@@ -189,19 +187,6 @@ export const adopt = (
     ))
 
 /**
- * How the handle of an image is taken over.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AdoptImageOptions {
-  /** As of {@link AdoptOptions}. */
-  readonly takeOver?: boolean | undefined
-  /** What errors call it. */
-  readonly label?: string | undefined
-}
-
-/**
  * An image around a cl_mem that other code has made on this device's context, until the scope closes; shape, format and
  * usage are what the driver says. Every operation of `Images` and every dispatch takes it. Adopting one cl_mem twice, or the
  * handle of an image of this library, gives images that are equal (`Equal.equals`) and count as one where operations compare.
@@ -230,7 +215,7 @@ export interface AdoptImageOptions {
  */
 export const adoptImage = (
   memory: bigint,
-  options?: AdoptImageOptions
+  options?: Omit<AdoptOptions, "usage">
 ): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
   Effect.flatMap(own, (own) =>
     Adoption.acquire(
@@ -246,24 +231,13 @@ export const adoptImage = (
 const adoptImageUnsafe = (
   { images, opened }: Opened,
   memory: bigint,
-  { label, takeOver = false }: AdoptImageOptions
+  { label, takeOver = false }: Omit<AdoptOptions, "usage">
 ): Exit.Exit<DeviceImage, GpuError> => {
   const found = AdoptedImage.find(opened, images, memory, label)
   if (isGpuError(found)) return Exit.fail(found)
-  const unretained = takeOver ? undefined : retained(opened, memory)
+  const unretained = takeOver ? undefined : retained(opened, "clRetainMemObject", memory)
   if (unretained !== undefined) return Exit.fail(unretained)
   return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
-}
-
-/**
- * How the handle of a sampler is taken over.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AdoptSamplerOptions {
-  /** As of {@link AdoptOptions}. */
-  readonly takeOver?: boolean | undefined
 }
 
 /**
@@ -294,7 +268,7 @@ export interface AdoptSamplerOptions {
  */
 export const adoptSampler = (
   sampler: bigint,
-  options?: AdoptSamplerOptions
+  options?: Pick<AdoptOptions, "takeOver">
 ): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
   Effect.flatMap(own, (own) =>
     Adoption.acquire(
@@ -310,12 +284,12 @@ export const adoptSampler = (
 const adoptSamplerUnsafe = (
   { images, opened }: Opened,
   sampler: bigint,
-  { takeOver = false }: AdoptSamplerOptions
+  { takeOver = false }: Pick<AdoptOptions, "takeOver">
 ): Exit.Exit<DeviceSampler, GpuError> => {
   const found = AdoptedSampler.find(opened, sampler)
   if (isGpuError(found)) return Exit.fail(found)
-  const code = !takeOver ? opened.api.clRetainSampler(sampler) : OpenClCode.success
-  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainSampler", code }))
+  const unretained = takeOver ? undefined : retained(opened, "clRetainSampler", sampler)
+  if (unretained !== undefined) return Exit.fail(unretained)
   return Exit.succeed(images.samplers.adoptUnsafe(sampler, found))
 }
 
@@ -347,10 +321,10 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
     "OpenClMemory.retain",
     ({ opened }) =>
       ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {
-        const memory = handleOf("OpenClMemory.retain", object, opened)
+        const memory = memoryHandle("OpenClMemory.retain", object, opened)
         if (isGpuError(memory)) return Exit.fail(memory)
-        const code = opened.api.clRetainMemObject(memory)
-        if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clRetainMemObject", code }))
+        const unretained = retained(opened, "clRetainMemObject", memory)
+        if (unretained !== undefined) return Exit.fail(unretained)
         opened.driverObjects.add("reference")
         const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
         // Memory that is not the driver's lives as long as the driver has its address.
@@ -394,17 +368,6 @@ const ownerOf = (object: MemoryObject): Attachable | undefined => {
   return image.beneath === undefined ? undefined : image
 }
 
-const handleOf = (operation: string, object: MemoryObject, { info, status }: OpenDevice): bigint | GpuError => {
-  if (status.error !== undefined) return status.error
-  if (ImageLike.isImageLike(object)) {
-    return ImageLike.problem(operation, object, info) ?? imageOf(ImageLike.deviceImage(object))
-  }
-  const problem = BufferLike.problem(operation, object, info)
-  if (problem !== undefined) return problem
-  const memory = BufferLike.deviceBuffer(object)
-  return memory === undefined ? BufferLike.noMemory(operation) : memoryOf(memory)
-}
-
 /** What adoption made. A sub-buffer's parent may have to be adopted with it. */
 interface Adopted {
   readonly buffer: OpenClBuffer
@@ -415,14 +378,18 @@ const operation = "OpenClMemory.adopt"
 
 const known = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfImage = KnownOptions.of<AdoptImageOptions>({ takeOver: true, label: true })
+const knownOfImage = KnownOptions.of<Omit<AdoptOptions, "usage">>({ takeOver: true, label: true })
 
-const knownOfSampler = KnownOptions.of<AdoptSamplerOptions>({ takeOver: true })
+const knownOfSampler = KnownOptions.of<Pick<AdoptOptions, "takeOver">>({ takeOver: true })
 
 /** Takes a reference of this library's own, or says why it cannot. */
-const retained = ({ api }: OpenDevice, memory: bigint): GpuError | undefined => {
-  const code = api.clRetainMemObject(memory)
-  return code === OpenClCode.success ? undefined : driverError({ call: "clRetainMemObject", code })
+const retained = (
+  { api }: OpenDevice,
+  call: "clRetainMemObject" | "clRetainSampler",
+  handle: bigint
+): GpuError | undefined => {
+  const code = api[call](handle)
+  return code === OpenClCode.success ? undefined : driverError({ call, code })
 }
 
 const adoptUnsafe = (
@@ -434,7 +401,7 @@ const adoptUnsafe = (
   if (isGpuError(found)) return Exit.fail(found)
   const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
   if (problem !== undefined) return Exit.fail(problem)
-  const unretained = takeOver ? undefined : retained(device, memory)
+  const unretained = takeOver ? undefined : retained(device, "clRetainMemObject", memory)
   if (unretained !== undefined) return Exit.fail(unretained)
   const { ownParent, part } = parentOf(device, memory)
   const twin = device.known(memory)

@@ -326,7 +326,7 @@ export const adopt = (
 
 const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfImage = KnownOptions.of<AdoptImageOptions>({ takeOver: true, label: true })
+const knownOfImage = KnownOptions.of<Omit<AdoptOptions, "usage">>({ takeOver: true, label: true })
 
 const adoptUnsafe = (
   device: WebGpuDevice,
@@ -378,19 +378,6 @@ export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.
   WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image)))
 
 /**
- * How a GPUTexture is taken over.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AdoptImageOptions {
-  /** Whether the program hands the GPUTexture over: it is destroyed when the scope closes. Without it, it stays the program's. */
-  readonly takeOver?: boolean | undefined
-  /** What errors call it; the GPUTexture's own label without it. */
-  readonly label?: string | undefined
-}
-
-/**
  * An image around a GPUTexture that the program has made on the raw `device`, until the scope closes; shape, format and
  * usage are the texture's own, and a 2-D texture of several layers is a `2dArray`. Every operation of `Images` and every
  * dispatch takes it. Adopting one GPUTexture twice, or the texture of an image of this library, gives images that are equal
@@ -417,7 +404,7 @@ export interface AdoptImageOptions {
  */
 export const adoptImage = (
   gpu: WebGpuApi.Texture,
-  options?: AdoptImageOptions
+  options?: Omit<AdoptOptions, "usage">
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
   Effect.flatMap(own, (opened) =>
     Adoption.acquire(
@@ -433,7 +420,7 @@ export const adoptImage = (
 const adoptImageUnsafe = (
   { device, images }: Opened,
   gpu: WebGpuHandle.Texture,
-  { label, takeOver = false }: AdoptImageOptions
+  { label, takeOver = false }: Omit<AdoptOptions, "usage">
 ): Exit.Exit<DeviceImage, GpuError> => {
   const found = AdoptedTexture.find(device.info, gpu)
   if (isGpuError(found)) return Exit.fail(found)

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
-import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -17,6 +17,7 @@ import { DeviceSampler } from "../device/DeviceSampler.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
+import * as SamplerUse from "./SamplerUse.ts"
 
 /** In the kernel's order, each kind for itself. */
 export interface BoundImages {
@@ -113,29 +114,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
       "Pass a sampler of Images.sampler."
     )
   }
-  if (value.owner !== info) {
-    const [owner, expected] = [formatDevice(value.owner), formatDevice(info)]
-    return makeError(
-      new ForeignDevice({
-        operation: `${operation}, argument "${name}"`,
-        label: undefined,
-        owner,
-        expected: owner === expected ? `another opening of ${expected}` : expected,
-        what: "sampler"
-      })
-    )
-  }
-  return value.destroyed
-    ? makeError(
-      new Released({
-        operation: `${operation}, argument "${name}"`,
-        label: undefined,
-        size: 0,
-        why: "released",
-        what: "sampler"
-      })
-    )
-    : undefined
+  return SamplerUse.problem(`${operation}, argument "${name}"`, value, info)
 }
 
 /** Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`. */

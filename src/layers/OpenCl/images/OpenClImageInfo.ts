@@ -1,31 +1,20 @@
 /**
- * What an OpenCL driver says of images and samplers, and their handles for other OpenCL code. What it says of an image as
- * a memory object comes from `OpenClMemory.info`.
+ * What an OpenCL driver says of images and samplers, and the handles of samplers for other OpenCL code. What it says of an image
+ * as a memory object comes from `OpenClMemory.info`, and its handle from `OpenCl.handle`.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { isInstance } from "../../../domain/ArgumentProblem.ts"
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import {
-  ForeignDevice,
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  make as makeError,
-  Released
-} from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
-import { shown } from "../../../domain/ShownValue.ts"
-import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
-import * as ImageLike from "../../../services/images/ImageLike.ts"
+import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import type * as ImageLike from "../../../services/images/ImageLike.ts"
 import * as InfoQuery from "../InfoQuery.ts"
+import * as MemoryHandle from "../MemoryHandle.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
 import { useOpened } from "../UseOpened.ts"
-import { imageOf, OpenClSampler } from "./OpenClImage.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { addressingNames, filterNames } from "./OpenClSamplers.ts"
 
@@ -132,12 +121,10 @@ const samplerProperty = {
  * @since 0.1.0
  */
 export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.info", ({ api, opened }) =>
-    Effect.suspend(() => {
-      const memory = handleOf("OpenClImageInfo.info", image, opened)
-      if (isGpuError(memory)) return memory
-      return Effect.succeed(describe(api, memory))
-    }))
+  useOpened("OpenClImageInfo.info", ({ api, opened }) => {
+    const memory = MemoryHandle.imageHandle("OpenClImageInfo.info", image, opened)
+    return isGpuError(memory) ? memory : Effect.succeed(describe(api, memory))
+  })
 
 /** @internal */
 export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
@@ -161,33 +148,6 @@ export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
 }
 
 /**
- * The cl_mem of an image, as an address, which is valid until the image is released. Fails with Released,
- * ForeignDevice or DeviceLost.
- *
- * **Example** (Handing an image to another OpenCL library)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
- * import { OpenClImageInfo } from "effect-gpu-pool/opencl"
- *
- * const address = Effect.scoped(
- *   Effect.flatMap(Images.make(ImageShape.image2d(64, 64), ImageFormat.rgba8), OpenClImageInfo.handle)
- * )
- * ```
- *
- * @see pyopencl.MemoryObjectHolder.int_ptr
- * @category accessors
- * @since 0.1.0
- */
-export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.handle", ({ opened }) =>
-    Effect.suspend(() => {
-      const memory = handleOf("OpenClImageInfo.handle", image, opened)
-      return isGpuError(memory) ? memory : Effect.succeed(memory)
-    }))
-
-/**
  * Everything that the driver says of a sampler. Fails with Released, ForeignDevice or DeviceLost.
  *
  * **Example** (What a sampler does beyond the edges)
@@ -208,12 +168,10 @@ export const handle = (image: ImageLike.ImageLike): Effect.Effect<bigint, GpuErr
  * @since 0.1.0
  */
 export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.samplerInfo", ({ api, opened }) =>
-    Effect.suspend(() => {
-      const handle = samplerHandleOf("OpenClImageInfo.samplerInfo", sampler, opened)
-      if (isGpuError(handle)) return handle
-      return Effect.succeed(describeSampler(api, handle))
-    }))
+  useOpened("OpenClImageInfo.samplerInfo", ({ api, opened }) => {
+    const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerInfo", sampler, opened)
+    return isGpuError(handle) ? handle : Effect.succeed(describeSampler(api, handle))
+  })
 
 /** @internal */
 export const describeSampler = ({ clGetSamplerInfo }: OpenClApi, handle: bigint): SamplerInfo => {
@@ -254,44 +212,10 @@ export const describeSampler = ({ clGetSamplerInfo }: OpenClApi, handle: bigint)
  * @since 0.1.0
  */
 export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.samplerHandle", ({ opened }) =>
-    Effect.suspend(() => {
-      const handle = samplerHandleOf("OpenClImageInfo.samplerHandle", sampler, opened)
-      return isGpuError(handle) ? handle : Effect.succeed(handle)
-    }))
+  useOpened("OpenClImageInfo.samplerHandle", ({ opened }) => {
+    const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerHandle", sampler, opened)
+    return isGpuError(handle) ? handle : Effect.succeed(handle)
+  })
 
 const floatOf = (bits: number | undefined): number | undefined =>
   bits === undefined ? undefined : new Float32Array(Uint32Array.of(bits).buffer)[0]
-
-const handleOf = (
-  operation: string,
-  image: ImageLike.ImageLike,
-  { info, status }: OpenDevice
-): bigint | GpuError =>
-  status.error ?? ImageLike.problem(operation, image, info) ?? imageOf(ImageLike.deviceImage(image))
-
-const samplerHandleOf = (
-  operation: string,
-  sampler: DeviceSampler,
-  { info, status }: OpenDevice
-): bigint | GpuError => {
-  if (status.error !== undefined) return status.error
-  // Programs without types can pass anything.
-  if (!isInstance(sampler, DeviceSampler)) {
-    return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
-  }
-  if (!(sampler instanceof OpenClSampler) || sampler.owner !== info) {
-    return makeError(
-      new ForeignDevice({
-        operation,
-        label: undefined,
-        owner: formatDevice(sampler.owner),
-        expected: `this opening of ${formatDevice(info)}`,
-        what: "sampler"
-      })
-    )
-  }
-  return sampler.destroyed
-    ? makeError(new Released({ operation, label: undefined, size: 0, why: "released", what: "sampler" }))
-    : sampler.handle
-}
