@@ -270,22 +270,7 @@ const describe = (settings: Settings): DeviceInfo => ({
   dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
 })
 
-interface Settings {
-  readonly kernelCacheCapacity: number | undefined
-  readonly capacityBytes: number
-  readonly maxBufferSize: number
-  readonly maxBindingSize: number
-  readonly granularity: number
-  readonly regionAlignment: number
-  readonly defaultMaxBytes: number | undefined
-  readonly maxVectorArguments: number
-  readonly maxWorkgroupSize: number
-  readonly lateFree: boolean
-  readonly byteGranular: boolean
-  readonly faults: Faults
-  readonly latency: Duration.Duration | undefined
-  readonly rangeItems: number
-}
+type Settings = Exclude<ReturnType<typeof resolve>, GpuError>
 
 const GiB = 2 ** 30
 
@@ -308,7 +293,7 @@ const known = KnownOptions.of<HostOptions>({
   kernelCacheCapacity: true
 })
 
-const resolve = (options: HostOptions): Settings | GpuError => {
+const resolve = (options: HostOptions) => {
   const problem = optionsProblem(layerOperation, options, known)
   if (problem !== undefined) return problem
   const { byteGranular, faults = new Faults(), kernelCacheCapacity } = options

@@ -117,7 +117,7 @@ export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, 
   })
 
 /**
- * How a handle is taken over.
+ * How the handle of a buffer, an image or a sampler is taken over.
  *
  * @category models
  * @since 0.1.0
@@ -125,7 +125,7 @@ export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, 
 export interface AdoptOptions {
   /**
    * Whether the program hands its reference over: it is released when the scope closes, and the program must not release it.
-   * Without it the program keeps its own, and the buffer gets another.
+   * Without it the program keeps its own, and the library gets another.
    */
   readonly takeOver?: boolean | undefined
   /** What the memory object allows without it; it can say less. */

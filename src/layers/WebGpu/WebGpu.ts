@@ -271,17 +271,17 @@ export const binding = (
   }))
 
 /**
- * How a GPUBuffer is taken over.
+ * How a GPUBuffer or a GPUTexture is taken over.
  *
  * @category models
  * @since 0.1.0
  */
 export interface AdoptOptions {
-  /** Whether the program hands the GPUBuffer over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  /** Whether the program hands the object over: it is destroyed when the scope closes. Without it, it stays the program's. */
   readonly takeOver?: boolean | undefined
   /** What the GPUBuffer allows without it; it can say less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
-  /** What errors call it; the GPUBuffer's own label without it. */
+  /** What errors call it; the object's own label without it. */
   readonly label?: string | undefined
 }
 
