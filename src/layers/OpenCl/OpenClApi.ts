@@ -288,10 +288,11 @@ const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<Open
 }
 
 const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
-  const bound = Object.entries<Native<Types, unknown>>(functions).map((
-    [name, native]
-  ) => [name, boundTo(library, name, native)])
-  return { ...Object.fromEntries(bound) as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
+  const bound: Record<string, unknown> = {}
+  for (const [name, native] of Object.entries<Native<Types, unknown>>(functions)) {
+    bound[name] = boundTo(library, name, native)
+  }
+  return { ...bound as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
 }
 
 const boundTo = (library: Library, name: string, native: Native<Types, unknown>): unknown => {
