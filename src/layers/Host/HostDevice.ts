@@ -144,7 +144,7 @@ export class HostDevice {
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     this.operation()
     const fault = this.faults.nextFree()

@@ -145,7 +145,7 @@ export class OpenDevice {
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     return problem === undefined ? this.#destroy(buffer as OpenClBuffer) : Exit.fail(problem)
   }
 

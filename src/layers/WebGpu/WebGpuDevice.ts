@@ -80,7 +80,7 @@ export class WebGpuDevice {
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.problem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     try {
       this.#destroy(buffer as WebGpuBuffer)

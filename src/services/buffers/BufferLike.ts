@@ -62,7 +62,8 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
  */
 export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
   if (buffer instanceof DeviceBuffer) {
-    if (buffer.owner !== owner) return foreign(operation, buffer, buffer.owner, owner)
+    const other = ownerProblem(operation, buffer, owner)
+    if (other !== undefined) return other
     if (!buffer.destroyed) return PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
     const { ended = "released", label, size } = buffer
     return makeError(new Released({ operation, label, size, why: ended }))
@@ -80,6 +81,14 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
  */
 export const named = ({ label }: BufferLike): string =>
   label === undefined ? "the buffer" : `the buffer "${line(label)}"`
+
+/**
+ * Why a device buffer is not of the device `owner`, or `undefined`.
+ *
+ * @internal
+ */
+export const ownerProblem = (operation: string, buffer: DeviceBuffer, owner: DeviceInfo): GpuError | undefined =>
+  buffer.owner === owner ? undefined : foreign(operation, buffer, buffer.owner, owner)
 
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>
