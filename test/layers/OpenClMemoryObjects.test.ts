@@ -158,20 +158,24 @@ describeWith(["opencl"], "OpenCL buffers of the program's data", () => {
       })
     ))
 
-  it.effect("of data that was transferred fail with a typed error", () =>
+  it.effect("of data that was transferred fail with a typed error, and are freed", () =>
     onDevice(() =>
       Effect.gen(function*() {
-        const data = new Uint8Array(64)
-        const buffer = yield* MemoryObjects.fromHost(data, { mode: "use" })
-        const region = yield* SubRegion.make(buffer, { size: 16 })
-        const kept = structuredClone(data.buffer, { transfer: [data.buffer] })
-        for (const use of [CommandQueue.fill(buffer, 0), CommandQueue.fill(region, 0), SubRegion.make(buffer, {})]) {
-          strictEqual(
-            yield* reasonOf<unknown, Device.Services | Scope.Scope>(use),
-            "InvalidRequest"
-          )
-        }
-        strictEqual(kept.byteLength, 64)
+        yield* Effect.scoped(Effect.gen(function*() {
+          const data = new Uint8Array(64)
+          const buffer = yield* MemoryObjects.fromHost(data, { mode: "use" })
+          const region = yield* SubRegion.make(buffer, { size: 16 })
+          const kept = structuredClone(data.buffer, { transfer: [data.buffer] })
+          for (const use of [CommandQueue.fill(buffer, 0), CommandQueue.fill(region, 0), SubRegion.make(buffer, {})]) {
+            strictEqual(
+              yield* reasonOf<unknown, Device.Services | Scope.Scope>(use),
+              "InvalidRequest"
+            )
+          }
+          strictEqual(kept.byteLength, 64)
+        }))
+        const { buffer, region } = (yield* DeviceContext).driverObjects.liveByKind
+        deepStrictEqual([buffer, region], [undefined, undefined])
       })
     ))
 
