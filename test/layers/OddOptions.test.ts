@@ -176,10 +176,10 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
       yield* fails(Layer.build(Svm.layerAllocator({ align: 8 } as never)), `"align". Did you mean alignment?`)
       yield* fails(OpenClMemory.adopt(1n, { takeOvers: true } as never), `"takeOvers". Did you mean takeOver?`)
       yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
-      yield* BufferPool.use(16, (buffer) =>
-        Effect.gen(function*() {
-          yield* fails(Svm.view(buffer, Uint8Array, { shapes: [4] } as never), `"shapes". Did you mean shape?`)
-        }))
+      yield* BufferPool.use(
+        16,
+        (buffer) => fails(Svm.view(buffer, Uint8Array, { shapes: [4] } as never), `"shapes". Did you mean shape?`)
+      )
     }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer())))))
 
   it.effect("are refused as labels and memory of commands and of what is adopted", () =>
