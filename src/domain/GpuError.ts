@@ -695,6 +695,14 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
   make(new InvalidRequest({ operation, problem, hint }))
 
 /**
+ * An {@link Unsupported}.
+ *
+ * @internal
+ */
+export const unsupported = (operation: string, backend: string, feature: string, hint: string): GpuError =>
+  make(new Unsupported({ operation, backend, feature, hint }))
+
+/**
  * An {@link OutOfMemory} as an allocator raises it, which knows nothing of a pool. One with a byte limit of its own
  * adds the limit and what counts against it.
  *

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ComputeCapability } from "../../domain/characterisation/ComputeCapability.ts"
 import * as DeviceData from "../../domain/characterisation/DeviceData.ts"
 import { type Characteristics, characterize } from "../../domain/characterisation/OpenClFacts.ts"
-import { type GpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../domain/GpuError.ts"
 import * as Kernel from "../../domain/Kernel.ts"
 import * as KernelArgument from "../../domain/KernelArgument.ts"
 import { KernelCache } from "../../services/device/KernelCache.ts"
@@ -128,13 +128,11 @@ export const deviceData: Effect.Effect<DeviceData.DeviceData, GpuError, OpenCl> 
   const registers = ofVendor(cl, nvidia, CL_DEVICE_REGISTERS_PER_BLOCK_NV)
   const warpSize = ofVendor(cl, nvidia, CL_DEVICE_WARP_SIZE_NV)
   if (computeCapability === undefined || registers === undefined || warpSize === undefined) {
-    return makeError(
-      new Unsupported({
-        operation: "OpenClCharacteristics.deviceData",
-        backend: "opencl",
-        feature: `occupancy on ${cl.device.name}`,
-        hint: "It is defined for NVIDIA's devices; for plain figures call DeviceData.make with attributes of your own."
-      })
+    return unsupported(
+      "OpenClCharacteristics.deviceData",
+      "opencl",
+      `occupancy on ${cl.device.name}`,
+      "It is defined for NVIDIA's devices; for plain figures call DeviceData.make with attributes of your own."
     )
   }
   return Effect.succeed(DeviceData.make({

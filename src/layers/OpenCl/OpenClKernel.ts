@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type GpuError, isGpuError, LimitExceeded, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import { bodyOf } from "../../domain/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
@@ -92,14 +92,14 @@ const parameterProblem = (
 }
 
 const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDevice): GpuError | undefined =>
-  !OpenClSource.writesVolumes(kernel) || extensions.includes(OpenClSource.volumeWrites) ? undefined : makeError(
-    new Unsupported({
-      operation: `KernelCache.get, kernel "${kernel.name}"`,
-      backend: "opencl",
-      feature: `writing 3-D images in kernels (${OpenClSource.volumeWrites}) on ${name}`,
-      hint: "Write a buffer and copy it to the image, or write an image for each slice."
-    })
-  )
+  !OpenClSource.writesVolumes(kernel) || extensions.includes(OpenClSource.volumeWrites)
+    ? undefined
+    : unsupported(
+      `KernelCache.get, kernel "${kernel.name}"`,
+      "opencl",
+      `writing 3-D images in kernels (${OpenClSource.volumeWrites}) on ${name}`,
+      "Write a buffer and copy it to the image, or write an image for each slice."
+    )
 
 /** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
 const build = (

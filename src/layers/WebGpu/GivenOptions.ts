@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import { booleanProblem, membersOf } from "../../domain/ArgumentProblem.ts"
-import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -94,13 +94,11 @@ const preferenceProblem = (operation: string, preference: unknown): GpuError | u
 /** Its copies, fills and bindings begin and end at multiples of 4 bytes. */
 const granularityProblem = (operation: string, byteGranular: unknown): GpuError | undefined =>
   booleanProblem(operation, "byteGranular", byteGranular) ?? (byteGranular === true
-    ? makeError(
-      new Unsupported({
-        operation,
-        backend: "webgpu",
-        feature: "an offset or length of single bytes",
-        hint: "WebGPU copies multiples of 4 bytes: leave byteGranular out, or open a device of OpenCL or the host."
-      })
+    ? unsupported(
+      operation,
+      "webgpu",
+      "an offset or length of single bytes",
+      "WebGPU copies multiples of 4 bytes: leave byteGranular out, or open a device of OpenCL or the host."
     )
     : undefined)
 

@@ -10,7 +10,7 @@ import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/DriverObjects.ts"
-import { type GpuError, make as makeError, outOfMemory, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
@@ -46,13 +46,11 @@ export class WebGpuDevice {
     mode === "copy"
       ? BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label) ??
         this.#within(() => this.#request(data.byteLength, usage, label, data))
-      : makeError(
-        new Unsupported({
-          operation: "MemoryObjects.fromHost",
-          backend: "webgpu",
-          feature: "a buffer over memory of the program",
-          hint: `WebGPU allocates all of its memory itself: pass mode "copy", and CommandQueue.write what changes.`
-        })
+      : unsupported(
+        "MemoryObjects.fromHost",
+        "webgpu",
+        "a buffer over memory of the program",
+        `WebGPU allocates all of its memory itself: pass mode "copy", and CommandQueue.write what changes.`
       )
 
   readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (part, size, usage, label) => {

@@ -4,7 +4,7 @@
  * @internal
  */
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
@@ -73,13 +73,11 @@ const missing = (
 }
 
 const lacks = ({ info }: OpenDevice, feature: string): GpuError =>
-  makeError(
-    new Unsupported({
-      operation,
-      backend: formatDevice(info),
-      feature,
-      hint: "Copy the elements to an image of Images.make, with the API that the handle comes from."
-    })
+  unsupported(
+    operation,
+    formatDevice(info),
+    feature,
+    "Copy the elements to an image of Images.make, with the API that the handle comes from."
   )
 
 /** The driver leaves the dimensions at 0 that the kind does not have. */

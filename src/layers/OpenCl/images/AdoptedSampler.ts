@@ -4,7 +4,7 @@
  * @internal
  */
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import { foreignHandle, handleProblem } from "../AdoptedHandle.ts"
 import { driverError } from "../OpenClError.ts"
@@ -29,12 +29,10 @@ export const find = (device: OpenDevice, handle: bigint): SamplerOptions.Resolve
   if (addressing !== undefined && filter !== undefined && normalizedCoordinates !== undefined) {
     return SamplerOptions.resolve({ addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates })
   }
-  return makeError(
-    new Unsupported({
-      operation,
-      backend: formatDevice(device.info),
-      feature: "an addressing or a filter that SamplerOptions does not have",
-      hint: "Make a sampler with Images.sampler."
-    })
+  return unsupported(
+    operation,
+    formatDevice(device.info),
+    "an addressing or a filter that SamplerOptions does not have",
+    "Make a sampler with Images.sampler."
   )
 }

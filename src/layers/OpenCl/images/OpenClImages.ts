@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, LimitExceeded, make as makeError, outOfMemory, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, LimitExceeded, make as makeError, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
 import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
@@ -328,13 +328,11 @@ export class OpenClImages implements Driver {
 
   /** Oclgrind 21.10 reads rows of host memory as if there were no gaps between them. */
   #noGaps(): GpuError {
-    return makeError(
-      new Unsupported({
-        operation: "Images.fromHost",
-        backend: formatDevice(this.#device.info),
-        feature: "an image that uses host memory with gaps between rows or slices",
-        hint: "Let the data be copied, or lay it out without gaps."
-      })
+    return unsupported(
+      "Images.fromHost",
+      formatDevice(this.#device.info),
+      "an image that uses host memory with gaps between rows or slices",
+      "Let the data be copied, or lay it out without gaps."
     )
   }
 
@@ -343,13 +341,11 @@ export class OpenClImages implements Driver {
     if (code !== CL_INVALID_MEM_OBJECT || parent === undefined) {
       return onMemory(this.#device.status, size, { call: "clCreateImage", code })
     }
-    return makeError(
-      new Unsupported({
-        operation: "Images.overBuffer",
-        backend: formatDevice(this.#device.info),
-        feature: "an image over a sub-region",
-        hint: "Pass the whole buffer, or allocate one for the image."
-      })
+    return unsupported(
+      "Images.overBuffer",
+      formatDevice(this.#device.info),
+      "an image over a sub-region",
+      "Pass the whole buffer, or allocate one for the image."
     )
   }
 

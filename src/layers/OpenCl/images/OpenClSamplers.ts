@@ -5,7 +5,7 @@
  */
 import * as Exit from "effect/Exit"
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import { choosesLevels, type Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -117,9 +117,7 @@ export class OpenClSamplers {
   }
 
   #unsupported(feature: string, hint: string): GpuError {
-    return makeError(
-      new Unsupported({ operation: "Images.sampler", backend: formatDevice(this.#device.info), feature, hint })
-    )
+    return unsupported("Images.sampler", formatDevice(this.#device.info), feature, hint)
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import { versionNumber } from "../OpenClDevices.ts"
@@ -72,10 +72,6 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
 const isEmbedded = (api: OpenClApi, device: OpenClDevice): boolean =>
   InfoQuery.text(api.clGetDeviceInfo, device.id, CL_DEVICE_PROFILE) === "EMBEDDED_PROFILE"
 
-/** @internal */
-export const unsupported = (operation: string, feature: string, hint: string): GpuError =>
-  makeError(new Unsupported({ operation, backend: "opencl", feature, hint }))
-
 /**
  * Why a device has none at all, or `undefined`.
  *
@@ -84,6 +80,7 @@ export const unsupported = (operation: string, feature: string, hint: string): G
 export const missingProblem = (operation: string, { missing }: SvmCapabilities): GpuError | undefined =>
   missing === undefined ? undefined : unsupported(
     operation,
+    "opencl",
     "shared virtual memory",
     `${missing}. Use BufferPool.layer, whose buffers run the same programs.`
   )
@@ -102,10 +99,15 @@ export const grainProblem = (
   const missing = missingProblem(operation, capabilities)
   if (missing !== undefined) return missing
   if (grain === "fine" && !capabilities.fineGrain) {
-    return unsupported(operation, "shared virtual memory of fine grain", `Use grain: "coarse" and Mapping.map.`)
+    return unsupported(
+      operation,
+      "opencl",
+      "shared virtual memory of fine grain",
+      `Use grain: "coarse" and Mapping.map.`
+    )
   }
   if (withAtomics && !capabilities.atomics) {
-    return unsupported(operation, "atomics between host and device", "Leave atomics out.")
+    return unsupported(operation, "opencl", "atomics between host and device", "Leave atomics out.")
   }
   return undefined
 }

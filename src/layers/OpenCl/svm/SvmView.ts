@@ -10,7 +10,7 @@ import { optionsProblem } from "../../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown } from "../../../domain/ShownValue.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
@@ -22,7 +22,6 @@ import type { ElementType } from "../../../services/queue/CommandQueue.ts"
 import { memoryAt } from "../DriverMemory.ts"
 import { type OpenCl, own } from "../OpenCl.ts"
 import { leaveUnsafe } from "../TakenMemory.ts"
-import { unsupported } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { type SvmTarget, targetOf } from "./SvmTarget.ts"
 
@@ -111,6 +110,7 @@ const begin = <A extends Mapping.Elements>(
   if (target.allocation.grain !== "fine") {
     return unsupported(
       operation,
+      "opencl",
       "a view of memory of coarse grain",
       `Use Mapping.map, or allocate with grain: "fine".`
     )

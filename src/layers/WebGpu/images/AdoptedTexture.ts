@@ -5,7 +5,7 @@
  */
 import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
@@ -52,11 +52,9 @@ const shapeOf = ({ depthOrArrayLayers, dimension, height, width }: WebGpuHandle.
 }
 
 const lacks = (info: DeviceInfo, feature: string): GpuError =>
-  makeError(
-    new Unsupported({
-      operation,
-      backend: formatDevice(info),
-      feature,
-      hint: "Copy it to a texture that an image can be of, with a command encoder of your own."
-    })
+  unsupported(
+    operation,
+    formatDevice(info),
+    feature,
+    "Copy it to a texture that an image can be of, with a command encoder of your own."
   )

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
-import { type GpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { Addressing, Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
@@ -35,9 +35,6 @@ const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: WebG
   mirroredRepeat: "mirror-repeat"
 }
 
-const unsupported = (operation: string, feature: string, hint: string): GpuError =>
-  makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
-
 /** What WebGPU makes a sampler of, or why it cannot. */
 export const descriptorOf = (
   operation: string,
@@ -46,6 +43,7 @@ export const descriptorOf = (
   if (addressing === "clampToBorder") {
     return unsupported(
       operation,
+      "webgpu",
       `the addressing "clampToBorder"`,
       `WebGPU's samplers have no border: pass "clampToEdge", and let the kernel test the coordinates itself.`
     )
@@ -53,6 +51,7 @@ export const descriptorOf = (
   if (normalizedCoordinates === false) {
     return unsupported(
       operation,
+      "webgpu",
       "a sampler without normalised coordinates",
       "WGSL samples from 0 to 1: divide the coordinates by the image's size, or read elements without a sampler."
     )
