@@ -103,6 +103,24 @@ describe("two pools on one limited allocator", () => {
       for (const one of jobs) yield* Fiber.join(one)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
+  it.effect("hear of pools under an outer limit alone", () =>
+    Effect.gen(function*() {
+      const [outer] = yield* both
+      const inner = yield* Effect.provide(
+        BufferPool.make({ onExhausted: "wait" }),
+        LimitingAllocator.layer({ maxBytes: 2048 })
+      )
+      yield* outer.use(4096, () => Effect.void)
+      // What the outer one holds gives way, and the inner limit is kept.
+      const lease = yield* inner.allocate(2048)
+      strictEqual((yield* outer.stats).heldBytes, 0)
+      const waiting = yield* Effect.forkChild(inner.allocate(1024))
+      yield* settled
+      strictEqual((yield* inner.stats).waiters, 1)
+      yield* Lease.release(lease)
+      strictEqual((yield* Fiber.join(waiting)).size, 1024)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
   it.effect("forget a pool that has closed", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
