@@ -334,7 +334,7 @@ const read = <D extends DType.DType>(
     const length = Math.min(Math.ceil(bytes / 4) * 4, lease!.size - first)
     return Effect.map(
       queue.read(lease!, Uint8Array<ArrayBuffer>, { offset: first, length }),
-      ({ buffer }) => DType.view(dtype, length === bytes ? buffer : buffer.slice(0, bytes), 0, size)
+      ({ buffer }) => DType.viewUnsafe(dtype, length === bytes ? buffer : buffer.slice(0, bytes), 0, size)
     )
   })
 

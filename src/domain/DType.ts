@@ -133,24 +133,27 @@ const views: { readonly [D in DType]: (buffer: ArrayBuffer, byteOffset: number, 
 /**
  * A typed array of `length` elements over host memory. For `f16` ask {@link hostSupports} first.
  *
+ * It throws a `TypeError` or `RangeError` for elements that do not lie in the memory, as the constructors of typed arrays
+ * do.
+ *
  * **Example** (Viewing bytes as numbers)
  *
  * ```ts
  * import { DType } from "effect-gpu-pool"
  *
- * DType.view("u32", new ArrayBuffer(16), 4, 2).byteOffset // => 4
+ * DType.viewUnsafe("u32", new ArrayBuffer(16), 4, 2).byteOffset // => 4
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const view = <D extends DType>(
+export const viewUnsafe = <D extends DType>(
   dtype: D,
   buffer: ArrayBuffer,
   byteOffset: number,
   length: number
 ): TypedArrayOf[D] => {
-  const operation = "DType.view"
+  const operation = "DType.viewUnsafe"
   if (!isDType(dtype)) return noType(operation, dtype)
   if (!(buffer instanceof ArrayBuffer)) {
     throw new TypeError(`${operation}: ${shown(buffer)} was given for the buffer. Pass an ArrayBuffer.`)
@@ -175,4 +178,4 @@ export const view = <D extends DType>(
  * @internal
  */
 export const element = <D extends DType>(dtype: D, value: number): TypedArrayOf[D] =>
-  view(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]
+  viewUnsafe(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]

@@ -1,11 +1,10 @@
 /**
- * Durations of planned delays.
+ * Durations of delays.
  *
  * @internal
  */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
-import { shown } from "./ShownValue.ts"
 
 /**
  * The duration, or `undefined` for a value that is none: NaN, a negative one, or another text. Effect's Duration takes
@@ -23,13 +22,4 @@ const durationOf = (input: Duration.Input): Duration.Duration | undefined => {
   } catch {
     return undefined
   }
-}
-
-/** The delay that a test plans, `undefined` for none. Throws a RangeError for what is no duration. */
-export const planned = (input: Duration.Input | undefined): Duration.Duration | undefined => {
-  const duration = parse(input ?? 0)
-  if (duration === undefined) {
-    throw new RangeError(`Faults: ${shown(input)} is no delay. Pass a duration of at least 0.`)
-  }
-  return input === undefined ? undefined : duration
 }

@@ -1,10 +1,13 @@
-import * as KnownOptions from "./KnownOptions.ts"
-import { shown } from "./ShownValue.ts"
 /**
  * Which of the next calls fail, as a test plans it.
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
+import { membersOf } from "./ArgumentProblem.ts"
+import * as Delay from "./Delay.ts"
+import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
  * Which calls a planned fault meets.
@@ -26,11 +29,6 @@ export interface FaultWindow {
  * @internal
  */
 export class FaultPlan<Fault> {
-  /** Throws a TypeError for a window with an unknown option: neither one of a window nor one of `own`. */
-  static demandNames(operation: string, window: FaultWindow | undefined, ...own: ReadonlyArray<string>): void {
-    KnownOptions.demand(operation, window, new Set([...own, "nth", "times"]))
-  }
-
   #count = 0
   #windows: ReadonlyArray<{ readonly first: number; readonly last: number; readonly fault: Fault }> = []
 
@@ -39,10 +37,7 @@ export class FaultPlan<Fault> {
     return this.#count
   }
 
-  /** Throws a RangeError for a window that cannot happen: such a plan would make a test pass for a wrong reason. */
-  add(window: FaultWindow | undefined, fault: Fault): void {
-    const nth = positive("nth", window?.nth ?? 1)
-    const times = window?.times === Infinity ? Infinity : positive("times", window?.times ?? 1)
+  add({ nth = 1, times = 1 }: FaultWindow, fault: Fault): void {
     const first = this.#count + nth
     this.#windows = [...this.#windows, { first, last: first + times - 1, fault }]
   }
@@ -62,7 +57,64 @@ export class FaultPlan<Fault> {
   }
 }
 
-const positive = (name: string, value: number): number => {
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new RangeError(`Faults: ${name} ${shown(value)} is no positive integer. The next call is 1.`)
+/**
+ * The plans of one controller of faults.
+ *
+ * A plan that can't happen would make a test pass for a wrong reason. Its error stays with the controller: whatever uses
+ * that fails with it.
+ *
+ * @internal
+ */
+export class FaultPlans {
+  #problem: GpuError | undefined
+
+  /** The first plan that can't happen, until it is cleared. */
+  get problem(): GpuError | undefined {
+    return this.#problem
+  }
+
+  /** Adds what `faultOf` makes of the options, which have names of `own` besides those of a window. */
+  add<Options extends FaultWindow, Fault>(
+    operation: string,
+    plan: FaultPlan<Fault>,
+    options: Options | undefined,
+    own: ReadonlyArray<keyof Options & string>,
+    faultOf: (options: Partial<Options>) => Fault
+  ): void {
+    const read = membersOf(operation, options, new Set([...own, "nth", "times"]))
+    if (isGpuError(read)) return this.refuse(read)
+    const problem = windowProblem(operation, read)
+    if (problem !== undefined) return this.refuse(problem)
+    plan.add(read, faultOf(read))
+  }
+
+  /** Keeps why a plan can't happen. */
+  refuse(problem: GpuError): void {
+    this.#problem ??= problem
+  }
+
+  /** The delay of a plan, `undefined` for none. */
+  delay(operation: string, input: Duration.Input | undefined): Duration.Duration | undefined {
+    if (input === undefined) return undefined
+    const delay = Delay.parse(input)
+    if (delay === undefined) {
+      this.refuse(invalidRequest(operation, `${shown(input)} is no delay`, "Pass a duration of at least 0."))
+    }
+    return delay
+  }
+
+  /** Forgets the faults of these plans that are still to come, and the plan that can't happen. */
+  clear(...plans: ReadonlyArray<FaultPlan<unknown>>): void {
+    for (const plan of plans) plan.clear()
+    this.#problem = undefined
+  }
 }
+
+const windowProblem = (operation: string, { nth, times }: FaultWindow): GpuError | undefined =>
+  positiveProblem(operation, "nth", nth) ??
+    (times === Infinity ? undefined : positiveProblem(operation, "times", times))
+
+const positiveProblem = (operation: string, name: string, value: number | undefined): GpuError | undefined =>
+  value === undefined || (Number.isSafeInteger(value) && value >= 1)
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no positive integer`, "The next call is 1.")

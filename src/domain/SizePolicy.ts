@@ -6,10 +6,11 @@
  *
  * @since 0.1.0
  */
-import { demand, demandMembers } from "./Demand.ts"
+import { listOf, membersOf, readValues } from "./ArgumentProblem.ts"
+import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "./PowersOfTwo.ts"
-import { shown, thrownText } from "./ShownValue.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
  * The function from request to block size, and how far a request may borrow.
@@ -42,6 +43,11 @@ export interface SizePolicy {
   readonly borrow: number
   /** The bytes of the block that serves a request of so many bytes. */
   readonly blockSize: (request: number) => number
+  /**
+   * What is wrong with the arguments that the policy was made of. Pools with such a policy fail with it; its block sizes
+   * are those of {@link exact}.
+   */
+  readonly problem?: GpuError | undefined
 }
 
 /**
@@ -55,12 +61,7 @@ export interface BorrowOptions {
   readonly borrow?: number | undefined
 }
 
-/**
- * What a device demands of block sizes, in bytes.
- *
- * @category models
- * @since 0.1.0
- */
+/** What a device demands of block sizes, in bytes. @internal */
 export interface DeviceSizes {
   /** Block sizes are multiples of this: 4 on WebGPU, 1 on the host. */
   readonly granularity: number
@@ -91,46 +92,50 @@ const firstAtLeast = (sorted: ReadonlyArray<number>, request: number): number =>
   return low
 }
 
-/** A policy of the program may return anything. */
-const distinctOf = (sizes: Iterable<number>): Array<number> => {
-  try {
-    return [...new Set(sizes)]
-  } catch (thrown) {
-    throw new TypeError(`a table of sizes could not be read: ${thrownText(thrown)}`, { cause: thrown })
+const sortedSizes = (operation: string, sizes: Iterable<number>): ReadonlyArray<number> | GpuError => {
+  const listed = listOf(operation, "sizes", sizes)
+  if (isGpuError(listed)) return listed
+  const wrong = listed.findIndex((size) => !Number.isSafeInteger(size) || size < 1)
+  if (wrong !== -1) {
+    return invalidRequest(
+      operation,
+      `the size ${shown(listed[wrong])} is no whole number of bytes from 1 to 2^53-1`,
+      "Pass sizes in bytes."
+    )
   }
+  if (listed.length === 0) {
+    return invalidRequest(operation, "the table has no sizes", "Pass at least one size in bytes.")
+  }
+  return [...new Set(listed)].sort((a, b) => a - b)
 }
 
-const sortedSizes = (sizes: Iterable<number>): ReadonlyArray<number> => {
-  if (typeof sizes !== "object" || sizes === null || typeof sizes[Symbol.iterator] !== "function") {
-    throw new TypeError(`a table of sizes needs a list of sizes, got ${shown(sizes)}`)
-  }
-  const distinct = distinctOf(sizes)
-  if (distinct.length === 0) throw new RangeError("a table of sizes needs at least one size, got none")
-  for (const size of distinct) {
-    if (!isByteCount(size)) {
-      throw new RangeError(`a table's sizes must be integers from 1 to 2^53-1 bytes, got ${shown(size)}`)
-    }
-  }
-  return distinct.sort((a, b) => a - b)
-}
-
-const isByteCount = (n: number): boolean => Number.isSafeInteger(n) && n >= 1
-
-const checkBits = (bits: number): void => {
-  if (!Number.isInteger(bits) || bits < 0 || bits > 52) {
-    throw new RangeError(`bits must be an integer from 0 to 52, got ${shown(bits)}`)
-  }
-}
+const bitsProblem = (operation: string, bits: number): GpuError | undefined =>
+  Number.isInteger(bits) && bits >= 0 && bits <= 52
+    ? undefined
+    : invalidRequest(operation, `bits ${shown(bits)} is no whole number from 0 to 52`, "Pass 4, the pool's default.")
 
 const known = KnownOptions.of<BorrowOptions>({ borrow: true })
 
-const checkedBorrow = (operation: string, options: BorrowOptions | undefined): number => {
-  KnownOptions.demand(operation, options, known)
-  const borrow = options?.borrow ?? 0
-  if (!Number.isFinite(borrow) || borrow < 0) {
-    throw new RangeError(`borrow must be a finite number >= 0, got ${shown(borrow)}`)
-  }
-  return borrow
+const borrowOf = (operation: string, options: BorrowOptions | undefined): number | GpuError => {
+  const read = membersOf(operation, options, known)
+  if (isGpuError(read)) return read
+  const { borrow = 0 } = read
+  return Number.isFinite(borrow) && borrow >= 0
+    ? borrow
+    : invalidRequest(
+      operation,
+      `borrow ${shown(borrow)} is no finite number from 0`,
+      "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+    )
+}
+
+/**
+ * A policy carries what is wrong with it, as kernels do: it is a constant in the options of a pool, and the pool has the
+ * channel for errors.
+ */
+const defined = (operation: string, define: (operation: string) => SizePolicy | GpuError): SizePolicy => {
+  const policy = readValues(operation, () => define(operation))
+  return isGpuError(policy) ? { ...exact, name: operation, problem: policy } : policy
 }
 
 const borrowSuffix = (borrow: number): string => borrow === 0 ? "" : `, borrow ${borrow}`
@@ -162,7 +167,7 @@ export const exact: SizePolicy = { name: "exact", borrow: 0, blockSize: (request
  * Each power of two is split into 2^bits bins, so waste is below `request / 2^bits`. A power of two wastes most; prefer
  * {@link sizeClasses} unless the sizes have to match PyOpenCL's.
  *
- * Throws a `RangeError` when `bits` is not an integer from 0 to 52 (at 52, sizes are exact).
+ * A pool with the policy fails with InvalidRequest when `bits` is not an integer from 0 to 52 (at 52, sizes are exact).
  *
  * **Example** (Matching PyOpenCL)
  *
@@ -176,10 +181,10 @@ export const exact: SizePolicy = { name: "exact", borrow: 0, blockSize: (request
  * @category constructors
  * @since 0.1.0
  */
-export const leadingBits = (bits: number = 4): SizePolicy => {
-  checkBits(bits)
-  return { name: `leadingBits(${bits})`, borrow: 0, blockSize: (request) => fillLowBits(request, bits) }
-}
+export const leadingBits = (bits: number = 4): SizePolicy =>
+  defined("SizePolicy.leadingBits", (operation) =>
+    bitsProblem(operation, bits) ??
+      { name: `leadingBits(${bits})`, borrow: 0, blockSize: (request) => fillLowBits(request, bits) })
 
 /**
  * As many bins as {@link leadingBits}, each closed at the top: a request rounds up to the next of 2^bits equal steps
@@ -191,7 +196,8 @@ export const leadingBits = (bits: number = 4): SizePolicy => {
  * The block size of `s` is `leadingBits(bits).blockSize(s − 1) + 1`; of 1, 1; and where that would be above 2^53−1,
  * `s`.
  *
- * Throws a `RangeError` when `bits` is not an integer from 0 to 52, or `borrow` is not a finite number ≥ 0.
+ * A pool with the policy fails with InvalidRequest when `bits` is not an integer from 0 to 52, or `borrow` is not a
+ * finite number ≥ 0.
  *
  * **Example** (Choosing finer or coarser bins)
  *
@@ -205,27 +211,28 @@ export const leadingBits = (bits: number = 4): SizePolicy => {
  * @category constructors
  * @since 0.1.0
  */
-export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy => {
-  checkBits(bits)
-  const borrow = checkedBorrow("SizePolicy.sizeClasses", options)
-  return {
-    name: `sizeClasses(${bits}${borrowSuffix(borrow)})`,
-    borrow,
-    blockSize: (request) => {
-      if (request <= 1) return 1
-      const size = fillLowBits(request - 1, bits) + 1
-      return size > maxBytes ? request : size
+export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =>
+  defined("SizePolicy.sizeClasses", (operation) => {
+    const borrow = bitsProblem(operation, bits) ?? borrowOf(operation, options)
+    if (isGpuError(borrow)) return borrow
+    return {
+      name: `sizeClasses(${bits}${borrowSuffix(borrow)})`,
+      borrow,
+      blockSize: (request) => {
+        if (request <= 1) return 1
+        const size = fillLowBits(request - 1, bits) + 1
+        return size > maxBytes ? request : size
+      }
     }
-  }
-}
+  })
 
 /**
  * The smallest size of the table that is no smaller than the request; above the largest, the request itself.
  *
  * **Details**
  *
- * The order of the sizes does not matter and repeated ones count once. Throws a `RangeError` when the table is empty,
- * when a size is not an integer from 1 to 2^53−1, or when `borrow` is not a finite number ≥ 0.
+ * The order of the sizes does not matter and repeated ones count once. A pool with the policy fails with InvalidRequest
+ * when the table is empty, when a size is not an integer from 1 to 2^53−1, or when `borrow` is not a finite number ≥ 0.
  *
  * **Example** (Fitting known shapes)
  *
@@ -240,16 +247,19 @@ export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =
  * @category constructors
  * @since 0.1.0
  */
-export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePolicy => {
-  const sorted = sortedSizes(sizes)
-  const borrow = checkedBorrow("SizePolicy.table", options)
-  const many = sorted.length === 1 ? "1 size" : `${sorted.length} sizes`
-  return {
-    name: `table(${many}${borrowSuffix(borrow)})`,
-    borrow,
-    blockSize: (request) => sorted[firstAtLeast(sorted, request)] ?? request
-  }
-}
+export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePolicy =>
+  defined("SizePolicy.table", (operation) => {
+    const sorted = sortedSizes(operation, sizes)
+    if (isGpuError(sorted)) return sorted
+    const borrow = borrowOf(operation, options)
+    if (isGpuError(borrow)) return borrow
+    const many = sorted.length === 1 ? "1 size" : `${sorted.length} sizes`
+    return {
+      name: `table(${many}${borrowSuffix(borrow)})`,
+      borrow,
+      blockSize: (request) => sorted[firstAtLeast(sorted, request)] ?? request
+    }
+  })
 
 /**
  * The pool's default, `sizeClasses(4, { borrow: 1 })`: 16 bins per power of two, waste below 6.25 % of the request for
@@ -274,36 +284,15 @@ export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
  * request itself rounded up to the granularity. The same holds for a request for which the policy breaks its contract
  * and returns less, or NaN.
  *
- * **Gotchas**
- *
  * The rounded request may be above `maxBlockBytes` too (such a request can never be served), and even above 2^53−1:
  * compare the answer before using it.
  *
- * Throws a `RangeError` when the granularity is not an integer from 1 to 2^53−1, or `maxBlockBytes` is not a number ≥
- * 0.
- *
- * **Example** (Rounding for WebGPU)
- *
- * ```ts
- * import { SizePolicy } from "effect-gpu-pool"
- *
- * const blockSize = SizePolicy.forDevice(SizePolicy.leadingBits(4), { granularity: 4, maxBlockBytes: 1050 })
- * blockSize(1000) // => 1024
- * blockSize(1025) // => 1028
- * ```
- *
- * @category combinators
- * @since 0.1.0
+ * @internal
  */
-export const forDevice = (policy: SizePolicy, device: DeviceSizes): (request: number) => number => {
-  if (typeof policy?.blockSize !== "function") throw new TypeError("SizePolicy.forDevice: the policy has no blockSize")
-  const { granularity, maxBlockBytes } = device ?? {}
-  if (!isByteCount(granularity)) {
-    throw new RangeError(`granularity must be an integer from 1 to 2^53-1 bytes, got ${shown(granularity)}`)
-  }
-  if (typeof maxBlockBytes !== "number" || !(maxBlockBytes >= 0)) {
-    throw new RangeError(`maxBlockBytes must be a number of bytes >= 0, got ${shown(maxBlockBytes)}`)
-  }
+export const forDevice = (
+  policy: SizePolicy,
+  { granularity, maxBlockBytes }: DeviceSizes
+): (request: number) => number => {
   const largest = Math.min(maxBlockBytes, maxBytes)
   return (request) => {
     const size = roundUp(policy.blockSize(request), granularity)
@@ -315,21 +304,9 @@ export const forDevice = (policy: SizePolicy, device: DeviceSizes): (request: nu
  * The largest block, in bytes, that a request with this block size may borrow: `(1 + borrow) × blockSize`, rounded down
  * and never above 2^53−1.
  *
- * **Example** (Reading a policy's reach)
- *
- * ```ts
- * import { SizePolicy } from "effect-gpu-pool"
- *
- * SizePolicy.borrowLimit(SizePolicy.defaultPolicy, 1024) // => 2048
- * SizePolicy.borrowLimit(SizePolicy.exact, 1024) // => 1024
- * ```
- *
- * @category combinators
- * @since 0.1.0
+ * @internal
  */
 export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
-  demandMembers("SizePolicy.borrowLimit", "the policy", policy, { borrow: "number" })
-  demand("SizePolicy.borrowLimit", "blockSize", blockSize, "number")
   const limit = blockSize + policy.borrow * blockSize
   return limit < maxBytes ? Math.floor(limit) : maxBytes
 }

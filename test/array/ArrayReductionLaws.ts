@@ -31,7 +31,7 @@ const truth = (): Type => "u32"
 
 const rounded = (type: Type, value: number): number => {
   if (type === "f64") return value
-  const element = DType.view(type, new ArrayBuffer(8), 0, 1)
+  const element = DType.viewUnsafe(type, new ArrayBuffer(8), 0, 1)
   element[0] = value
   return element[0]
 }

@@ -34,7 +34,7 @@ const element = (type: Type, random: Random): number => {
   return type === "f32"
     ? Math.fround(value)
     : type === "f16"
-    ? DType.view("f16", new ArrayBuffer(2), 0, 1).fill(value)[0]!
+    ? DType.viewUnsafe("f16", new ArrayBuffer(2), 0, 1).fill(value)[0]!
     : value
 }
 

@@ -15,7 +15,7 @@ describe("DType", () => {
 
   it.each(all)("views memory as %s in elements of that size", (dtype) => {
     const memory = new ArrayBuffer(64)
-    const view = DType.view(dtype, memory, 16, 3)
+    const view = DType.viewUnsafe(dtype, memory, 16, 3)
     assert.strictEqual(view.BYTES_PER_ELEMENT, DType.byteSize(dtype))
     assert.deepStrictEqual([view.buffer, view.byteOffset, view.length], [memory, 16, 3])
     view[2] = 5
@@ -30,7 +30,7 @@ describe("DType", () => {
     assert.strictEqual(DType.f16round(1 + 2 ** -11), 1)
     assert.strictEqual(DType.f16round(1 + 2 ** -11 + 2 ** -40), 1 + 2 ** -10)
     assert.strictEqual(DType.f16round(65_520), Infinity)
-    const half = DType.view("f16", new ArrayBuffer(2), 0, 1)
+    const half = DType.viewUnsafe("f16", new ArrayBuffer(2), 0, 1)
     fc.assert(fc.property(fc.double(), (value) => {
       half[0] = value
       assert.isTrue(Object.is(DType.f16round(value), half[0]))
@@ -40,6 +40,6 @@ describe("DType", () => {
   it.effect("says so where the runtime has none", () =>
     withoutHalves(Effect.sync(() => {
       assert.deepStrictEqual(all.filter(DType.hostSupports), ["f32", "i32", "u32", "f64"])
-      assert.throws(() => DType.view("f16", new ArrayBuffer(2), 0, 1), "DType.hostSupports")
+      assert.throws(() => DType.viewUnsafe("f16", new ArrayBuffer(2), 0, 1), "DType.hostSupports")
     })))
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Duration from "effect/Duration"
 import * as Delay from "../../src/domain/Delay.ts"
@@ -9,15 +9,10 @@ describe("a delay", () => {
   it("is a duration from 0", () => {
     strictEqual(millis(Delay.parse("2 seconds")), 2000)
     strictEqual(millis(Delay.parse(0)), 0)
-    strictEqual(millis(Delay.planned(7)), 7)
-  })
-
-  it("may be none", () => {
-    strictEqual(Delay.planned(undefined), undefined)
+    strictEqual(millis(Delay.parse(7)), 7)
   })
 
   it.each([NaN, -1])("is not %d", (input) => {
     strictEqual(Delay.parse(input), undefined)
-    assert.throws(() => Delay.planned(input), RangeError, /is no delay/)
   })
 })

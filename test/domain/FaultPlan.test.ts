@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { FaultPlan } from "../../src/domain/FaultPlan.ts"
+import { FaultPlan, FaultPlans } from "../../src/domain/FaultPlan.ts"
 
 const next = (plan: FaultPlan<string>, calls: number) =>
   Array.from({ length: calls }, () => plan.next() ?? "-").join("")
@@ -9,7 +9,7 @@ const next = (plan: FaultPlan<string>, calls: number) =>
 describe("a plan of faults", () => {
   it("meets the nth call from when it was made, so many times", () => {
     const plan = new FaultPlan<string>()
-    plan.add(undefined, "a")
+    plan.add({}, "a")
     plan.add({ nth: 3, times: 2 }, "b")
     strictEqual(next(plan, 5), "a-bb-")
     plan.add({ nth: 2 }, "c")
@@ -37,8 +37,12 @@ describe("a plan of faults", () => {
     "refuses what can't happen: %o",
     (window) => {
       const plan = new FaultPlan<string>()
-      assert.throws(() => plan.add(window, "a"), RangeError, /no positive integer/)
+      const plans = new FaultPlans()
+      plans.add("Op.run", plan, window, [], () => "a")
+      assert.match(plans.problem?.message ?? "", /^Op\.run: .* is no positive integer/)
       strictEqual(next(plan, 2), "--")
+      plans.clear(plan)
+      strictEqual(plans.problem, undefined)
     }
   )
 

@@ -181,7 +181,7 @@ const bitsOfTwo = 0x4000
 
 const filled = Effect.fnUntraced(function*(dtype: "f16" | "f64", count: number, value: number) {
   const lease = yield* BufferPool.allocate(count * DType.byteSize(dtype))
-  yield* CommandQueue.write(lease, DType.view(dtype, new ArrayBuffer(lease.size), 0, count).fill(value))
+  yield* CommandQueue.write(lease, DType.viewUnsafe(dtype, new ArrayBuffer(lease.size), 0, count).fill(value))
   return lease
 })
 

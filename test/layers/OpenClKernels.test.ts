@@ -37,7 +37,7 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
             }
           })
           const elements = (count: number) =>
-            DType.view(dtype, new ArrayBuffer(count * DType.byteSize(dtype)), 0, count)
+            DType.viewUnsafe(dtype, new ArrayBuffer(count * DType.byteSize(dtype)), 0, count)
           const input = elements(10)
           for (let i = 0; i < 10; i++) input[i] = i
           const expected = elements(7)

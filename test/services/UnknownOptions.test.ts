@@ -269,16 +269,12 @@ describe("an unknown option is refused", () => {
     }))
 
   it.each([
-    ["SizePolicy.sizeClasses", () => SizePolicy.sizeClasses(4, named("borow"))],
-    ["SizePolicy.table", () => SizePolicy.table([64], named("borow"))],
     ["DeviceMemo.make", () => DeviceMemo.make(() => Effect.void, named("capcity"))],
     ["PoolCore.PoolCore", () => new PoolCore.PoolCore(named("maxByte"))],
     [
       "PoolCore.PoolCore, idle",
       () => new PoolCore.PoolCore({ idle: named("keepByte", 0, { steps: 1, keepBytes: 0 }) })
     ],
-    ["Faults.failAllocations", () => Host.makeFaults().failAllocations(named("time"))],
-    ["Faults.failReclaims", () => FaultyAllocator.makeFaults().failReclaims(named("time"))],
     ["DeviceTests.make", () => DeviceTests.make(framework, { devices: [] }, named("ovr"))],
     ["Conformance.register", () => Conformance.register(framework, Host.layer(), [], named("workscale"))],
     ["PoolAgreement.on", () => PoolAgreement.on(Host.layer(), named("maxCommand"))],
@@ -293,6 +289,22 @@ describe("an unknown option is refused", () => {
     assert.throws(call, TypeError, `${operation}: there is no option `)
     assert.throws(call, TypeError, "Did you mean ")
   })
+
+  const made = Host.makeFaults()
+  const carried: ReadonlyArray<readonly [operation: string, layer: Layer.Layer<never, GpuError.GpuError, Services>]> = [
+    ["SizePolicy.sizeClasses", BufferPool.layer({ sizePolicy: SizePolicy.sizeClasses(4, named("borow")) })],
+    ["SizePolicy.table", BufferPool.layer({ sizePolicy: SizePolicy.table([64], named("borow")) })],
+    ["Faults.failAllocations", (made.failAllocations(named("time")), Host.layer({ faults: made }))]
+  ]
+  it.effect.each(carried)(
+    "by %s, with the error of what uses the value",
+    ([operation, layer]) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Layer.build(layer))
+        assert.include(error.message, `${operation}: there is no option `)
+        assert.include(error.message, "Did you mean ")
+      }).pipe(Effect.scoped, Effect.provide(services))
+  )
 
   it.each([
     ["DeviceSelector.parse", DeviceSelector.parse],

@@ -122,7 +122,7 @@ export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DTy
   const bytes = elements * DType.byteSize(dtype)
   const buffer = HostData.allocate(bytes)
   if (buffer === undefined) return outOfMemory(bytes)
-  const numbers = { shape, data: DType.view(dtype, buffer, 0, elements) }
+  const numbers = { shape, data: DType.viewUnsafe(dtype, buffer, 0, elements) }
   return new Reader(operation, dtype, numbers).read(nested) ?? numbers
 }
 

@@ -59,7 +59,7 @@ export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray
   }
   const type = item(format)
   if (type !== "f16") return new classes[type](memory)
-  return DType.hostSupports("f16") ? DType.view("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory)
+  return DType.hostSupports("f16") ? DType.viewUnsafe("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory)
 }
 
 /** The channel type for each class of array; with `normalized`, for those that can be. */

@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import * as Delay from "../../domain/Delay.ts"
-import { demandMembers } from "../../domain/Demand.ts"
+import { membersOf } from "../../domain/ArgumentProblem.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import { FaultPlan, type FaultWindow } from "../../domain/FaultPlan.ts"
+import { FaultPlan, FaultPlans, type FaultWindow } from "../../domain/FaultPlan.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 
 export type { FaultWindow } from "../../domain/FaultPlan.ts"
 
@@ -28,9 +29,9 @@ export interface Delays {
  * The planned failures and the counts of calls, shared between a test and the host devices that it opens. The counts
  * and plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
  *
- * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A position that is
- * no positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
- * pass for the wrong reason.
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that can't
+ * happen, with a position that is no positive integer or a delay that is no duration, would make a test pass for the
+ * wrong reason: every opening and operation of the devices fails with InvalidRequest, until `clear`.
  *
  * **Example** (A driver that refuses the second allocation)
  *
@@ -53,6 +54,7 @@ export interface Delays {
  * @since 0.1.0
  */
 export class Faults {
+  readonly #plans = new FaultPlans()
   readonly #openings = new FaultPlan<string>()
   readonly #operations = new FaultPlan<string>()
   readonly #allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
@@ -97,26 +99,28 @@ export class Faults {
 
   /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
   failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
-    FaultPlan.demandNames("Faults.failOpenings", options, "why")
-    this.#openings.add(options, options?.why ?? "a planned fault")
+    this.#plans.add("Faults.failOpenings", this.#openings, options, ["why"], ({ why = "a planned fault" }) => why)
   }
 
   /** Makes allocations fail, with OutOfMemory unless told otherwise. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
-    FaultPlan.demandNames("Faults.failAllocations", options, "error")
-    this.#allocations.add(options, options?.error ?? "OutOfMemory")
+    this.#plans.add(
+      "Faults.failAllocations",
+      this.#allocations,
+      options,
+      ["error"],
+      ({ error = "OutOfMemory" }) => error
+    )
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    FaultPlan.demandNames("Faults.failFrees", options, "log")
-    this.#frees.add(options, options?.log ?? "a planned fault")
+    this.#plans.add("Faults.failFrees", this.#frees, options, ["log"], ({ log = "a planned fault" }) => log)
   }
 
   /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
   failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    FaultPlan.demandNames("Faults.failCommands", options, "log")
-    this.#commands.add(options, options?.log ?? "a planned fault")
+    this.#plans.add("Faults.failCommands", this.#commands, options, ["log"], ({ log = "a planned fault" }) => log)
   }
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
@@ -128,19 +132,29 @@ export class Faults {
 
   /** Loses the device at its nth operation from now, 1 being the next one; that operation fails with DeviceLost. */
   loseAt(nth: number, detail: string = "a planned fault"): void {
-    this.#operations.add({ nth }, detail)
+    this.#plans.add("Faults.loseAt", this.#operations, { nth }, [], () => detail)
   }
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
   delay(delays: Delays): void {
-    demandMembers("Faults.delay", "the delays", delays, {})
-    this.#delays = { allocations: Delay.planned(delays.allocations), reads: Delay.planned(delays.reads) }
+    const operation = "Faults.delay"
+    const read = membersOf(operation, delays, knownDelays)
+    if (isGpuError(read)) return this.#plans.refuse(read)
+    this.#delays = {
+      allocations: this.#plans.delay(operation, read.allocations),
+      reads: this.#plans.delay(operation, read.reads)
+    }
   }
 
   /** Forgets every planned fault and delay. The counts stay. */
   clear(): void {
-    for (const plan of [this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands]) plan.clear()
+    this.#plans.clear(this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands)
     this.#delays = noDelays
+  }
+
+  /** @internal */
+  get problem(): GpuError | undefined {
+    return this.#plans.problem
   }
 
   /** @internal */
@@ -213,5 +227,7 @@ export class Faults {
  * @since 0.1.0
  */
 export const makeFaults = (): Faults => new Faults()
+
+const knownDelays = KnownOptions.of<Delays>({ allocations: true, reads: true })
 
 const noDelays = { allocations: undefined, reads: undefined }

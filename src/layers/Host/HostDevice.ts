@@ -67,10 +67,10 @@ export class HostDevice {
     this.driverObjects.add("device")
   }
 
-  /** Counts an operation; the error if the device is lost, by this operation or before. */
+  /** Counts an operation; the error if the device is lost, by this operation or before, or its faults can't happen. */
   operation(): GpuError | undefined {
     if (this.status.error === undefined) this.faults.operation(this.status)
-    return this.status.error
+    return this.status.error ?? this.faults.problem
   }
 
   delay(kind: keyof Delays): Duration.Duration | undefined {
@@ -149,6 +149,7 @@ export class HostDevice {
     this.operation()
     const fault = this.faults.nextFree()
     this.#destroy(buffer as HostBuffer)
+    if (this.faults.problem !== undefined) return Exit.fail(this.faults.problem)
     return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
   }
 

@@ -72,7 +72,7 @@ export const bodyArguments = (
     }
     const { offset, size } = dispatch.vectors[vector]!
     const { base, memory } = bufferOf(vector++)
-    result[argument.name] = DType.view(
+    result[argument.name] = DType.viewUnsafe(
       argument.dtype,
       memory,
       base,

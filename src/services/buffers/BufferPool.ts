@@ -300,6 +300,7 @@ const policyProblem = (
       "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
     )
   }
+  if (isGpuError(policy.problem)) return policy.problem
   const { borrow } = policy
   return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
     operation,

@@ -21,7 +21,7 @@ export type Elements = ReadonlyMap<number, ArrayLike<number>>
 export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
   Effect.map(
     Effect.forEach(inputs, ({ dtype, numbers, shape }) => {
-      const data = DType.view(dtype, new ArrayBuffer(numbers.length * DType.byteSize(dtype)), 0, numbers.length)
+      const data = DType.viewUnsafe(dtype, new ArrayBuffer(numbers.length * DType.byteSize(dtype)), 0, numbers.length)
       data.set(numbers)
       return DeviceArrays.fromHost(data as Float32Array<ArrayBuffer>, { shape })
     }),

@@ -180,7 +180,7 @@ const chain = (trials: ReadonlyArray<Trial>, items: number): Expr.Expr<DType.DTy
 const upload = (dtype: DType.DType, numbers: ArrayLike<number>) =>
   Effect.gen(function*() {
     const bytes = new ArrayBuffer(numbers.length * DType.byteSize(dtype))
-    DType.view(dtype, bytes, 0, numbers.length).set(numbers)
+    DType.viewUnsafe(dtype, bytes, 0, numbers.length).set(numbers)
     const lease = yield* BufferPool.allocate(bytes.byteLength)
     yield* CommandQueue.write(lease, bytes)
     return lease
@@ -189,7 +189,7 @@ const upload = (dtype: DType.DType, numbers: ArrayLike<number>) =>
 const download = (dtype: DType.DType, lease: PooledBuffer.PooledBuffer, count: number) =>
   Effect.map(
     CommandQueue.read(lease, Uint8Array),
-    (bytes) => DType.view(dtype, bytes.slice().buffer, 0, count)
+    (bytes) => DType.viewUnsafe(dtype, bytes.slice().buffer, 0, count)
   )
 
 /** What is wrong, and the least part of the expression in which it shows. */

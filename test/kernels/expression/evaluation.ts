@@ -26,7 +26,7 @@ export interface Cases {
 const upload = (dtype: AnyDType, numbers: ReadonlyArray<number>) =>
   Effect.gen(function*() {
     const buffer = yield* BufferPool.allocate(numbers.length * DType.byteSize(dtype))
-    const view = DType.view(dtype, new ArrayBuffer(buffer.size), 0, numbers.length)
+    const view = DType.viewUnsafe(dtype, new ArrayBuffer(buffer.size), 0, numbers.length)
     view.set(numbers)
     yield* CommandQueue.write(buffer, view)
     return buffer
@@ -80,7 +80,7 @@ export const evaluate = <T extends AnyDType>(
     const found: Record<string, ReadonlyArray<number>> = {}
     for (const { argument, members, type } of results) {
       const bytes = yield* CommandQueue.read(args[argument.name]!, Uint8Array)
-      const view = DType.view(type, bytes.buffer as ArrayBuffer, bytes.byteOffset, most * count)
+      const view = DType.viewUnsafe(type, bytes.buffer as ArrayBuffer, bytes.byteOffset, most * count)
       members.forEach(({ name }, index) => {
         found[name] = Array.from(view.subarray(index * count, (index + 1) * count) as Iterable<number>)
       })

@@ -9,8 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { isInstance, membersOf } from "../../../domain/ArgumentProblem.ts"
-import * as Delay from "../../../domain/Delay.ts"
-import { FaultPlan, type FaultWindow } from "../../../domain/FaultPlan.ts"
+import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/FaultPlan.ts"
 import {
   DriverError,
   type GpuError,
@@ -39,9 +38,9 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * The planned failures and the counts of calls, shared between a test and the allocators that it builds. The counts and
  * plans belong to the test, so they stay readable after an allocator is closed and carry over to the next one.
  *
- * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A position that is
- * no positive integer, or a delay that is no duration, throws a RangeError: a plan that can't happen would make a test
- * pass for the wrong reason.
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that can't
+ * happen, with a position that is no positive integer or a delay that is no duration, would make a test pass for the
+ * wrong reason: every call of the allocators fails with InvalidRequest, until `clear`.
  *
  * **Example** (A driver that can't take the second buffer back)
  *
@@ -71,6 +70,7 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * @since 0.1.0
  */
 export class Faults {
+  readonly #plans = new FaultPlans()
   readonly #allocations = new FaultPlan<{ readonly error: AllocationFault; readonly log: string }>()
   readonly #frees = new FaultPlan<string>()
   readonly #reclaims = new FaultPlan<string>()
@@ -98,20 +98,23 @@ export class Faults {
   failAllocations(
     options?: FaultWindow & { readonly error?: AllocationFault | undefined; readonly log?: string | undefined }
   ): void {
-    FaultPlan.demandNames("Faults.failAllocations", options, "error", "log")
-    this.#allocations.add(options, { error: options?.error ?? "OutOfMemory", log: options?.log ?? plannedLog })
+    this.#plans.add(
+      "Faults.failAllocations",
+      this.#allocations,
+      options,
+      ["error", "log"],
+      ({ error = "OutOfMemory", log = plannedLog }) => ({ error, log })
+    )
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    FaultPlan.demandNames("Faults.failFrees", options, "log")
-    this.#frees.add(options, options?.log ?? plannedLog)
+    this.#plans.add("Faults.failFrees", this.#frees, options, ["log"], ({ log = plannedLog }) => log)
   }
 
   /** Makes reclaims fail with DriverError, before they wait for the driver. */
   failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    FaultPlan.demandNames("Faults.failReclaims", options, "log")
-    this.#reclaims.add(options, options?.log ?? plannedLog)
+    this.#plans.add("Faults.failReclaims", this.#reclaims, options, ["log"], ({ log = plannedLog }) => log)
   }
 
   /**
@@ -119,12 +122,12 @@ export class Faults {
    * drives it. Interruption meanwhile creates nothing.
    */
   delayAllocations(delay: Duration.Input | undefined): void {
-    this.#allocationDelay = Delay.planned(delay)
+    this.#allocationDelay = this.#plans.delay("Faults.delayAllocations", delay)
   }
 
   /** Forgets every planned fault and the delay. The counts stay. */
   clear(): void {
-    for (const plan of [this.#allocations, this.#frees, this.#reclaims]) plan.clear()
+    this.#plans.clear(this.#allocations, this.#frees, this.#reclaims)
     this.#allocationDelay = undefined
   }
 
@@ -136,7 +139,7 @@ export class Faults {
   /** Counts an allocation and returns the planned error, if any. @internal */
   nextAllocation(bytes: number): GpuError | undefined {
     const fault = this.#allocations.next()
-    if (fault === undefined) return undefined
+    if (fault === undefined) return this.#plans.problem
     switch (fault.error) {
       case "OutOfMemory":
         return outOfMemory(bytes)
@@ -150,13 +153,13 @@ export class Faults {
   /** @internal */
   nextFree(): GpuError | undefined {
     const log = this.#frees.next()
-    return log === undefined ? undefined : driverError("freeUnsafe", log)
+    return log === undefined ? this.#plans.problem : driverError("freeUnsafe", log)
   }
 
   /** @internal */
   nextReclaim(): GpuError | undefined {
     const log = this.#reclaims.next()
-    return log === undefined ? undefined : driverError("reclaim", log)
+    return log === undefined ? this.#plans.problem : driverError("reclaim", log)
   }
 }
 
