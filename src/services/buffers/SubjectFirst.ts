@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import type { KnownOptions } from "../../domain/KnownOptions.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
 /** Whether a call of a function begins with its subject that has nothing but options, or a class and options, besides. */
@@ -12,22 +13,28 @@ export const startsWithSubject = (args: ArrayLike<unknown>): boolean =>
 
 /**
  * The same for functions that need `required` arguments, the subject among them. A call with that many has left out the
- * options, or the subject: the first argument tells where nothing else can be a subject, else the last.
+ * options, or the subject. Where the first argument is a subject, nothing is left out but options; only where what comes
+ * next is of the subject's kind as well, as a target to copy to, an object with nothing but names of `options` is that
+ * function's options. Where the first argument is no subject, any object that is none of a class counts as options.
  */
 export const subjectFirst =
-  (required: number, isSubject: (u: unknown) => boolean) => (args: ArrayLike<unknown>): boolean =>
-    args.length > required || (args.length === required && (isSubject(args[0]) || !isOptions(args[required - 1])))
+  (required: number, isSubject: (u: unknown) => boolean, options?: KnownOptions) =>
+  (args: ArrayLike<unknown>): boolean => {
+    if (args.length !== required) return args.length > required
+    const last = args[required - 1]
+    return isSubject(args[0])
+      ? options === undefined || !isOptions(last, options)
+      : last !== undefined && !isOptions(last)
+  }
 
 /** Of functions on a buffer and nothing else that is one. */
 export const bufferFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, isBufferLike)
 
-/** Of functions that go from one buffer or image to another. */
-export const sourceFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, () => false)
-
 /** A proxy of the program may throw when it is looked at. */
-const isOptions = (u: unknown): boolean => {
+const isOptions = (u: unknown, known?: KnownOptions): boolean => {
   try {
-    return typeof u === "object" && u !== null && Object.getPrototypeOf(u) === Object.prototype
+    return typeof u === "object" && u !== null && Object.getPrototypeOf(u) === Object.prototype &&
+      (known === undefined || Object.keys(u).every((name) => known.has(name)))
   } catch {
     return false
   }

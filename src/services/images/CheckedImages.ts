@@ -45,15 +45,15 @@ import { ImageCommands } from "./ImageCommands.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import * as ImageProblems from "./ImageProblems.ts"
-import type {
-  BufferOptions,
-  CopyOptions,
-  FromArrayOptions,
-  FromHostOptions,
-  HostLayout,
-  Images,
-  MapOptions,
-  OverBufferOptions
+import {
+  type BufferOptions,
+  type FromArrayOptions,
+  type FromHostOptions,
+  type HostLayout,
+  type Images,
+  knownOfCopy,
+  type MapOptions,
+  type OverBufferOptions
 } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
@@ -70,7 +70,6 @@ const knownOfHost = KnownOptions.of<ImageShape.RegionOptions & HostLayout>({
 })
 const knownOfFromHost = KnownOptions.of<FromHostOptions>({ ...ofImage, rowPitch: true, slicePitch: true, mode: true })
 const knownOfOver = KnownOptions.of<OverBufferOptions>({ ...ofImage, width: true })
-const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOrigin: true, targetOrigin: true, extent: true })
 const knownOfBuffer = KnownOptions.of<BufferOptions>({ ...ofRegion, offset: true })
 const knownOfMap = KnownOptions.of<MapOptions>({
   ...ofRegion,

@@ -24,10 +24,11 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageShape, RegionOptions } from "../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import { bufferFirst, sourceFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
@@ -111,6 +112,9 @@ export interface CopyOptions {
   readonly targetOrigin?: RegionOptions["origin"]
   readonly extent?: RegionOptions["extent"]
 }
+
+/** @internal */
+export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOrigin: true, targetOrigin: true, extent: true })
 
 /**
  * The region of an image that is copied to or from a buffer, and where it starts in the buffer.
@@ -374,7 +378,7 @@ export const hostArray: {
   <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
 } = dual(
-  2,
+  startsWithSubject,
   <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images> =>
     Images.use((images) => images.hostArray(image, type))
 )
@@ -661,7 +665,7 @@ export const copy: {
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, Images>
 } = dual(
-  sourceFirst,
+  subjectFirst(2, ImageLike.isImageLike, knownOfCopy),
   (...args: Parameters<Methods["copy"]>) => Images.use((images) => images.copy(...args))
 )
 

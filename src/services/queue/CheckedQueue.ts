@@ -26,7 +26,13 @@ import { QueueEvent } from "../device/QueueEvent.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
-import type { CommandQueue, CopyOptions, FillOptions, OffsetOptions, ReadOptions } from "./CommandQueue.ts"
+import {
+  type CommandQueue,
+  type FillOptions,
+  knownOfCopy,
+  type OffsetOptions,
+  type ReadOptions
+} from "./CommandQueue.ts"
 import * as DispatchArguments from "./DispatchArguments.ts"
 import { RectangleCommands } from "./RectangleCommands.ts"
 
@@ -35,7 +41,6 @@ type Service = CommandQueue["Service"]
 const knownOfWrite = KnownOptions.of<OffsetOptions>({ offset: true })
 const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
 const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
-const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
 
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {

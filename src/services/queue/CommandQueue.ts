@@ -16,9 +16,15 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type * as HostData from "../../domain/HostData.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
-import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
-import type * as BufferLike from "../buffers/BufferLike.ts"
-import { bufferFirst, sourceFirst, startsWithSubject } from "../buffers/SubjectFirst.ts"
+import * as KnownOptions from "../../domain/KnownOptions.ts"
+import {
+  type CopyRectOptions,
+  type HostRectOptions,
+  knownOfCopyRect,
+  type ReadRectOptions
+} from "../../domain/Rectangle.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { bufferFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
@@ -73,6 +79,9 @@ export interface CopyOptions {
   /** Bytes; up to the end of the source without it. */
   readonly size?: number | undefined
 }
+
+/** @internal */
+export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
 
 /**
  * The service: one queue on one device. Each backend's layer provides it.
@@ -318,7 +327,7 @@ export const copy: {
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  sourceFirst,
+  subjectFirst(2, BufferLike.isBufferLike, knownOfCopy),
   (...args: Parameters<Methods["copy"]>) => CommandQueue.use((queue) => queue.copy(...args))
 )
 
@@ -478,7 +487,7 @@ export const copyRect: {
     options: CopyRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  3,
+  subjectFirst(2, BufferLike.isBufferLike, knownOfCopyRect),
   (...args: Parameters<Methods["copyRect"]>) => CommandQueue.use((queue) => queue.copyRect(...args))
 )
 
@@ -522,7 +531,7 @@ export const writeRect: {
     options: HostRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  3,
+  bufferFirst,
   (...args: Parameters<Methods["writeRect"]>) => CommandQueue.use((queue) => queue.writeRect(...args))
 )
 
@@ -561,7 +570,7 @@ export const readRect: {
     options: ReadRectOptions
   ): Effect.Effect<A, GpuError, CommandQueue>
 } = dual(
-  3,
+  bufferFirst,
   <A extends ArrayBufferView>(
     source: BufferLike.BufferLike,
     type: ElementType<A>,
@@ -605,7 +614,7 @@ export const readRectInto: {
     options: HostRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  3,
+  bufferFirst,
   (...args: Parameters<Methods["readRectInto"]>) => CommandQueue.use((queue) => queue.readRectInto(...args))
 )
 

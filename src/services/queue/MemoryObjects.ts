@@ -20,6 +20,7 @@ import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
+import { startsWithSubject } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../device/DeviceContext.ts"
@@ -156,7 +157,7 @@ export const hostArray: {
     type: ViewType<A>
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
 } = dual(
-  2,
+  startsWithSubject,
   <A extends Mapping.Elements>(
     buffer: BufferLike.BufferLike,
     type: ViewType<A>

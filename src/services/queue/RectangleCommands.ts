@@ -22,7 +22,6 @@ import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 
-const knownOfCopy = KnownOptions.of<Rectangle.CopyRectOptions>({ region: true, source: true, target: true })
 const knownOfRead = KnownOptions.of<Rectangle.ReadRectOptions>({ region: true, buffer: true })
 const knownOfHost = KnownOptions.of<Rectangle.HostRectOptions>({ region: true, buffer: true, host: true })
 
@@ -71,7 +70,7 @@ export class RectangleCommands {
     options: Rectangle.CopyRectOptions
   ): Effect.Effect<void, GpuError> =>
     checkedStep("CommandQueue.copyRect", (operation) => {
-      const unknown = optionsProblem(operation, options, knownOfCopy)
+      const unknown = optionsProblem(operation, options, Rectangle.knownOfCopyRect)
       if (unknown !== undefined) return unknown
       const region = options?.region
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
