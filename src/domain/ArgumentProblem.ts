@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
@@ -16,13 +16,22 @@ export const unreadable = (operation: string, thrown: unknown): GpuError =>
     "Pass plain values: a member of one of them threw when it was read."
   )
 
-/** What `look` returns for values of the program, or the error of a value that throws. */
+/** What `look` returns for values of the program; or the error that it met by {@link valid}, or of a value that throws. */
 export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
   try {
     return look()
   } catch (thrown) {
-    return unreadable(operation, thrown)
+    return isGpuError(thrown) ? thrown : unreadable(operation, thrown)
   }
+}
+
+/**
+ * The answer of a check, of which an error ends the checks: {@link readValues} answers it, and so an operation fails with
+ * it. For code that runs there, and nowhere else.
+ */
+export const valid = <A>(answer: A | GpuError): A => {
+  if (isGpuError(answer)) throw answer
+  return answer
 }
 
 /** Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy. */

@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "./ShownValue.ts"
+import * as UsageFlags from "./UsageFlags.ts"
 
 /**
  * A set of usage flags, joined with `|`.
@@ -145,27 +145,30 @@ export const hostNoAccess = 4096
  */
 export const defaultUsage: BufferUsage = storage | copySrc | copyDst
 
-const names: ReadonlyArray<readonly [string, number]> = [
-  ["storage", storage],
-  ["uniform", uniform],
-  ["copySrc", copySrc],
-  ["copyDst", copyDst],
-  ["index", index],
-  ["vertex", vertex],
-  ["indirect", indirect],
-  ["kernelReadOnly", kernelReadOnly],
-  ["kernelWriteOnly", kernelWriteOnly],
-  ["hostMemory", hostMemory],
-  ["hostReadOnly", hostReadOnly],
-  ["hostWriteOnly", hostWriteOnly],
-  ["hostNoAccess", hostNoAccess]
-]
+const flags = UsageFlags.of("buffer", {
+  storage,
+  uniform,
+  copySrc,
+  copyDst,
+  index,
+  vertex,
+  indirect,
+  kernelReadOnly,
+  kernelWriteOnly,
+  hostMemory,
+  hostReadOnly,
+  hostWriteOnly,
+  hostNoAccess
+})
 
-const all = names.reduce((flags, [, flag]) => flags | flag, 0)
+/** The flags by name, for messages. @internal */
+export const format: UsageFlags.UsageFlags["format"] = flags.format
 
-/** Whether `usage` has every flag of `flags`. @internal */
-export const has = (usage: BufferUsage, flags: BufferUsage): boolean =>
-  typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
+/** @internal */
+export const lackProblem: UsageFlags.UsageFlags["lackProblem"] = flags.lackProblem
+
+/** @internal */
+export const has: typeof UsageFlags.has = UsageFlags.has
 
 /**
  * What the program itself does with a buffer's bytes: a read, a write, or both, as a mapping may.
@@ -206,12 +209,6 @@ export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
   (usage & ~(whole | kernelRestrictions | forbidding.readwrite)) === 0 && has(usage, whole & kernelRestrictions) &&
   (["read", "write"] as const).every((access) => allowsHost(whole, access) || !allowsHost(usage, access))
 
-/** The flags by name, for messages. @internal */
-export const format = (usage: BufferUsage): string => {
-  const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
-  return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
-}
-
 /**
  * What is wrong with a usage, or `undefined` for a good one: it needs a known flag that gives the buffer a purpose, and
  * nothing unknown or contradictory.
@@ -219,8 +216,8 @@ export const format = (usage: BufferUsage): string => {
  * @internal
  */
 export const problem = (usage: BufferUsage): string | undefined => {
-  // The flags fill the bits up to `all`; a mask does not see the bits of a number from 2^32 on.
-  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${shown(usage)} has unknown flags`
+  const unknown = flags.unknown(usage)
+  if (unknown !== undefined) return unknown
   if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
     return `the usage ${format(usage)} allows no operation`
   }

@@ -78,9 +78,6 @@ export interface CopyRectOptions {
   readonly target?: Placement | undefined
 }
 
-/** @internal */
-export const knownOfCopyRect = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
-
 /**
  * A region, and how it lies in the buffer that `readRect` reads.
  *

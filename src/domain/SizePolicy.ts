@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import { listOf, membersOf, readValues } from "./ArgumentProblem.ts"
+import { listOf, membersOf, readValues, valid } from "./ArgumentProblem.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "./PowersOfTwo.ts"
@@ -93,8 +93,7 @@ const firstAtLeast = (sorted: ReadonlyArray<number>, request: number): number =>
 }
 
 const sortedSizes = (operation: string, sizes: Iterable<number>): ReadonlyArray<number> | GpuError => {
-  const listed = listOf(operation, "sizes", sizes)
-  if (isGpuError(listed)) return listed
+  const listed = valid(listOf(operation, "sizes", sizes))
   const wrong = listed.findIndex((size) => !Number.isSafeInteger(size) || size < 1)
   if (wrong !== -1) {
     return invalidRequest(
@@ -117,8 +116,7 @@ const bitsProblem = (operation: string, bits: number): GpuError | undefined =>
 const known = KnownOptions.of<BorrowOptions>({ borrow: true })
 
 const borrowOf = (operation: string, options: BorrowOptions | undefined): number | GpuError => {
-  const read = membersOf(operation, options, known)
-  if (isGpuError(read)) return read
+  const read = valid(membersOf(operation, options, known))
   const { borrow = 0 } = read
   return Number.isFinite(borrow) && borrow >= 0
     ? borrow
@@ -213,8 +211,7 @@ export const leadingBits = (bits: number = 4): SizePolicy =>
  */
 export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =>
   defined("SizePolicy.sizeClasses", (operation) => {
-    const borrow = bitsProblem(operation, bits) ?? borrowOf(operation, options)
-    if (isGpuError(borrow)) return borrow
+    const borrow = valid(bitsProblem(operation, bits) ?? borrowOf(operation, options))
     return {
       name: `sizeClasses(${bits}${borrowSuffix(borrow)})`,
       borrow,
@@ -249,10 +246,8 @@ export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =
  */
 export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePolicy =>
   defined("SizePolicy.table", (operation) => {
-    const sorted = sortedSizes(operation, sizes)
-    if (isGpuError(sorted)) return sorted
-    const borrow = borrowOf(operation, options)
-    if (isGpuError(borrow)) return borrow
+    const sorted = valid(sortedSizes(operation, sizes))
+    const borrow = valid(borrowOf(operation, options))
     const many = sorted.length === 1 ? "1 size" : `${sorted.length} sizes`
     return {
       name: `table(${many}${borrowSuffix(borrow)})`,

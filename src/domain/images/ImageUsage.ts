@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../ShownValue.ts"
+import * as UsageFlags from "../UsageFlags.ts"
 
 /**
  * A set of flags: the sum of those below.
@@ -75,31 +75,21 @@ export const copyDst = 8
  */
 export const defaultUsage: ImageUsage = sampled | copySrc | copyDst
 
-const names: ReadonlyArray<readonly [string, ImageUsage]> = [
-  ["sampled", sampled],
-  ["storage", storage],
-  ["copySrc", copySrc],
-  ["copyDst", copyDst]
-]
-
-const all = sampled | storage | copySrc | copyDst
-
-/** Whether `usage` has every flag of `flags`. @internal */
-export const has = (usage: ImageUsage, flags: ImageUsage): boolean =>
-  typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
+const flags = UsageFlags.of("image", { sampled, storage, copySrc, copyDst })
 
 /** The flags by name, for messages. @internal */
-export const format = (usage: ImageUsage): string => {
-  const set = names.filter(([, flag]) => has(usage, flag)).map(([name]) => name)
-  return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
-}
+export const format: UsageFlags.UsageFlags["format"] = flags.format
+
+/** @internal */
+export const lackProblem: UsageFlags.UsageFlags["lackProblem"] = flags.lackProblem
+
+/** @internal */
+export const has: typeof UsageFlags.has = UsageFlags.has
 
 /**
  * What is wrong with a usage, or `undefined` for a good one.
  *
  * @internal
  */
-export const problem = (usage: ImageUsage): string | undefined => {
-  if (!Number.isInteger(usage) || usage < 0 || usage > all) return `the usage ${shown(usage)} has unknown flags`
-  return usage === 0 ? "the usage allows no operation" : undefined
-}
+export const problem = (usage: ImageUsage): string | undefined =>
+  flags.unknown(usage) ?? (usage === 0 ? "the usage allows no operation" : undefined)

@@ -4,8 +4,10 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { readValues } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
 /** Begins a driver's read, and returns the way to give it up. */
@@ -23,4 +25,25 @@ export const read = (
     const begin = readValues(operation, () => check(operation))
     if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
     return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
+  })
+
+/** A read into memory of the program, where `target` finds it: before the read, and again before its bytes are changed. */
+export const into = <Source, Target>(operation: string, { begin, copy, source, target }: {
+  readonly source: (operation: string) => Source
+  readonly target: (operation: string, source: Source) => Target
+  readonly begin: (source: Source) => Begin | undefined
+  readonly copy: (source: Source, bytes: Uint8Array<ArrayBuffer>, target: Target) => void
+}): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() => {
+    let found: Source
+    const bytes = read(operation, () => {
+      found = source(operation)
+      target(operation, found)
+      return begin(found)
+    })
+    return Effect.flatMap(bytes, (bytes) =>
+      checkedStep(operation, () => {
+        copy(found, new Uint8Array(bytes), target(operation, found))
+        return Exit.void
+      }))
   })

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
@@ -111,14 +111,12 @@ export class CheckedImages implements Service {
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
-      const request = optionsProblem(operation, options, knownOfOver) ??
-        OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
-      if (isGpuError(request)) return request
+      valid(optionsProblem(operation, options, knownOfOver))
+      const request = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
       const { createOverUnsafe } = this.#driver
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
       const { label, memory, shape, usage } = request
-      const problem = this.#allocator.deviceProblem(operation, shape, format, usage)
-      if (problem !== undefined) return problem
+      valid(this.#allocator.deviceProblem(operation, shape, format, usage))
       const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
       if (Exit.isFailure(created)) return created
       const image = created.value
@@ -132,22 +130,17 @@ export class CheckedImages implements Service {
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
     checkedStep("Images.fromArray", (operation) => {
-      const bytes = optionsProblem(operation, options, knownOfArray) ?? HostData.bytes(operation, data)
-      if (isGpuError(bytes)) return bytes
-      const format = ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false)
-      if (isGpuError(format)) return format
+      const bytes = valid(optionsProblem(operation, options, knownOfArray) ?? HostData.bytes(operation, data))
+      const format = valid(ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
       const usage = options?.usage ?? ImageUsage.defaultUsage
-      const problem = this.#allocator.problem(operation, shape, format, usage) ??
-        (ImageUsage.has(usage, ImageUsage.copyDst)
-          ? undefined
-          : ImageProblems.lacks(operation, usage, ImageUsage.copyDst)) ??
-        HostRows.lengthProblem(
-          operation,
-          bytes.byteLength,
-          ImageFormat.imageBytes(format, shape),
-          ImageShape.format(shape)
-        )
-      if (problem !== undefined) return problem
+      valid(this.#allocator.problem(operation, shape, format, usage))
+      valid(ImageUsage.lackProblem(operation, usage, ImageUsage.copyDst))
+      valid(HostRows.lengthProblem(
+        operation,
+        bytes.byteLength,
+        ImageFormat.imageBytes(format, shape),
+        ImageShape.format(shape)
+      ))
       return Effect.tap(this.make(shape, format, { label: options?.label, usage }), (image) => this.write(image, data))
     })
 
@@ -155,11 +148,10 @@ export class CheckedImages implements Service {
     Effect.acquireRelease(
       checkedStep("Images.fromHost", (operation) => {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-        const problem = optionsProblem(operation, options, knownOfFromHost) ??
-          this.#allocator.problem(operation, shape, format, usage) ?? Label.problem(operation, label)
-        if (problem !== undefined) return problem
+        valid(optionsProblem(operation, options, knownOfFromHost))
+        valid(this.#allocator.problem(operation, shape, format, usage))
+        valid(Label.problem(operation, label))
         const given = FromHost.resolve(operation, data, shape, format, options ?? {})
-        if (isGpuError(given)) return given
         const { bytes, mode, pitches } = given
         const { byteLength } = bytes
         return Effect.mapError(
@@ -172,10 +164,9 @@ export class CheckedImages implements Service {
 
   readonly hostArray: Service["hostArray"] = (image, type) =>
     checkedStep("Images.hostArray", (operation) => {
-      const problem = this.#device.status.error ?? ImageLike.problem(operation, image, this.#device.info)
-      if (problem !== undefined) return problem
-      const view = PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type)
-      if (isGpuError(view)) return view
+      valid(this.#device.status.error)
+      valid(ImageLike.problem(operation, image, this.#device.info))
+      const view = valid(PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type))
       // Only a mapping makes the program's memory current: the driver may keep the contents elsewhere.
       return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
@@ -183,15 +174,11 @@ export class CheckedImages implements Service {
   readonly write: Service["write"] = (target, data, options) =>
     this.#copies.write("Images.write", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
-      if (isGpuError(part)) return part
-      const bytes = HostData.bytes(operation, data)
-      if (isGpuError(bytes)) return bytes
+      const bytes = valid(HostData.bytes(operation, data))
       const place = HostRows.place(operation, part, bytes.byteLength, options)
-      if (isGpuError(place)) return place
       if (part.bytes === 0) return undefined
       const write = () => {
-        const packed = HostRows.gathered(part, bytes, place)
-        if (isGpuError(packed)) return packed
+        const packed = valid(HostRows.gathered(part, bytes, place))
         return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
       return { bytes: part.bytes, write }
@@ -206,7 +193,6 @@ export class CheckedImages implements Service {
     const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
     const memory = Reading.read(operation, () => {
       const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfRegion, "read")
-      if (isGpuError(part)) return part
       const problem = type === undefined ? undefined : ImageProblems.itemsProblem(operation, type, part.bytes)
       return problem ?? this.#reading(part)
     })
@@ -217,57 +203,39 @@ export class CheckedImages implements Service {
   }
 
   readonly readInto: Service["readInto"] = (source, target, options) =>
-    checkedStep("Images.readInto", (operation) => {
-      let asked: { readonly part: ImageProblems.Part; readonly byteLength: number; readonly place: Rectangle.Place }
-      const memory = Reading.read(operation, () => {
-        const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost, "read")
-        if (isGpuError(part)) return part
-        const view = HostData.bytes(operation, target, "target")
-        if (isGpuError(view)) return view
-        const { byteLength } = view
-        const place = HostRows.place(operation, part, byteLength, options)
-        if (isGpuError(place)) return place
-        asked = { part, byteLength, place }
-        return this.#reading(part)
-      })
-      return Effect.flatMap(memory, (memory) => {
-        const { byteLength, part, place } = asked
-        const bytes = HostData.bytes(operation, target, "target")
-        if (isGpuError(bytes)) return bytes
-        // Where the memory was resized meanwhile, the view has another length.
-        const changed = HostRows.lengthProblem(operation, bytes.byteLength, byteLength, "the target before")
-        if (changed !== undefined) return changed
+    Reading.into("Images.readInto", {
+      source: (operation) => this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost, "read"),
+      target: (operation, part) => {
+        const bytes = valid(HostData.bytes(operation, target, "target"))
+        return { bytes, place: HostRows.place(operation, part, bytes.byteLength, options) }
+      },
+      begin: (part) => this.#reading(part),
+      copy: (part, memory, to) => {
         const extent = HostRows.rectangle(part)
-        Rectangle.copyBytes(extent, new Uint8Array(memory), Rectangle.packed(extent), bytes, place)
-        return Exit.void
-      })
+        Rectangle.copyBytes(extent, memory, Rectangle.packed(extent), to.bytes, to.place)
+      }
     })
 
   readonly fill: Service["fill"] = (target, values, options) =>
     checkedStep("Images.fill", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
-      if (isGpuError(part)) return part
-      const element = ImageProblems.elementOf(operation, part.image.format, values)
-      if (isGpuError(element)) return element
+      const element = valid(ImageProblems.elementOf(operation, part.image.format, values))
       if (part.bytes === 0) return Exit.void
       return distrustUnproven(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
     checkedStep("Images.copy", (operation) => {
-      const from = optionsProblem(operation, options, knownOfCopy) ??
-        this.#part(operation, source, ImageUsage.copySrc, {
-          origin: options?.sourceOrigin,
-          extent: options?.extent
-        })
-      if (isGpuError(from)) return from
+      valid(optionsProblem(operation, options, knownOfCopy))
+      const from = this.#part(operation, source, ImageUsage.copySrc, {
+        origin: options?.sourceOrigin,
+        extent: options?.extent
+      })
       const to = this.#part(operation, target, ImageUsage.copyDst, {
         origin: options?.targetOrigin,
         extent: from.region.extent
       })
-      if (isGpuError(to)) return to
-      const problem = ImageProblems.copyProblem(operation, from, to)
-      if (problem !== undefined) return problem
+      valid(ImageProblems.copyProblem(operation, from, to))
       if (from.bytes === 0) return Exit.void
       return distrustUnproven(
         this.#commands.copyUnsafe(from.image, to.image, to.region.origin, from.region),
@@ -310,9 +278,7 @@ export class CheckedImages implements Service {
   ): Effect.Effect<void, GpuError> {
     return checkedStep(operation, () => {
       const part = this.#part(operation, like, imageUsage, options, knownOfBuffer)
-      if (isGpuError(part)) return part
-      const problem = this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part)
-      if (problem !== undefined) return problem
+      valid(this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part))
       const memory = BufferLike.deviceBuffer(buffer)
       if (memory === undefined || part.bytes === 0) return Exit.void
       return distrustUnproven(copy(part, memory), part.image, memory)
@@ -368,10 +334,10 @@ export class CheckedImages implements Service {
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions = knownOfRegion,
     host?: BufferUsage.HostAccess | undefined
-  ): ImageProblems.Part | GpuError {
+  ): ImageProblems.Part {
     const part = this.#partOf(operation, like, usage, options, known, host)
-    if (isGpuError(part)) return part
-    return ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc) ?? part
+    valid(ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc))
+    return part
   }
 
   /** The same, without the check for mappings. */
@@ -382,17 +348,16 @@ export class CheckedImages implements Service {
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions,
     host: BufferUsage.HostAccess | undefined
-  ): ImageProblems.Part | GpuError {
-    const problem = this.#device.status.error ?? ImageLike.problem(operation, like, this.#device.info) ??
-      optionsProblem(operation, options, known)
-    if (problem !== undefined) return problem
-    if (!ImageUsage.has(like.usage, usage)) return ImageProblems.lacks(operation, like.usage, usage)
+  ): ImageProblems.Part {
+    valid(this.#device.status.error)
+    valid(ImageLike.problem(operation, like, this.#device.info))
+    valid(optionsProblem(operation, options, known))
+    valid(ImageUsage.lackProblem(operation, like.usage, usage))
     const image = ImageLike.deviceImage(like)
-    const refused = ImageAccess.hostProblem(operation, image, host)
-    if (refused !== undefined) return refused
+    valid(ImageAccess.hostProblem(operation, image, host))
     const region = ImageShape.region(image.shape, options)
     if (typeof region === "string") {
-      return invalidRequest(operation, region, "Stay within the image, counting elements from 0.")
+      throw invalidRequest(operation, region, "Stay within the image, counting elements from 0.")
     }
     return { image, region, bytes: ImageShape.count(region) * ImageFormat.elementBytes(image.format) }
   }
@@ -406,19 +371,15 @@ export class CheckedImages implements Service {
     options: MapOptions | undefined
   ): Effect.Effect<MappedImage, GpuError> {
     const access = options?.access ?? "readwrite"
-    const wrong = MapRequest.accessProblem(operation, access) ??
-      (type === undefined ? undefined : elementClassProblem(operation, type))
-    if (wrong !== undefined) return wrong
+    valid(MapRequest.accessProblem(operation, access))
+    valid(type === undefined ? undefined : elementClassProblem(operation, type))
     const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap, access)
-    if (isGpuError(part)) return part
     const fitting = type ?? ImageArray.classOf(part.image.format)
-    const axes = ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {})
-    if (isGpuError(axes)) return axes
+    const axes = valid(ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {}))
     // The program must not write the elements between those of the array.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
-    if (!ImageUsage.has(like.usage, usageOf[needed])) return ImageProblems.lacks(operation, like.usage, usageOf[needed])
-    const refused = ImageAccess.hostProblem(operation, part.image, needed)
-    if (refused !== undefined) return refused
+    valid(ImageUsage.lackProblem(operation, like.usage, usageOf[needed]))
+    valid(ImageAccess.hostProblem(operation, part.image, needed))
     const mapper = {
       status: this.#device.status,
       driver: this.#driver,

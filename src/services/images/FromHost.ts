@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { valid } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
@@ -20,31 +21,27 @@ export interface FromHost {
   readonly pitches: Pitches
 }
 
-/** The bytes of the data, if they fit an image of that shape and format, or the error. */
+/** The bytes of the data, which must fit an image of that shape and format. */
 export const resolve = (
   operation: string,
   data: HostData.HostData,
   shape: ImageShape.ImageShape,
   format: ImageFormat.ImageFormat,
   options: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> & { readonly mode?: HostMode | undefined }
-): FromHost | GpuError => {
+): FromHost => {
   const mode = options.mode ?? "copy"
-  const bytes = HostData.bytes(operation, data)
-  if (isGpuError(bytes)) return bytes
+  const bytes = valid(HostData.bytes(operation, data))
   const elementBytes = ImageFormat.elementBytes(format)
-  const wrongMode = PinnedMemory.modeProblem(operation, mode, bytes, Math.max(8, elementBytes))
-  if (wrongMode !== undefined) return wrongMode
+  valid(PinnedMemory.modeProblem(operation, mode, bytes, Math.max(8, elementBytes)))
   const region = ImageShape.whole(shape)
   const part = { image: { format }, region, bytes: ImageFormat.imageBytes(format, shape) }
   const place = HostRows.place(operation, part, bytes.byteLength, options)
-  if (isGpuError(place)) return place
   const { rowPitch, slicePitch } = place
   if (mode === "use") {
-    const problem = gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, place)
-    return problem ?? { bytes, mode, pitches: { rowPitch, slicePitch } }
+    valid(gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, place))
+    return { bytes, mode, pitches: { rowPitch, slicePitch } }
   }
-  const packed = HostRows.gathered(part, bytes, place)
-  if (isGpuError(packed)) return packed
+  const packed = valid(HostRows.gathered(part, bytes, place))
   const row = region.extent[0] * elementBytes
   return { bytes: packed, mode, pitches: { rowPitch: row, slicePitch: row * region.extent[1] } }
 }

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { valid } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
@@ -36,14 +37,13 @@ export const place = (
   part: Part,
   bytes: number,
   layout: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> | undefined
-): Rectangle.Place | GpuError => {
+): Rectangle.Place => {
   const { rowPitch, slicePitch } = layout ?? {}
   if (rowPitch === undefined && slicePitch === undefined) {
     const extent = part.region.extent.join(" x ")
-    const problem = lengthProblem(operation, bytes, part.bytes, `a region of ${extent} elements`)
-    if (problem !== undefined) return problem
+    valid(lengthProblem(operation, bytes, part.bytes, `a region of ${extent} elements`))
   }
-  return Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes)
+  return valid(Rectangle.inHostMemory(operation, "data", { rowPitch, slicePitch }, rectangle(part), bytes))
 }
 
 /** The bytes of a region, without the gaps that host data may have. */

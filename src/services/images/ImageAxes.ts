@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { valid } from "../../domain/ArgumentProblem.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -62,8 +63,7 @@ export const resolve = (
       "Pass a class of smaller elements, leave the class out for the one that fits the format, or pass a shape."
     )
   }
-  const wrong = StridedShape.resolve(operation, { order, shape: [] }, 1)
-  if (isGpuError(wrong)) return wrong
+  valid(StridedShape.resolve(operation, { order, shape: [] }, 1))
   const over = (pitches: Pitches) => natural(image, region, type.BYTES_PER_ELEMENT, order, pitches)
   return { packed: layout === "packed", whole: true, over }
 }
@@ -91,8 +91,7 @@ const shaped = (
       "Pass a class of smaller elements."
     )
   }
-  const axes = StridedShape.resolve(operation, options, bytes / BYTES_PER_ELEMENT)
-  if (isGpuError(axes)) return axes
+  const axes = valid(StridedShape.resolve(operation, options, bytes / BYTES_PER_ELEMENT))
   return { packed: true, whole: axes.packed && axes.span * BYTES_PER_ELEMENT === bytes, over: () => axes }
 }
 

@@ -45,14 +45,6 @@ export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): G
     : undefined
 }
 
-/** The error of an image without a usage that is needed. */
-export const lacks = (operation: string, usage: ImageUsage.ImageUsage, needed: ImageUsage.ImageUsage): GpuError =>
-  invalidRequest(
-    operation,
-    `the image's usage ${ImageUsage.format(usage)} lacks ${ImageUsage.format(needed & ~usage)}`,
-    "Name that flag in the usage when you make the image."
-  )
-
 /** Why no image can have a usage, or `undefined`. */
 export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
   const problem = ImageUsage.problem(usage)

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
@@ -23,7 +24,7 @@ export interface OverBuffer {
   readonly label: string | undefined
 }
 
-/** The image to create, or what is wrong with the options. */
+/** The image to create, of options that must be right. */
 export const resolve = (
   operation: string,
   { info, status }: DeviceContext["Service"],
@@ -34,15 +35,15 @@ export const resolve = (
     readonly usage?: ImageUsage.ImageUsage | undefined
     readonly width?: number | undefined
   }
-): OverBuffer | GpuError => {
-  const unusable = status.error ?? BufferLike.problem(operation, buffer, info)
-  if (unusable !== undefined) return unusable
-  const problem = ImageProblems.formatProblem(operation, format) ?? ImageProblems.usageProblem(operation, usage) ??
-    usageProblem(operation, buffer, usage) ?? Label.problem(operation, label)
-  if (problem !== undefined) return problem
+): OverBuffer => {
+  valid(status.error)
+  valid(BufferLike.problem(operation, buffer, info))
+  valid(ImageProblems.formatProblem(operation, format))
+  valid(ImageProblems.usageProblem(operation, usage))
+  valid(usageProblem(operation, buffer, usage))
+  valid(Label.problem(operation, label))
   const most = Math.floor(buffer.size / ImageFormat.elementBytes(format))
-  const wrong = widthProblem(operation, buffer.size, format, width, most)
-  if (wrong !== undefined) return wrong
+  valid(widthProblem(operation, buffer.size, format, width, most))
   const shape = ImageShape.image1dBuffer(width ?? most)
   // A buffer with room for an element has memory.
   return { memory: BufferLike.deviceBuffer(buffer)!, shape, usage, label }

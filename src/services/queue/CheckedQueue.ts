@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BytePattern from "../../domain/BytePattern.ts"
@@ -75,14 +75,11 @@ export class CheckedQueue implements Service {
 
   readonly write: Service["write"] = (target, data, options) =>
     this.#copies.write("CommandQueue.write", (operation) => {
-      const unusable = this.#problem(operation, target, BufferUsage.copyDst, "write")
-      if (unusable !== undefined) return unusable
-      const bytes = HostData.bytes(operation, data)
-      if (bytes instanceof GpuError) return bytes
+      valid(this.#problem(operation, target, BufferUsage.copyDst, "write"))
+      const bytes = valid(HostData.bytes(operation, data))
       const offset = options?.offset ?? 0
-      const problem = optionsProblem(operation, options, knownOfWrite) ??
-        BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment)
-      if (problem !== undefined) return problem
+      valid(optionsProblem(operation, options, knownOfWrite))
+      valid(BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment))
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return undefined
       return {
@@ -94,11 +91,10 @@ export class CheckedQueue implements Service {
   readonly read: Service["read"] = (source, type, options) => {
     const bytes = Reading.read("CommandQueue.read", (operation) => {
       const offset = options?.offset ?? 0
-      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
-        elementClassProblem(operation, type) ??
-        optionsProblem(operation, options, knownOfRead) ??
-        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
-      if (problem !== undefined) return problem
+      valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
+      valid(elementClassProblem(operation, type))
+      valid(optionsProblem(operation, options, knownOfRead))
+      valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const bytes = readBytes(operation, source.size - offset, type, options?.length)
       return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
     })
@@ -109,10 +105,9 @@ export class CheckedQueue implements Service {
     const operation = "CommandQueue.readInto"
     const bytes = Reading.read(operation, () => {
       const offset = options?.offset ?? 0
-      const problem = this.#problem(operation, source, BufferUsage.copySrc, "read") ??
-        optionsProblem(operation, options, knownOfWrite) ??
-        BufferRange.offsetProblem(operation, source, offset, this.#alignment)
-      if (problem !== undefined) return problem
+      valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
+      valid(optionsProblem(operation, options, knownOfWrite))
+      valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const view = HostData.bytes(operation, target, "target")
       return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
     })
@@ -123,21 +118,18 @@ export class CheckedQueue implements Service {
     checkedStep("CommandQueue.copy", (operation) => {
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
-      const unusable = this.#problem(operation, source, BufferUsage.copySrc) ??
-        this.#problem(operation, target, BufferUsage.copyDst) ??
-        optionsProblem(operation, options, knownOfCopy) ??
-        BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source") ??
-        BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target")
-      if (unusable !== undefined) return unusable
+      valid(this.#problem(operation, source, BufferUsage.copySrc))
+      valid(this.#problem(operation, target, BufferUsage.copyDst))
+      valid(optionsProblem(operation, options, knownOfCopy))
+      valid(BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source"))
+      valid(BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target"))
       const bytes = options?.size ?? source.size - sourceOffset
-      const problem = BufferRange.lengthProblem(operation, source, sourceOffset, bytes, this.#alignment, "source") ??
-        BufferRange.lengthProblem(operation, target, targetOffset, bytes, this.#alignment, "target")
-      if (problem !== undefined) return problem
+      valid(BufferRange.lengthProblem(operation, source, sourceOffset, bytes, this.#alignment, "source"))
+      valid(BufferRange.lengthProblem(operation, target, targetOffset, bytes, this.#alignment, "target"))
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
-      const shared = sharedMemoryProblem(operation, from, to)
-      if (shared !== undefined) return shared
+      valid(sharedMemoryProblem(operation, from, to))
       if (bytes === 0) return Exit.void
       return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })
@@ -145,17 +137,13 @@ export class CheckedQueue implements Service {
   readonly fill: Service["fill"] = (target, pattern, options) =>
     checkedStep("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
-      const unusable = this.#problem(operation, target, BufferUsage.copyDst) ??
-        optionsProblem(operation, options, knownOfFill) ??
-        BufferRange.offsetProblem(operation, target, offset, this.#alignment)
-      if (unusable !== undefined) return unusable
+      valid(this.#problem(operation, target, BufferUsage.copyDst))
+      valid(optionsProblem(operation, options, knownOfFill))
+      valid(BufferRange.offsetProblem(operation, target, offset, this.#alignment))
       const bytes = options?.size ?? target.size - offset
-      const problem = BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment)
-      if (problem !== undefined) return problem
-      const repeated = BytePattern.make(operation, pattern)
-      if (isGpuError(repeated)) return repeated
-      const misplaced = BytePattern.partProblem(operation, repeated, offset, bytes)
-      if (misplaced !== undefined) return misplaced
+      valid(BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment))
+      const repeated = valid(BytePattern.make(operation, pattern))
+      valid(BytePattern.partProblem(operation, repeated, offset, bytes))
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes === 0) return Exit.void
       const { words } = repeated
@@ -199,8 +187,7 @@ export class CheckedQueue implements Service {
     offset: number,
     bytes: number
   ): Reading.Begin | GpuError | undefined {
-    const problem = BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment)
-    if (problem !== undefined) return problem
+    valid(BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment))
     const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0
       ? undefined
@@ -227,8 +214,7 @@ export class CheckedQueue implements Service {
   ): Effect.Effect<void, GpuError> {
     if (compiled.released) return this.#compileAndRecord(kernel, args, count)
     const { info, status } = this.#device
-    const bound = DispatchArguments.bind(kernel, args, count, info, this.#problem, status.error)
-    if (bound instanceof GpuError) return bound
+    const bound = valid(DispatchArguments.bind(kernel, args, count, info, this.#problem, status.error))
     if (count === 0) return Exit.void
     const { images, samplers, scalars, vectors } = bound
     const exit = this.#driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })

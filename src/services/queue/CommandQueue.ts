@@ -17,12 +17,7 @@ import type * as HostData from "../../domain/HostData.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { KernelArgument } from "../../domain/KernelArgument.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import {
-  type CopyRectOptions,
-  type HostRectOptions,
-  knownOfCopyRect,
-  type ReadRectOptions
-} from "../../domain/Rectangle.ts"
+import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import { bufferFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -82,6 +77,9 @@ export interface CopyOptions {
 
 /** @internal */
 export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
+
+/** @internal */
+export const knownOfCopyRect = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
 
 /**
  * The service: one queue on one device. Each backend's layer provides it.

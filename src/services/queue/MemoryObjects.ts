@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { listOf, optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { listOf, optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
@@ -164,8 +164,8 @@ export const hostArray: {
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
     Effect.flatMap(DeviceContext, (device) =>
       checkedStep("MemoryObjects.hostArray", (operation) => {
-        const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info)
-        if (problem !== undefined) return problem
+        valid(device.status.error)
+        valid(BufferLike.problem(operation, buffer, device.info))
         const view = viewOf(operation, buffer, type)
         // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
         return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
@@ -221,16 +221,16 @@ export const migrate = (
         checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
-          const problem = optionsProblem(operation, options, knownOfMigrate) ?? placeProblem(operation, to)
-          if (problem !== undefined) return problem
+          valid(optionsProblem(operation, options, knownOfMigrate))
+          valid(placeProblem(operation, to))
           const memory: Array<DeviceBuffer | DeviceImage> = []
-          const listed = listOf(operation, "buffers and images", objects)
-          if (isGpuError(listed)) return listed
+          const listed = valid(listOf(operation, "buffers and images", objects))
           for (const one of listed) {
-            const own = ImageLike.isImageLike(one)
-              ? movableImage(operation, one, info, contentUndefined)
-              : movableBuffer(operation, one, info, contentUndefined)
-            if (isGpuError(own)) return own
+            const own = valid(
+              ImageLike.isImageLike(one)
+                ? movableImage(operation, one, info, contentUndefined)
+                : movableBuffer(operation, one, info, contentUndefined)
+            )
             if (own !== undefined) memory.push(own)
           }
           if (driver.migrateUnsafe === undefined) return noMigration(operation, info)
@@ -259,15 +259,8 @@ const movableImage = (
   info: DeviceInfo,
   contentUndefined: boolean
 ): DeviceImage | DeviceBuffer | GpuError => {
-  const problem = ImageLike.problem(operation, image, info)
-  if (problem !== undefined) return problem
-  if (contentUndefined && !ImageUsage.has(image.usage, ImageUsage.copyDst)) {
-    return invalidRequest(
-      operation,
-      `the image's usage ${ImageUsage.format(image.usage)} lacks copyDst`,
-      "Name that flag in the usage when you make the image, or keep the contents."
-    )
-  }
+  valid(ImageLike.problem(operation, image, info))
+  if (contentUndefined) valid(ImageUsage.lackProblem(operation, image.usage, ImageUsage.copyDst))
   const own = ImageLike.deviceImage(image)
   // An image over a buffer has the buffer's memory.
   return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own
@@ -281,16 +274,13 @@ const create = (
 ): Effect.Effect<DeviceBuffer, GpuError> => {
   const { label, mode = "copy", usage = BufferUsage.defaultUsage } = options
   if (device.status.error !== undefined) return device.status.error
-  const whole = HostData.bytes(operation, data)
-  if (isGpuError(whole)) return whole
+  const whole = valid(HostData.bytes(operation, data))
   const byteLength = options.size ?? whole.byteLength
-  const problem = BufferRequest.problem(operation, byteLength, usage, label) ??
-    sizeProblem(operation, byteLength, whole.byteLength) ??
-    BufferRequest.deviceLimitProblem(operation, byteLength, device.info.limits, "maxBufferSize")
-  if (problem !== undefined) return problem
+  valid(BufferRequest.problem(operation, byteLength, usage, label))
+  valid(sizeProblem(operation, byteLength, whole.byteLength))
+  valid(BufferRequest.deviceLimitProblem(operation, byteLength, device.info.limits, "maxBufferSize"))
   const bytes = whole.subarray(0, byteLength)
-  const unusable = PinnedMemory.modeProblem(operation, mode, bytes, 8)
-  if (unusable !== undefined) return unusable
+  valid(PinnedMemory.modeProblem(operation, mode, bytes, 8))
   if (byteLength === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
   return Effect.mapError(
     device.createFromHost(bytes, mode, usage, label),

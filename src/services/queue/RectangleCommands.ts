@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import type * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
@@ -21,6 +21,7 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import { knownOfCopyRect } from "./CommandQueue.ts"
 
 const knownOfRead = KnownOptions.of<Rectangle.ReadRectOptions>({ region: true, buffer: true })
 const knownOfHost = KnownOptions.of<Rectangle.HostRectOptions>({ region: true, buffer: true, host: true })
@@ -70,16 +71,12 @@ export class RectangleCommands {
     options: Rectangle.CopyRectOptions
   ): Effect.Effect<void, GpuError> =>
     checkedStep("CommandQueue.copyRect", (operation) => {
-      const unknown = optionsProblem(operation, options, Rectangle.knownOfCopyRect)
-      if (unknown !== undefined) return unknown
+      valid(optionsProblem(operation, options, knownOfCopyRect))
       const region = options?.region
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
-      if (isGpuError(from)) return from
       const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
-      if (isGpuError(to)) return to
       if (from.memory === undefined || to.memory === undefined) return Exit.void
-      const shared = sharedMemoryProblem(operation, from.memory, to.memory)
-      if (shared !== undefined) return shared
+      valid(sharedMemoryProblem(operation, from.memory, to.memory))
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
       return distrustUnproven(exit, from.memory, to.memory)
     })
@@ -90,19 +87,14 @@ export class RectangleCommands {
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
     this.#copies.write("CommandQueue.writeRect", (operation) => {
-      const unknown = optionsProblem(operation, options, knownOfHost)
-      if (unknown !== undefined) return unknown
+      valid(optionsProblem(operation, options, knownOfHost))
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
-      if (isGpuError(to)) return to
-      const bytes = HostData.bytes(operation, data)
-      if (isGpuError(bytes)) return bytes
-      const from = Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength)
-      if (isGpuError(from)) return from
+      const bytes = valid(HostData.bytes(operation, data))
+      const from = valid(Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength))
       const { extent, memory, place } = to
       if (memory === undefined) return undefined
       const write = () => {
-        const rows = Rectangle.gathered(extent, bytes, from)
-        if (isGpuError(rows)) return rows
+        const rows = valid(Rectangle.gathered(extent, bytes, from))
         return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
       }
       return { bytes: Rectangle.byteLength(extent), write }
@@ -114,9 +106,8 @@ export class RectangleCommands {
     options: Rectangle.ReadRectOptions
   ): Effect.Effect<A, GpuError> => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
-      const from = optionsProblem(operation, options, knownOfRead) ??
-        this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
-      if (isGpuError(from)) return from
+      valid(optionsProblem(operation, options, knownOfRead))
+      const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
       return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
     })
     return Effect.map(rows, (rows) => new type(rows))
@@ -127,23 +118,14 @@ export class RectangleCommands {
     target: HostData.HostData,
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
-    checkedStep("CommandQueue.readRectInto", (operation) => {
-      let extent: Rectangle.Extent
-      const rows = Reading.read(operation, () => {
-        const from = optionsProblem(operation, options, knownOfHost) ??
-          this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
-        if (isGpuError(from)) return from
-        extent = from.extent
-        const to = hostPlace(operation, target, options?.host, extent)
-        return isGpuError(to) ? to : this.#reading(from)
-      })
-      return Effect.flatMap(rows, (rows) => {
-        // The target is the program's, who may have resized or transferred it meanwhile.
-        const to = hostPlace(operation, target, options?.host, extent)
-        if (isGpuError(to)) return to
-        Rectangle.copyBytes(extent, new Uint8Array(rows), Rectangle.packed(extent), to.bytes, to.place)
-        return Exit.void
-      })
+    Reading.into("CommandQueue.readRectInto", {
+      source: (operation) => {
+        valid(optionsProblem(operation, options, knownOfHost))
+        return this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+      },
+      target: (operation, { extent }) => hostPlace(operation, target, options?.host, extent),
+      begin: (from) => this.#reading(from),
+      copy: ({ extent }, rows, to) => Rectangle.copyBytes(extent, rows, Rectangle.packed(extent), to.bytes, to.place)
     })
 
   #reading({ extent, memory, place }: Placed): Reading.Begin | undefined {
@@ -159,13 +141,10 @@ export class RectangleCommands {
     { host, usage }: Need,
     region: Rectangle.Region,
     placement: Rectangle.Placement | undefined
-  ): Placed | GpuError {
-    const unusable = this.#problem(operation, buffer, usage, host)
-    if (unusable !== undefined) return unusable
-    const extent = Rectangle.extentOf(operation, region, this.#alignment)
-    if (isGpuError(extent)) return extent
-    const place = Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment)
-    if (isGpuError(place)) return place
+  ): Placed {
+    valid(this.#problem(operation, buffer, usage, host))
+    const extent = valid(Rectangle.extentOf(operation, region, this.#alignment))
+    const place = valid(Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment))
     const memory = Rectangle.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
     return { extent, place, memory }
   }
@@ -176,11 +155,9 @@ const hostPlace = (
   target: HostData.HostData,
   placement: Rectangle.Placement | undefined,
   extent: Rectangle.Extent
-): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } | GpuError => {
-  const bytes = HostData.bytes(operation, target, "target")
-  if (isGpuError(bytes)) return bytes
-  const place = Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)
-  return isGpuError(place) ? place : { bytes, place }
+): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } => {
+  const bytes = valid(HostData.bytes(operation, target, "target"))
+  return { bytes, place: valid(Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)) }
 }
 
 const elementsProblem = <A extends ArrayBufferView>(
@@ -188,8 +165,7 @@ const elementsProblem = <A extends ArrayBufferView>(
   extent: Rectangle.Extent,
   type: ElementType<A>
 ): GpuError | undefined => {
-  const problem = elementClassProblem(operation, type)
-  if (problem !== undefined) return problem
+  valid(elementClassProblem(operation, type))
   const bytes = Rectangle.byteLength(extent)
   return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,

@@ -28,13 +28,8 @@ export const usageProblem = (
   usage: number,
   host?: BufferUsage.HostAccess | undefined
 ): GpuError | undefined => {
-  if (!BufferUsage.has(buffer.usage, usage)) {
-    return invalidRequest(
-      operation,
-      `the buffer's usage ${BufferUsage.format(buffer.usage)} lacks ${BufferUsage.format(usage & ~buffer.usage)}`,
-      "Name that flag in the usage when you allocate."
-    )
-  }
+  const lacks = BufferUsage.lackProblem(operation, buffer.usage, usage)
+  if (lacks !== undefined) return lacks
   if (host === undefined || BufferUsage.allowsHost(buffer.usage, host)) return undefined
   return invalidRequest(
     operation,

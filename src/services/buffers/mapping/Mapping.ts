@@ -13,12 +13,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../../domain/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../../domain/BufferRange.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import type { DeviceStatus } from "../../../domain/DeviceStatus.ts"
 import { elementClassProblem, type ElementType } from "../../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as KnownOptions from "../../../domain/KnownOptions.ts"
 import { shown, withArticle } from "../../../domain/ShownValue.ts"
 import * as StridedShape from "../../../domain/StridedShape.ts"
@@ -180,9 +180,10 @@ const begin = <A extends Elements>(
   type: ElementType<A>,
   options: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError> => {
-  const request = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-    requestOf(buffer, type, options)
-  if (isGpuError(request)) return request
+  const request = valid(
+    device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
+      requestOf(buffer, type, options)
+  )
   const { bytes, layout, offset } = request
   const show = (memory: ArrayBuffer) => new MappedArray(new type(memory), layout, mapping)
   const memory = BufferLike.deviceBuffer(buffer)
@@ -229,9 +230,10 @@ const requestOf = <A extends Elements>(
 ): Request | GpuError => {
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
-  const problem = MapRequest.accessProblem(operation, access) ?? elementClassProblem(operation, type) ??
-    BufferRange.offsetProblem(operation, buffer, offset, portableAlignment) ?? elementProblem(offset, type)
-  if (problem !== undefined) return problem
+  valid(MapRequest.accessProblem(operation, access))
+  valid(elementClassProblem(operation, type))
+  valid(BufferRange.offsetProblem(operation, buffer, offset, portableAlignment))
+  valid(elementProblem(offset, type))
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
     return invalidRequest(
@@ -240,8 +242,7 @@ const requestOf = <A extends Elements>(
       "Pass a shape, or map a Uint8Array."
     )
   }
-  const layout = StridedShape.resolve(operation, options, Math.floor(rest))
-  if (isGpuError(layout)) return layout
+  const layout = valid(StridedShape.resolve(operation, options, Math.floor(rest)))
   // The program must not write the elements between those of the array.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT

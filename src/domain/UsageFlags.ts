@@ -1,0 +1,41 @@
+/**
+ * What buffers and images may be used for, as flags with names.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "./GpuError.ts"
+import { shown } from "./ShownValue.ts"
+
+/** Whether `usage` has every flag of `flags`. */
+export const has = (usage: number, flags: number): boolean =>
+  typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
+
+export interface UsageFlags {
+  /** The flags by name, for messages. */
+  readonly format: (usage: number) => string
+  /** What is wrong with a usage that is no set of these flags. */
+  readonly unknown: (usage: number) => string | undefined
+  /** Why something of that usage is not for what needs another, or `undefined`. */
+  readonly lackProblem: (operation: string, usage: number, needed: number) => GpuError | undefined
+}
+
+/** The flags of a kind of memory, which fill the bits up to the largest one. */
+export const of = (kind: "buffer" | "image", flags: Readonly<Record<string, number>>): UsageFlags => {
+  const all = Object.values(flags).reduce((union, flag) => union | flag, 0)
+  const format = (usage: number): string => {
+    const set = Object.keys(flags).filter((name) => has(usage, flags[name]!))
+    return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
+  }
+  return {
+    format,
+    // A mask does not see the bits of a number from 2^32 on.
+    unknown: (usage) =>
+      Number.isInteger(usage) && usage >= 0 && usage <= all ? undefined : `the usage ${shown(usage)} has unknown flags`,
+    lackProblem: (operation, usage, needed) =>
+      has(usage, needed) ? undefined : invalidRequest(
+        operation,
+        `the ${kind}'s usage ${format(usage)} lacks ${format(needed & ~usage)}`,
+        `Name that flag in the usage when you ask for the ${kind}.`
+      )
+  }
+}
