@@ -48,6 +48,11 @@ export interface MemoryLimit {
   readonly fraction?: number | undefined
 }
 
+/** A device, as far as limits ask for it. @internal */
+export interface MemoryOf extends Pick<DeviceInfo, "backend"> {
+  readonly limits: Pick<DeviceInfo["limits"], "memoryBytes">
+}
+
 /**
  * A limit in bytes of a device, from 0 to 2^53 - 1 or `Infinity`. InvalidRequest for what is no limit, Unsupported for a
  * share of memory that the device does not tell, as on WebGPU.
@@ -56,7 +61,7 @@ export interface MemoryLimit {
  */
 export const toBytes = (
   limit: Input,
-  device: Pick<DeviceInfo, "backend" | "limits">
+  device: MemoryOf
 ): Result.Result<number, GpuError> => {
   const operation = "MemoryLimit.toBytes"
   demandMembers(operation, "the device", device, { limits: "object" })
@@ -74,7 +79,7 @@ export const resolve = (
   operation: string,
   name: string,
   limit: MemoryLimit,
-  device: Pick<DeviceInfo, "backend" | "limits">
+  device: MemoryOf
 ): number | undefined | GpuError => {
   const { bytes, fraction } = limit
   if (bytes === undefined && fraction === undefined) return undefined
@@ -91,7 +96,7 @@ export const resolve = (
 interface Given {
   readonly operation: string
   readonly name: string
-  readonly device: Pick<DeviceInfo, "backend" | "limits">
+  readonly device: MemoryOf
 }
 
 const percentage = /^\s*(\d+(?:\.\d+)?)\s*%\s*$/

@@ -42,7 +42,9 @@ describe("Host.layer", () => {
     { capacityBytes: 1.5 },
     { capacityBytes: NaN },
     { capacityBytes: 2 ** 53 },
+    { capacityBytes: "1 giraffe" },
     { maxBufferSize: 0 },
+    { maxBufferSize: "101%" },
     { maxBindingSize: NaN },
     { granularity: 0 },
     { granularity: 0.5 },
@@ -62,6 +64,30 @@ describe("Host.layer", () => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Host.layer(options))))
       strictEqual(error.reason._tag, "InvalidRequest")
       assert.include(error.message, Object.keys(options)[0]!)
+    }))
+
+  it.effect("takes bytes as every option of bytes does, and shares of its own memory", () =>
+    Effect.gen(function*() {
+      const { info: { limits } } = yield* DeviceContext
+      strictEqual(limits.memoryBytes, 2 ** 20)
+      strictEqual(limits.maxBufferSize, 2 ** 19)
+      strictEqual(limits.maxBindingSize, 4096)
+      strictEqual(limits.defaultMaxBytes, Number.MAX_SAFE_INTEGER)
+    }).pipe(
+      Effect.provide(
+        Host.layer({
+          capacityBytes: "1 MiB",
+          maxBufferSize: "50%",
+          maxBindingSize: 4096n,
+          defaultMaxBytes: "unlimited"
+        })
+      )
+    ))
+
+  it.effect("has no memory of which its own could be a share", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Host.layer({ capacityBytes: "50%" }))))
+      strictEqual(error.reason._tag, "Unsupported")
     }))
 
   it.effect("has halves where the runtime has, and else says what has them", () => {

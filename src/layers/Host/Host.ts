@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, isInstance, optionsProblem, readValues } from "../../domain/ArgumentProblem.ts"
+import { booleanProblem, isInstance, optionsProblem, readValues, valid } from "../../domain/ArgumentProblem.ts"
 import { javaScript } from "../../domain/BackendTraits.ts"
 import { portableAlignment } from "../../domain/BufferRange.ts"
 import * as Delay from "../../domain/Delay.ts"
@@ -28,6 +28,7 @@ import {
   make as makeError
 } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as Device from "../../services/backend/Device.ts"
@@ -51,18 +52,18 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
  * @since 0.1.0
  */
 export interface HostOptions {
-  /** All memory of the device, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
-  readonly capacityBytes?: number | undefined
-  /** The largest single buffer, 1 GiB when left out. */
-  readonly maxBufferSize?: number | undefined
+  /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
+  readonly capacityBytes?: MemoryLimit.Input | undefined
+  /** The largest single buffer in bytes, 1 GiB when left out; "25%" is a share of the device's memory. */
+  readonly maxBufferSize?: MemoryLimit.Input | undefined
   /** The largest range of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
-  readonly maxBindingSize?: number | undefined
+  readonly maxBindingSize?: MemoryLimit.Input | undefined
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
   readonly granularity?: number | undefined
   /** Sub-regions begin at a multiple of this, 4 when left out, and itself one of 4; 256 behaves as WebGPU mostly does. */
   readonly regionAlignment?: number | undefined
   /** The byte limit of a pool that names none; no limit when left out. */
-  readonly defaultMaxBytes?: number | undefined
+  readonly defaultMaxBytes?: MemoryLimit.Input | undefined
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
   readonly maxVectorArguments?: number | undefined
   /**
@@ -296,22 +297,21 @@ const known = KnownOptions.of<HostOptions>({
 })
 
 const resolve = (options: HostOptions) => {
-  const problem = optionsProblem(layerOperation, options, known)
-  if (problem !== undefined) return problem
+  valid(optionsProblem(layerOperation, options, known))
   const { byteGranular, faults = new Faults(), kernelCacheCapacity } = options
-  const wrong = booleanProblem(layerOperation, "byteGranular", byteGranular)
-  if (wrong !== undefined) return wrong
+  valid(booleanProblem(layerOperation, "byteGranular", byteGranular))
   if (!isInstance(faults, Faults)) {
     return invalidRequest(layerOperation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
   }
-  const maxBufferSize = options.maxBufferSize ?? GiB
+  const capacityBytes = bytesOf(options, "capacityBytes", undefined) ?? 4 * GiB
+  const maxBufferSize = bytesOf(options, "maxBufferSize", capacityBytes) ?? GiB
   const settings = {
-    capacityBytes: options.capacityBytes ?? 4 * GiB,
+    capacityBytes,
     maxBufferSize,
-    maxBindingSize: options.maxBindingSize ?? maxBufferSize,
+    maxBindingSize: bytesOf(options, "maxBindingSize", capacityBytes) ?? maxBufferSize,
     granularity: options.granularity ?? 1,
     regionAlignment: options.regionAlignment ?? 4,
-    defaultMaxBytes: options.defaultMaxBytes,
+    defaultMaxBytes: bytesOf(options, "defaultMaxBytes", capacityBytes),
     maxVectorArguments: options.maxVectorArguments ?? 8,
     maxWorkgroupSize: options.maxWorkgroupSize ?? 256,
     rangeItems: options.rangeItems ?? 65_536
@@ -349,4 +349,15 @@ const resolve = (options: HostOptions) => {
     kernelCacheCapacity,
     latency: Duration.isZero(latency) ? undefined : latency
   }
+}
+
+/** The bytes of an option, which may be a share of the device's memory; no limit is as much as can be counted. */
+const bytesOf = (
+  options: HostOptions,
+  name: "capacityBytes" | "maxBufferSize" | "maxBindingSize" | "defaultMaxBytes",
+  memoryBytes: number | undefined
+): number | undefined => {
+  const device = { backend: "host", limits: { memoryBytes } }
+  const bytes = valid(MemoryLimit.resolve(layerOperation, name, { bytes: options[name] }, device))
+  return bytes === undefined ? undefined : Math.min(bytes, Number.MAX_SAFE_INTEGER)
 }
