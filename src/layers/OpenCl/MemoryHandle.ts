@@ -8,8 +8,8 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { DeviceSampler } from "../../services/device/DeviceSampler.ts"
+import * as DriverObject from "../../services/device/DriverObject.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
-import * as SamplerUse from "../../services/images/SamplerUse.ts"
 import { imageOf, samplerOf } from "./images/OpenClImage.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
@@ -46,5 +46,5 @@ export const samplerHandle = (
   if (!isInstance(sampler, DeviceSampler)) {
     return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
   }
-  return SamplerUse.problem(operation, sampler, info) ?? samplerOf(sampler)
+  return DriverObject.problem(operation, sampler, info, 0) ?? samplerOf(sampler)
 }

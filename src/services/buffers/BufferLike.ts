@@ -5,11 +5,11 @@
  */
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { format } from "../../domain/DeviceInfo.ts"
-import { ForeignDevice, type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import * as DriverObject from "../device/DriverObject.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { releasedError } from "../lease/Lease.ts"
@@ -62,16 +62,13 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
  */
 export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
   if (buffer instanceof DeviceBuffer) {
-    const other = ownerProblem(operation, buffer, owner)
-    if (other !== undefined) return other
-    if (!buffer.destroyed) return PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
-    const { ended = "released", label, size } = buffer
-    return makeError(new Released({ operation, label, size, why: ended }))
+    return DriverObject.problem(operation, buffer, owner, buffer.size) ??
+      PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
   const { device } = buffer.list.owner
-  return device === owner ? undefined : foreign(operation, buffer, device, owner)
+  return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
 }
 
 /**
@@ -88,7 +85,7 @@ export const named = ({ label }: BufferLike): string =>
  * @internal
  */
 export const ownerProblem = (operation: string, buffer: DeviceBuffer, owner: DeviceInfo): GpuError | undefined =>
-  buffer.owner === owner ? undefined : foreign(operation, buffer, buffer.owner, owner)
+  buffer.owner === owner ? undefined : DriverObject.foreign(operation, buffer, buffer.owner, owner)
 
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>
@@ -97,16 +94,6 @@ const noBuffer = (operation: string, value: unknown): GpuError =>
     value,
     "a buffer",
     "Pass a lease of BufferPool.allocate, or a device buffer of an Allocator."
-  )
-
-const foreign = (operation: string, buffer: BufferLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
-  makeError(
-    new ForeignDevice({
-      operation,
-      label: buffer.label,
-      owner: format(owner),
-      expected: owner.name === expected.name ? `another opening of ${format(expected)}` : format(expected)
-    })
   )
 
 /**

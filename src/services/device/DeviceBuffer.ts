@@ -8,10 +8,8 @@ import * as Hash from "effect/Hash"
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { Released } from "../../domain/GpuError.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
-import type { Attachments } from "../lease/Attachments.ts"
-import type { Giver } from "../lease/Lease.ts"
+import { DriverMemory } from "./DriverObject.ts"
 
 /**
  * Where a sub-region lies.
@@ -51,34 +49,14 @@ export interface Part {
  * @category models
  * @since 0.1.0
  */
-export abstract class DeviceBuffer implements Equal.Equal {
-  /** The open device that made it, compared by identity. */
-  readonly owner: DeviceInfo
+export abstract class DeviceBuffer extends DriverMemory {
   /** Bytes that can be addressed. */
   readonly size: number
   readonly usage: BufferUsage.BufferUsage
-  /** What errors call it: the label of its present lease, or the one that it was allocated with. */
-  label: string | undefined
-  /** Set by the backend when it gives the memory back. */
-  destroyed = false
-  /**
-   * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL. Its memory may
-   * not exist, so no pool leases it again.
-   */
-  recyclable = true
   /** Of a sub-region the buffer under it; `undefined` for all others. */
   readonly parent: DeviceBuffer | undefined
   /** The first byte of a sub-region in its parent, 0 for every other. */
   readonly origin: number
-
-  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
-  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
-  /** Why it ended, where "it was released" does not say enough. @internal */
-  ended: Released["why"] | undefined = undefined
-  /** @internal */
-  attached: Attachments | undefined = undefined
-  /** What gives it back, for one of a pool. @internal */
-  pooledBy: Giver | undefined = undefined
 
   constructor(
     owner: DeviceInfo,
@@ -87,10 +65,9 @@ export abstract class DeviceBuffer implements Equal.Equal {
     label: string | undefined,
     part?: Part | undefined
   ) {
-    this.owner = owner
+    super(owner, label)
     this.size = size
     this.usage = usage
-    this.label = label
     this.parent = part?.parent
     this.origin = part === undefined ? 0 : part.origin
   }
@@ -98,11 +75,6 @@ export abstract class DeviceBuffer implements Equal.Equal {
   /** The whole allocation: its parent, or itself. */
   get root(): DeviceBuffer {
     return this.parent ?? this
-  }
-
-  /** What stands for the driver's object: the same for two buffers around one of them. */
-  get identity(): object {
-    return this
   }
 
   /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
@@ -115,7 +87,7 @@ export abstract class DeviceBuffer implements Equal.Equal {
       this.size === that.size && (this.parent === undefined) === (that.parent === undefined)
   }
 
-  [Hash.symbol](): number {
+  override [Hash.symbol](): number {
     return Hash.random(this.root.identity)
   }
 

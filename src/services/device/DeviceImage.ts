@@ -4,17 +4,14 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import * as Hash from "effect/Hash"
 import { isInstance } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { Released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
-import type { Attachments } from "../lease/Attachments.ts"
-import type { Giver } from "../lease/Lease.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import { DriverMemory } from "./DriverObject.ts"
 
 /**
  * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
@@ -33,29 +30,15 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
  * @category models
  * @since 0.1.0
  */
-export abstract class DeviceImage implements Equal.Equal {
-  /** The open device that made it, compared by identity. */
-  readonly owner: DeviceInfo
+export abstract class DeviceImage extends DriverMemory {
+  /** @internal */
+  override readonly what = "image"
   readonly shape: ImageShape.ImageShape
   readonly format: ImageFormat.ImageFormat
   readonly usage: ImageUsage.ImageUsage
-  /** What errors call it. */
-  label: string | undefined
-  /** Set by the backend when it gives the memory back. */
-  destroyed = false
-  /** False once a command on it failed: its memory may not exist, so no pool leases it again. */
-  recyclable = true
 
   /** The buffer whose memory it has, for an image over a buffer; for all others `undefined`. @internal */
   beneath: DeviceBuffer | undefined = undefined
-  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
-  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
-  /** Why it ended, where "it was released" does not say enough. @internal */
-  ended: Released["why"] | undefined = undefined
-  /** Mappings, which end before the image is freed. @internal */
-  attached: Attachments | undefined = undefined
-  /** What gives it back, for one of a pool. @internal */
-  pooledBy: Giver | undefined = undefined
 
   constructor(
     owner: DeviceInfo,
@@ -64,16 +47,10 @@ export abstract class DeviceImage implements Equal.Equal {
     usage: ImageUsage.ImageUsage,
     label: string | undefined
   ) {
-    this.owner = owner
+    super(owner, label)
     this.shape = shape
     this.format = format
     this.usage = usage
-    this.label = label
-  }
-
-  /** The identity of the driver object: the same for two images around one driver object. */
-  get identity(): object {
-    return this
   }
 
   /** Whether a write to the one may show in the other: both are the same image, or are over one buffer. */
@@ -90,10 +67,6 @@ export abstract class DeviceImage implements Equal.Equal {
 
   [Equal.symbol](that: Equal.Equal): boolean {
     return that instanceof DeviceImage && this.identity === that.identity
-  }
-
-  [Hash.symbol](): number {
-    return Hash.random(this.identity)
   }
 }
 

@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import * as Hash from "effect/Hash"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { choosesLevels, type Resolved } from "../../domain/images/SamplerOptions.ts"
 import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import { DriverObject } from "./DriverObject.ts"
 
 /**
  * A sampler as the driver gave it: around a GPUSampler, a cl_sampler, or the options alone. Programs get it from
@@ -25,28 +25,18 @@ import { inOneLine, showing, state } from "../../domain/Showing.ts"
  * @category models
  * @since 0.1.0
  */
-export abstract class DeviceSampler implements Equal.Equal {
-  /** The open device that made it, compared by identity. */
-  readonly owner: DeviceInfo
+export abstract class DeviceSampler extends DriverObject {
+  /** @internal */
+  override readonly what = "sampler"
   readonly options: Resolved
-  destroyed = false
 
   constructor(owner: DeviceInfo, options: Resolved) {
-    this.owner = owner
+    super(owner)
     this.options = options
-  }
-
-  /** The identity of the driver object. */
-  get identity(): object {
-    return this
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {
     return that instanceof DeviceSampler && this.identity === that.identity
-  }
-
-  [Hash.symbol](): number {
-    return Hash.random(this.identity)
   }
 }
 

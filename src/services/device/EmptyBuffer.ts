@@ -6,9 +6,10 @@
  */
 import * as Exit from "effect/Exit"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import { type DeviceInfo, format } from "../../domain/DeviceInfo.ts"
-import { ForeignDevice, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
+import { foreign } from "./DriverObject.ts"
 
 /**
  * What an Allocator gives for 0 bytes, on every backend. It has no driver object, so `BufferLike.deviceBuffer` returns
@@ -21,16 +22,7 @@ export class EmptyBuffer extends DeviceBuffer {
 
   /** Ends it as any other buffer, but without the driver. A second call does nothing. */
   giveBackUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
-    if (this.owner !== device) {
-      return Exit.fail(makeError(
-        new ForeignDevice({
-          operation: "Allocator.freeUnsafe",
-          label: this.label,
-          owner: format(this.owner),
-          expected: format(device)
-        })
-      ))
-    }
+    if (this.owner !== device) return Exit.fail(foreign("Allocator.freeUnsafe", this, this.owner, device))
     this.destroyed = true
     return Exit.void
   }

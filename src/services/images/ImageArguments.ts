@@ -14,10 +14,10 @@ import { shown } from "../../domain/ShownValue.ts"
 import { nullProblem } from "../calls/NullArgument.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import { DeviceSampler } from "../device/DeviceSampler.ts"
+import * as DriverObject from "../device/DriverObject.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
-import * as SamplerUse from "./SamplerUse.ts"
 
 /** In the kernel's order, each kind for itself. */
 export interface BoundImages {
@@ -114,7 +114,7 @@ const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo):
       "Pass a sampler of Images.sampler."
     )
   }
-  return SamplerUse.problem(`${operation}, argument "${name}"`, value, info)
+  return DriverObject.problem(`${operation}, argument "${name}"`, value, info, 0)
 }
 
 /** Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`. */

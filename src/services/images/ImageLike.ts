@@ -4,11 +4,12 @@
  * @since 0.1.0
  */
 import { isInstance } from "../../domain/ArgumentProblem.ts"
-import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
-import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import { DeviceImage } from "../device/DeviceImage.ts"
+import * as DriverObject from "../device/DriverObject.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { releasedError } from "../lease/Lease.ts"
 import { PooledImage } from "./PooledImage.ts"
@@ -58,34 +59,19 @@ export const isImageLike = (value: unknown): value is ImageLike =>
  */
 export const problem = (operation: string, image: ImageLike, owner: DeviceInfo): GpuError | undefined => {
   if (image instanceof DeviceImage) {
-    if (image.owner !== owner) return foreign(operation, image, image.owner, owner)
-    const { beneath, destroyed, ended = "released", format, label, pinned, shape } = image
-    const size = ImageFormat.imageBytes(format, shape)
-    return destroyed
-      ? makeError(new Released({ operation, label, size, why: ended, what: "image" }))
-      : PinnedMemory.detachedProblem(operation, "image", pinned) ??
-        PinnedMemory.detachedProblem(operation, "buffer", beneath?.root.pinned)
+    return DriverObject.problem(operation, image, owner, ImageFormat.imageBytes(image.format, image.shape)) ??
+      PinnedMemory.detachedProblem(operation, "image", image.pinned) ??
+      PinnedMemory.detachedProblem(operation, "buffer", image.beneath?.root.pinned)
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)
   const { device } = image.list.owner
-  return device === owner ? undefined : foreign(operation, image, device, owner)
+  return device === owner ? undefined : DriverObject.foreign(operation, image, device, owner)
 }
 
 /** Programs without types can pass anything. */
 const noImage = (operation: string, value: unknown): GpuError =>
   wrongArgument(operation, value, "an image", "Pass a lease of ImagePool.allocate, or an image of Images.make.")
-
-const foreign = (operation: string, { label }: ImageLike, owner: DeviceInfo, expected: DeviceInfo): GpuError =>
-  makeError(
-    new ForeignDevice({
-      operation,
-      label,
-      owner: formatDevice(owner),
-      expected: owner.name === expected.name ? `another opening of ${formatDevice(expected)}` : formatDevice(expected),
-      what: "image"
-    })
-  )
 
 /**
  * The device image of one that has no {@link problem}.

@@ -1,0 +1,88 @@
+/**
+ * What buffers, images and samplers of every driver have in common.
+ *
+ * @since 0.1.0
+ */
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
+import { type DeviceInfo, format } from "../../domain/DeviceInfo.ts"
+import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import type { Attachments } from "../lease/Attachments.ts"
+import type { Giver } from "../lease/Lease.ts"
+
+/** An object of a driver. */
+export abstract class DriverObject implements Equal.Equal {
+  /** The open device that made it, compared by identity. */
+  readonly owner: DeviceInfo
+  /** What errors call it: the label of its present lease, or the one that it was made with. */
+  label: string | undefined
+  /** Set by the backend when it gives the object back. */
+  destroyed = false
+  /** What errors call its kind; buffers need no word. @internal */
+  readonly what?: "image" | "sampler"
+  /** Why it ended, where "it was released" does not say enough. @internal */
+  ended: Released["why"] | undefined = undefined
+
+  constructor(owner: DeviceInfo, label?: string) {
+    this.owner = owner
+    this.label = label
+  }
+
+  /** What stands for the driver's object: the same for two around one of them. */
+  get identity(): object {
+    return this
+  }
+
+  abstract [Equal.symbol](that: Equal.Equal): boolean
+
+  [Hash.symbol](): number {
+    return Hash.random(this.identity)
+  }
+}
+
+/** An object of a driver that has memory. */
+export abstract class DriverMemory extends DriverObject {
+  /**
+   * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL. Its memory may
+   * not exist, so no pool leases it again.
+   */
+  recyclable = true
+
+  /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
+  pinned: Uint8Array<ArrayBuffer> | undefined = undefined
+  /** What ends before it. @internal */
+  attached: Attachments | undefined = undefined
+  /** What gives it back, for one of a pool. @internal */
+  pooledBy: Giver | undefined = undefined
+}
+
+/** The error of a device that is asked to use what another made. @internal */
+export const foreign = (
+  operation: string,
+  { label, what }: { readonly label: string | undefined; readonly what?: "image" | "sampler" | undefined },
+  owner: DeviceInfo,
+  expected: DeviceInfo
+): GpuError => {
+  const [own, asked] = [format(owner), format(expected)]
+  return makeError(
+    new ForeignDevice({
+      operation,
+      label,
+      owner: own,
+      expected: own === asked ? `another opening of ${asked}` : asked,
+      what
+    })
+  )
+}
+
+/** Why an object of so many bytes cannot be used on the device `owner`, or `undefined`. @internal */
+export const problem = (
+  operation: string,
+  object: DriverObject,
+  owner: DeviceInfo,
+  size: number
+): GpuError | undefined => {
+  if (object.owner !== owner) return foreign(operation, object, object.owner, owner)
+  const { ended = "released", label, what } = object
+  return object.destroyed ? makeError(new Released({ operation, label, size, why: ended, what })) : undefined
+}
