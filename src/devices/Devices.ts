@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { membersOf } from "../domain/ArgumentProblem.ts"
+import { membersOf, valid } from "../domain/ArgumentProblem.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as KnownOptions from "../domain/KnownOptions.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
@@ -128,8 +128,7 @@ export const select = (
   selector: string | DeviceSelector.DeviceSelector
 ): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
   selectingStep("Devices.select", (operation, backends) => {
-    const wanted = DeviceSelector.from(selector, operation, backends)
-    if (isGpuError(wanted)) return wanted
+    const wanted = valid(DeviceSelector.from(selector, operation, backends))
     return Effect.flatMap(listFor(wanted), (listed) => {
       const { devices, misses } = DeviceSelector.select(wanted, listed)
       return misses.length === 0 ? Effect.succeed(devices) : unavailable(misses.map(triedOf), lookUp)
@@ -172,8 +171,7 @@ export const layer = (
   options?: OpenOptions
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(selectingStep("Devices.layer", (operation, backends) => {
-    const wanted = DeviceSelector.from(selector, operation, backends)
-    if (isGpuError(wanted)) return wanted
+    const wanted = valid(DeviceSelector.from(selector, operation, backends))
     const read = membersOf(operation, options, knownOfOpening)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
@@ -267,8 +265,7 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
  */
 export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevice, GpuError> =>
   selectingStep("Devices.selectDefault", (operation, backends) => {
-    const read = membersOf(operation, options, knownOfChoice)
-    if (isGpuError(read)) return read
+    const read = valid(membersOf(operation, options, knownOfChoice))
     return Effect.flatMap(chosen(operation, backends, read), firstUsable)
   })
 
@@ -327,8 +324,7 @@ const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string
  */
 export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError> =>
   selectingStep("Devices.choice", (operation, backends) => {
-    const read = membersOf(operation, options, knownOfChoice)
-    return isGpuError(read) ? read : chosen(operation, backends, read)
+    return chosen(operation, backends, valid(membersOf(operation, options, knownOfChoice)))
   })
 
 /** A mistake in code is told whoever chooses. */
@@ -338,9 +334,7 @@ const chosen = (
   options: ChoiceOptions
 ): Effect.Effect<Choice, GpuError> => {
   const inCode = fromCode(operation, "code", options.selector, backends)
-  if (isGpuError(inCode)) return inCode
   const otherwise = fromCode(operation, "default", options.default, backends)
-  if (isGpuError(otherwise)) return otherwise
   if (inCode !== undefined) return Effect.succeed(inCode)
   return Effect.map(
     firstOf(operation, forPrograms, hasNvidia, options, backends),
@@ -353,10 +347,10 @@ const fromCode = (
   source: string,
   written: string | DeviceSelector.DeviceSelector | undefined,
   backends: ReadonlyArray<string>
-): Choice | undefined | GpuError => {
+): Choice | undefined => {
   if (written === undefined) return undefined
-  const selector = DeviceSelector.from(written, operation, backends)
-  return isGpuError(selector) ? selector : { source, text: DeviceSelector.format(selector), selector }
+  const selector = valid(DeviceSelector.from(written, operation, backends))
+  return { source, text: DeviceSelector.format(selector), selector }
 }
 
 const nvidia: DeviceSelector.DeviceSelector = [{

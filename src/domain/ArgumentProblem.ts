@@ -76,6 +76,21 @@ export const booleanProblem = (operation: string, name: string, value: unknown):
     ? undefined
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
+/** Why a value is none of the names that there are, or `undefined`. */
+export const choiceProblem = (
+  operation: string,
+  what: string,
+  value: unknown,
+  choices: ReadonlyArray<string>
+): GpuError | undefined =>
+  choices.includes(value as string) ? undefined : invalidRequest(
+    operation,
+    `there is no ${what} ${shown(value)}`,
+    `Pass ${choices.slice(0, -1).map((choice) => JSON.stringify(choice)).join(", ")} or ${
+      JSON.stringify(choices.at(-1))
+    }.`
+  )
+
 /** What is wrong with options, or `undefined`: they must be left out, or an object with known names only. */
 export const optionsProblem = (
   operation: string,

@@ -7,10 +7,8 @@
  */
 import * as ByteSize from "effect/ByteSize"
 import * as Option from "effect/Option"
-import type * as Result from "effect/Result"
-import { demandMembers } from "./Demand.ts"
 import type { DeviceInfo } from "./DeviceInfo.ts"
-import { type GpuError, invalidRequest, make, resultOf, Unsupported } from "./GpuError.ts"
+import { type GpuError, invalidRequest, make, Unsupported } from "./GpuError.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
@@ -51,21 +49,6 @@ export interface MemoryLimit {
 /** A device, as far as limits ask for it. @internal */
 export interface MemoryOf extends Pick<DeviceInfo, "backend"> {
   readonly limits: Pick<DeviceInfo["limits"], "memoryBytes">
-}
-
-/**
- * A limit in bytes of a device, from 0 to 2^53 - 1 or `Infinity`. InvalidRequest for what is no limit, Unsupported for a
- * share of memory that the device does not tell, as on WebGPU.
- *
- * @internal
- */
-export const toBytes = (
-  limit: Input,
-  device: MemoryOf
-): Result.Result<number, GpuError> => {
-  const operation = "MemoryLimit.toBytes"
-  demandMembers(operation, "the device", device, { limits: "object" })
-  return resultOf(ofBytes({ operation, name: "the limit", device }, limit))
 }
 
 /**

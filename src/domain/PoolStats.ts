@@ -80,13 +80,6 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
   return leases === 0 ? 0 : stats.hits / leases
 }
 
-/** The bytes of active blocks that nobody asked for: what rounding up and borrowing cost at this moment. @internal */
-export const wasteBytes = (stats: Pick<PoolStats, "managedBytes" | "heldBytes" | "activeBytes">): number => {
-  const kinds = { managedBytes: "number", heldBytes: "number", activeBytes: "number" } as const
-  demandMembers("PoolStats.wasteBytes", "the counters", stats, kinds)
-  return stats.managedBytes - stats.heldBytes - stats.activeBytes
-}
-
 /**
  * The counters in one line, for logs: active, held and managed blocks, and the share of hits. A pool prints the same
  * line.

@@ -61,6 +61,3 @@ export const reservedBy = (word: string): string | undefined => {
   if (ofOpenClC.has(word)) return "OpenCL C reserves"
   return ofGenerated.has(word) ? "the generated WGSL uses" : undefined
 }
-
-/** Whether some language keeps the word for itself. */
-export const isReserved = (word: string): boolean => reservedBy(word) !== undefined

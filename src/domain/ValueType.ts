@@ -259,6 +259,19 @@ export const write = (
   }
 }
 
+const setters = {
+  f32: "setFloat32",
+  f64: "setFloat64",
+  i8: "setInt8",
+  u8: "setUint8",
+  i16: "setInt16",
+  u16: "setUint16",
+  i32: "setInt32",
+  u32: "setUint32",
+  i64: "setBigInt64",
+  u64: "setBigUint64"
+} as const satisfies Record<Carrier, keyof DataView>
+
 const writeNumber = (
   view: DataView,
   at: number,
@@ -266,26 +279,6 @@ const writeNumber = (
   value: number | bigint,
   littleEndian: boolean
 ): void => {
-  switch (carrier) {
-    case "f32":
-      return view.setFloat32(at, value as number, littleEndian)
-    case "f64":
-      return view.setFloat64(at, value as number, littleEndian)
-    case "i8":
-      return view.setInt8(at, value as number)
-    case "u8":
-      return view.setUint8(at, value as number)
-    case "i16":
-      return view.setInt16(at, value as number, littleEndian)
-    case "u16":
-      return view.setUint16(at, value as number, littleEndian)
-    case "i32":
-      return view.setInt32(at, value as number, littleEndian)
-    case "u32":
-      return view.setUint32(at, value as number, littleEndian)
-    case "i64":
-      return view.setBigInt64(at, value as bigint, littleEndian)
-    case "u64":
-      return view.setBigUint64(at, value as bigint, littleEndian)
-  }
+  const set = view[setters[carrier]] as (at: number, value: number | bigint, littleEndian: boolean) => void
+  set.call(view, at, value, littleEndian)
 }

@@ -3,8 +3,10 @@ import * as fc from "fast-check"
 import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/Kernel.ts"
 import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import { isReserved } from "../../src/domain/ReservedWords.ts"
+import { reservedBy } from "../../src/domain/ReservedWords.ts"
 import { line, shown } from "../../src/domain/ShownValue.ts"
+
+const isReserved = (word: string): boolean => reservedBy(word) !== undefined
 
 const kernel = (args: ReadonlyArray<KernelArgument>, name = "kernelName"): Kernel.Kernel =>
   Kernel.make({ name, args, body: {} })

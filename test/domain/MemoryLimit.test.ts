@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ByteSize from "effect/ByteSize"
-import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
 import { isGpuError, type Reason } from "../../src/domain/GpuError.ts"
@@ -242,13 +241,6 @@ describe("a limit", () => {
   it("is none when neither is given", () => {
     assert.isUndefined(resolve({}, 1000))
     assert.isUndefined(resolve({ bytes: undefined, fraction: undefined }, undefined))
-  })
-
-  it("is told on its own as a result", () => {
-    assert.deepStrictEqual(MemoryLimit.toBytes("50%", device(1000)), Result.succeed(500))
-    const refused = MemoryLimit.toBytes("50%", device(undefined))
-    assert(Result.isFailure(refused) && refused.failure.reason._tag === "Unsupported")
-    assert.include(refused.failure.message, "MemoryLimit.toBytes: the limit \"50%\"")
   })
 
   it("is not given twice", () => {

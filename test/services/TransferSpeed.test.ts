@@ -81,7 +81,7 @@ describe("transfers", () => {
         4
       ])
       const error = yield* Effect.flip(measured)
-      assert.match(error.message, /"sideways" was given for a direction/)
+      assert.match(error.message, /there is no direction "sideways"/)
       const ofSymbol: typeof measured = Reflect.apply(TransferSpeed.measure, undefined, ["hostToDevice", Symbol("4")])
       assert.strictEqual((yield* Effect.flip(ofSymbol)).reason._tag, "InvalidRequest")
     }).pipe(Effect.provide(host)))

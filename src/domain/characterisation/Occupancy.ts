@@ -5,8 +5,9 @@
  * @since 0.1.0
  */
 import type * as Result from "effect/Result"
+import { readValues, valid } from "../ArgumentProblem.ts"
 import { demandMembers } from "../Demand.ts"
-import { type GpuError, invalidRequest, isGpuError, resultOf } from "../GpuError.ts"
+import { type GpuError, invalidRequest, resultOf } from "../GpuError.ts"
 import { shown } from "../ShownValue.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
 import type { DeviceData } from "./DeviceData.ts"
@@ -53,8 +54,24 @@ export interface OccupancyRecord {
 
 const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
-const numberProblem = (operation: string, workload: Workload): GpuError | undefined => {
+/** The workload in full. The device's figures can come from anywhere, so they are checked. */
+const checked = <Device extends object>(
+  operation: string,
+  workload: Workload,
+  device: Device,
+  counts: ReadonlyArray<keyof Device & string>
+): { readonly [K in keyof Workload]-?: number } => {
+  demandMembers(operation, "the device", device, {})
+  demandMembers(operation, "the workload", workload, {})
   const { registers = 0, sharedMemory = 0, threads } = workload
+  const unfit = counts.find((name) => !Number.isSafeInteger(device[name]) || Number(device[name]) < 1)
+  if (unfit !== undefined) {
+    throw invalidRequest(
+      operation,
+      `the device's ${unfit} is ${shown(device[unfit])}`,
+      "Pass a device with positive whole numbers."
+    )
+  }
   const wrong = !Number.isSafeInteger(threads) || threads < 1
     ? `${shown(threads)} threads are no block`
     : !Number.isSafeInteger(sharedMemory) || sharedMemory < 0
@@ -62,21 +79,8 @@ const numberProblem = (operation: string, workload: Workload): GpuError | undefi
     : !Number.isSafeInteger(registers) || registers < 0
     ? `${shown(registers)} is no number of registers`
     : undefined
-  return wrong === undefined ? undefined : invalidRequest(operation, wrong, "Pass whole numbers, one thread at least.")
-}
-
-/** The device's figures can come from anywhere, so they are checked. */
-const deviceProblem = <Device extends object>(
-  operation: string,
-  device: Device,
-  counts: ReadonlyArray<keyof Device & string>
-): GpuError | undefined => {
-  const wrong = counts.find((name) => !Number.isSafeInteger(device[name]) || Number(device[name]) < 1)
-  return wrong === undefined ? undefined : invalidRequest(
-    operation,
-    `the device's ${wrong} is ${shown(device[wrong])}`,
-    "Pass a device with positive whole numbers."
-  )
+  if (wrong !== undefined) throw invalidRequest(operation, wrong, "Pass whole numbers, one thread at least.")
+  return { registers, sharedMemory, threads }
 }
 
 const ofMultiprocessor = [
@@ -149,23 +153,17 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  * @since 0.1.0
  */
 export const make = (multiprocessor: Multiprocessor, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(occupancyOf(multiprocessor, workload))
+  resultOf(readValues("Occupancy.make", () => occupancyOf(multiprocessor, workload)))
 
 const occupancyOf = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.make"
-  demandMembers(operation, "the multiprocessor", multiprocessor, {})
-  demandMembers(operation, "the workload", workload, {})
-  const { registers = 0, sharedMemory = 0, threads } = workload
-  const problem = deviceProblem(operation, multiprocessor, ofMultiprocessor) ?? numberProblem(operation, workload)
-  if (problem !== undefined) return problem
+  const { registers, sharedMemory, threads } = checked(operation, workload, multiprocessor, ofMultiprocessor)
   if (threads > multiprocessor.maxThreadsPerBlock) {
     return tooMuch(operation, "threads", threads, multiprocessor.maxThreadsPerBlock)
   }
   const warpsPerBlock = Math.ceil(threads / multiprocessor.warpSize)
-  const byRegisters = registerLimit(operation, multiprocessor, registers, warpsPerBlock)
-  if (isGpuError(byRegisters)) return byRegisters
-  const bySharedMemory = sharedMemoryLimit(operation, multiprocessor, sharedMemory)
-  if (isGpuError(bySharedMemory)) return bySharedMemory
+  const byRegisters = valid(registerLimit(operation, multiprocessor, registers, warpsPerBlock))
+  const bySharedMemory = valid(sharedMemoryLimit(operation, multiprocessor, sharedMemory))
   return record(
     [
       [multiprocessor.blocks, "device"],
@@ -234,15 +232,11 @@ const sharedMemoryLimit = (
  * @since 0.1.0
  */
 export const pycuda = (device: DeviceData, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(pycudaOf(device, workload))
+  resultOf(readValues("Occupancy.pycuda", () => pycudaOf(device, workload)))
 
 const pycudaOf = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.pycuda"
-  demandMembers(operation, "the device", device, {})
-  demandMembers(operation, "the workload", workload, {})
-  const { registers = 0, sharedMemory = 0, threads } = workload
-  const problem = deviceProblem(operation, device, ofDeviceData) ?? numberProblem(operation, workload)
-  if (problem !== undefined) return problem
+  const { registers, sharedMemory, threads } = checked(operation, workload, device, ofDeviceData)
   const warpsPerBlock = Math.ceil(threads / device.warpSize)
   const sharedPerBlock = roundUp(sharedMemory, device.sharedMemoryAllocationGranularity)
   const registersPerBlock = device.registerAllocationUnit === "warp"

@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { type GpuError, InvalidRequest, invalidRequest, isGpuError, make } from "../GpuError.ts"
+import { readValues, valid } from "../ArgumentProblem.ts"
+import { type GpuError, InvalidRequest, invalidRequest, make } from "../GpuError.ts"
 import { line, shown } from "../ShownValue.ts"
 import * as ListedDevice from "./ListedDevice.ts"
 import type { Entry, Part, Selection } from "./Selection.ts"
@@ -57,23 +58,15 @@ export const parse = (
   text: string,
   dialect: Dialect,
   backends: ReadonlyArray<string> = ListedDevice.backends
-): Selection | GpuError => {
-  if (typeof text !== "string") return notText(name, text)
-  const tooLong = lengthProblem(name, text)
-  if (tooLong !== undefined) return tooLong
-  const source = { name, text, dialect, backends }
-  if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
-  const scanned = scan(source)
-  if (isGpuError(scanned)) return scanned
-  const entries: Array<Entry> = []
-  for (const words of scanned) {
-    const entry = entryOf(source, words)
-    if (isGpuError(entry)) return entry
-    entries.push(entry)
-  }
-  const [first, ...others] = entries
-  return [first!, ...others]
-}
+): Selection | GpuError =>
+  readValues(name, () => {
+    if (typeof text !== "string") return notText(name, text)
+    valid(lengthProblem(name, text))
+    const source = { name, text, dialect, backends }
+    if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
+    const [first, ...others] = scan(source).map((words) => entryOf(source, words))
+    return [first!, ...others]
+  })
 
 /** What programs without types are told who pass something else. */
 export const notText = (name: string, value: unknown): GpuError =>
@@ -132,23 +125,20 @@ const characterAfter = (text: string, offset: number): number =>
 
 const widthOf = (text: string): number => [...text].length
 
-const entryOf = (source: Source, { marks, words }: Words): Entry | GpuError => {
+const entryOf = (source: Source, { marks, words }: Words): Entry => {
   const { dialect } = source
   const [first] = words as [Word]
   if (words.length === 1 && isEmpty(first)) {
-    return problem(source, first.at, 1, "an entry is empty", `Write ${dialect.form}`)
+    throw problem(source, first.at, 1, "an entry is empty", `Write ${dialect.form}`)
   }
   const backend = dialect.backend ?? backendOf(source, first)
-  if (isGpuError(backend)) return backend
   const colons = dialect.backend === undefined ? 2 : 1
   const parts: Array<Part> = []
   for (const [i, word] of words.entries()) {
     const mark = marks[i - 1]
-    if (mark !== undefined && mark.char !== (i <= colons ? ":" : ",")) return misplaced(source, mark)
+    if (mark !== undefined && mark.char !== (i <= colons ? ":" : ",")) throw misplaced(source, mark)
     if (i === 0 && dialect.backend === undefined) continue
-    const part = partOf(source, word)
-    if (isGpuError(part)) return part
-    parts.push(part)
+    parts.push(partOf(source, word))
   }
   const [platform, device, ...others] = parts
   return { backend, platform, devices: [device, ...others] }
@@ -156,11 +146,11 @@ const entryOf = (source: Source, { marks, words }: Words): Entry | GpuError => {
 
 const isEmpty = ({ quoted, text }: Word): boolean => text === "" && !quoted
 
-const backendOf = (source: Source, word: Word): string | GpuError => {
+const backendOf = (source: Source, word: Word): string => {
   const name = word.text.toLowerCase()
   if (!word.quoted && source.backends.includes(name)) return name
   const what = isEmpty(word) ? "the backend is missing" : `${shown(word.text)} is no backend`
-  return problem(
+  throw problem(
     source,
     word.at,
     word.length,
@@ -185,12 +175,11 @@ const misplaced = (source: Source, { at, char }: Mark): GpuError =>
 
 const wholeNumber = /^-?\d+$/
 
-const partOf = (source: Source, word: Word): Part | GpuError => {
+const partOf = (source: Source, word: Word): Part => {
   const { at, length, quoted, text } = word
   if (quoted) {
-    return text === ""
-      ? problem(source, at, length, "the name is empty", "Write * for any")
-      : text
+    if (text === "") throw problem(source, at, length, "the name is empty", "Write * for any")
+    return text
   }
   if (text === "" || (text === "*" && source.dialect.quotes)) return undefined
   if (!wholeNumber.test(text)) return text
@@ -198,7 +187,7 @@ const partOf = (source: Source, word: Word): Part | GpuError => {
   if (!Number.isSafeInteger(index)) {
     const hint = "Write the index that the list of devices shows" +
       (source.dialect.quotes ? ", or a part of the name in quotes" : "")
-    return problem(source, at, length, `${line(text, 40)} is no index`, hint)
+    throw problem(source, at, length, `${line(text, 40)} is no index`, hint)
   }
   // There is no -0 in lists.
   return index === 0 ? 0 : index
@@ -207,7 +196,7 @@ const partOf = (source: Source, word: Word): Part | GpuError => {
 const strayQuote = `Put the whole part in quotes, and write \\" for a quote within them`
 
 /** The words of each entry. */
-const scan = (source: Source): ReadonlyArray<Words> | GpuError => {
+const scan = (source: Source): ReadonlyArray<Words> => {
   const { dialect: { colons, entries, quotes }, text } = source
   const isMark = (char: string) => char === "," || (char === ";" && entries) || colons.includes(char)
   let entry: Words = { words: [], marks: [] }
@@ -216,10 +205,9 @@ const scan = (source: Source): ReadonlyArray<Words> | GpuError => {
     const word = quotes && text.slice(at).trimStart().startsWith(`"`)
       ? quotedWord(source, text.indexOf(`"`, at), isMark)
       : plainWord(text, at, isMark)
-    if (isGpuError(word)) return word
     const stray = quotes && !word.quoted ? word.text.indexOf(`"`) : -1
     if (stray !== -1) {
-      return problem(source, word.at + stray, 1, "a quote begins in the middle of a part", strayQuote)
+      throw problem(source, word.at + stray, 1, "a quote begins in the middle of a part", strayQuote)
     }
     entry.words.push(word)
     at = word.end
@@ -244,7 +232,7 @@ const quotedWord = (
   source: Source,
   at: number,
   isMark: (char: string) => boolean
-): Word & { readonly end: number } | GpuError => {
+): Word & { readonly end: number } => {
   const { text } = source
   let name = ""
   let close = at + 1
@@ -253,10 +241,11 @@ const quotedWord = (
     name += text[close]
     close += 1
   }
-  if (close >= text.length) return problem(source, at, text.length - at, "the quote is not closed", `Close it with "`)
+  if (close >= text.length) throw problem(source, at, text.length - at, "the quote is not closed", `Close it with "`)
   let end = close + 1
   while (end < text.length && text[end]!.trim() === "") end += 1
-  return end === text.length || isMark(text[end]!)
-    ? { at, length: close + 1 - at, text: name, quoted: true, end }
-    : problem(source, end, 1, "a part goes on after its quotes", strayQuote)
+  if (end < text.length && !isMark(text[end]!)) {
+    throw problem(source, end, 1, "a part goes on after its quotes", strayQuote)
+  }
+  return { at, length: close + 1 - at, text: name, quoted: true, end }
 }

@@ -3,10 +3,10 @@
  *
  * @internal
  */
+import { choiceProblem } from "../../domain/ArgumentProblem.ts"
 import { elementClassProblem, type ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import type { HostMode } from "./DeviceContext.ts"
 
 type Pinned = Uint8Array<ArrayBuffer>
@@ -22,10 +22,7 @@ export const modeProblem = (
   alignment: number
 ): GpuError | undefined => {
   if (mode === "copy") return undefined
-  if (mode !== "use") {
-    return invalidRequest(operation, `there is no mode ${shown(mode)}`, `Pass "copy" or "use".`)
-  }
-  const problem = HostData.pinProblem(operation, data.buffer)
+  const problem = choiceProblem(operation, "mode", mode, ["copy", "use"]) ?? HostData.pinProblem(operation, data.buffer)
   if (problem !== undefined) return problem
   if (data.byteLength === 0) {
     return invalidRequest(

@@ -65,6 +65,9 @@ export interface Dispatch {
  */
 export type MapAccess = "read" | "write" | "readwrite"
 
+/** @internal */
+export const mapAccesses: ReadonlyArray<MapAccess> = ["read", "write", "readwrite"]
+
 /**
  * Memory of a buffer that is mapped, or about to be.
  *

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
+import { choiceProblem, optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
@@ -22,7 +22,6 @@ import * as Rectangle from "../../domain/Rectangle.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import * as MapRequest from "../buffers/mapping/MapRequest.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -32,7 +31,7 @@ import { logged } from "../device/GivingBack.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { PendingCopies } from "../device/PendingCopies.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
-import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
+import { type MapAccess, mapAccesses, type QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
@@ -371,7 +370,7 @@ export class CheckedImages implements Service {
     options: MapOptions | undefined
   ): Effect.Effect<MappedImage, GpuError> {
     const access = options?.access ?? "readwrite"
-    valid(MapRequest.accessProblem(operation, access))
+    valid(choiceProblem(operation, "access", access, mapAccesses))
     valid(type === undefined ? undefined : elementClassProblem(operation, type))
     const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap, access)
     const fitting = type ?? ImageArray.classOf(part.image.format)

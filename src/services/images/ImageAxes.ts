@@ -3,11 +3,10 @@
  *
  * @internal
  */
-import { valid } from "../../domain/ArgumentProblem.ts"
+import { choiceProblem, valid } from "../../domain/ArgumentProblem.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as StridedShape from "../../domain/StridedShape.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
@@ -48,9 +47,7 @@ export const resolve = (
   options: AxesOptions
 ): Axes | GpuError => {
   const { layout = "packed", order = "C", shape, strides } = options
-  if (layout !== "packed" && layout !== "driver") {
-    return invalidRequest(operation, `there is no layout ${shown(layout)}`, `Pass "packed" or "driver".`)
-  }
+  valid(choiceProblem(operation, "layout", layout, ["packed", "driver"]))
   if (shape !== undefined || strides !== undefined) {
     return layout === "driver" ? shapedInPlace(operation) : shaped(operation, image, region, type, options)
   }

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { optionsProblem, readValues, satisfies } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, readValues, satisfies, valid } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, type Holder, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
@@ -223,12 +223,9 @@ const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =
 const knownOfPool = KnownOptions.of<ImagePoolOptions>({ ...ofMemory, ...ofLeasing })
 
 const settingsOf = (operation: string, options: ImagePoolOptions, device: DeviceInfo) => {
-  const unknown = optionsProblem(operation, options, knownOfPool)
-  if (unknown !== undefined) return unknown
-  const memory = memorySettingsOf(operation, "pool", options, device)
-  if (isGpuError(memory)) return memory
-  const leasing = leasingSettingsOf(operation, options)
-  return isGpuError(leasing) ? leasing : { ...memory, ...leasing }
+  valid(optionsProblem(operation, options, knownOfPool))
+  const memory = valid(memorySettingsOf(operation, "pool", options, device))
+  return { ...memory, ...valid(leasingSettingsOf(operation, options)) }
 }
 
 /**

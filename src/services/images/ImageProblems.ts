@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { choiceProblem } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
@@ -11,7 +12,6 @@ import { encodeUnsafe } from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** An image, and a region of it that can be used. */
@@ -53,11 +53,7 @@ export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): G
 
 /** Why there is no image of a kind, or `undefined`. */
 export const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
-  ImageShape.kinds.includes(kind) ? undefined : invalidRequest(
-    operation,
-    `there is no image kind ${shown(kind)}`,
-    `Pass one of ${ImageShape.kinds.join(", ")}.`
-  )
+  choiceProblem(operation, "image kind", kind, ImageShape.kinds)
 
 /** Why a device has no images as large as that, or `undefined`. */
 export const limitProblem = (

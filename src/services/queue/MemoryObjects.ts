@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { listOf, optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
+import { choiceProblem, listOf, optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
@@ -16,7 +16,6 @@ import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupport
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
@@ -222,7 +221,7 @@ export const migrate = (
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
           valid(optionsProblem(operation, options, knownOfMigrate))
-          valid(placeProblem(operation, to))
+          valid(choiceProblem(operation, "place", to, ["device", "host"]))
           const memory: Array<DeviceBuffer | DeviceImage> = []
           const listed = valid(listOf(operation, "buffers and images", objects))
           for (const one of listed) {
@@ -304,12 +303,6 @@ const viewOf = <A extends ArrayBufferView>(
   const memory = BufferLike.deviceBuffer(buffer)
   return PinnedMemory.viewOf(operation, "buffer", memory?.root.pinned, type, memory?.origin, memory?.size)
 }
-
-/** Programs without types can pass anything. */
-const placeProblem = (operation: string, to: string): GpuError | undefined =>
-  to === "device" || to === "host"
-    ? undefined
-    : invalidRequest(operation, `${shown(to)} is no place`, `Pass "device" or "host".`)
 
 const noMigration = (operation: string, { backend }: DeviceInfo): GpuError =>
   makeError(

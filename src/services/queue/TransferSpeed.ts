@@ -7,9 +7,9 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { choiceProblem, optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as Delay from "../../domain/Delay.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as MemoryLimit from "../../domain/MemoryLimit.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -105,32 +105,23 @@ export const measure = (
   options?: MeasureOptions
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {
-    const { atLeast, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
-      const unknown = optionsProblem(operation, options, known)
-      if (unknown !== undefined) return unknown
-      const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
-      return Effect.succeed({ atLeast, maxRuns })
-    })
-    if (!directions.includes(direction)) {
-      return yield* invalidRequest(
-        "TransferSpeed.measure",
-        `${shown(direction)} was given for a direction`,
-        `Pass one of ${directions.map((one) => JSON.stringify(one)).join(", ")}.`
-      )
-    }
     const queue = yield* CommandQueue
-    const bytes = MemoryLimit.resolve("TransferSpeed.measure", "the amount", { bytes: amount }, queue.info) ?? 0
-    if (isGpuError(bytes)) return yield* bytes
-    const least = Delay.parse(atLeast)
-    if (least === undefined || !isCount(bytes) || !isCount(maxRuns)) {
-      return yield* invalidRequest(
-        "TransferSpeed.measure",
-        `${shown(bytes)} bytes in at most ${shown(maxRuns)} runs, for ${
-          shown(atLeast)
-        } at least, are nothing to measure`,
-        "Pass positive integers and a duration."
-      )
-    }
+    const { bytes, least, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
+      valid(optionsProblem(operation, options, known))
+      valid(choiceProblem(operation, "direction", direction, directions))
+      const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
+      const bytes = valid(MemoryLimit.resolve(operation, "the amount", { bytes: amount }, queue.info)) ?? 0
+      const least = Delay.parse(atLeast)
+      return least === undefined || !isCount(bytes) || !isCount(maxRuns)
+        ? invalidRequest(
+          operation,
+          `${shown(bytes)} bytes in at most ${shown(maxRuns)} runs, for ${
+            shown(atLeast)
+          } at least, are nothing to measure`,
+          "Pass positive integers and a duration."
+        )
+        : Effect.succeed({ bytes, least, maxRuns })
+    })
     const [one, other] = yield* Effect.replicateEffect(BufferPool.allocate(bytes, { label: "transfer speed" }), 2)
     yield* queue.fill(one!, Uint8Array.of(0))
     const transfer = transferOf(queue, direction, one!, other!)

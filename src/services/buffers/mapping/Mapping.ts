@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { optionsProblem, valid } from "../../../domain/ArgumentProblem.ts"
+import { choiceProblem, optionsProblem, valid } from "../../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../../domain/BufferRange.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import type { DeviceStatus } from "../../../domain/DeviceStatus.ts"
@@ -26,13 +26,12 @@ import { checkedStep } from "../../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import { PendingCopies } from "../../device/PendingCopies.ts"
-import { type DriverMapping, type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
+import { type DriverMapping, type MapAccess, mapAccesses, QueueDriver } from "../../device/QueueDriver.ts"
 import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
-import * as MapRequest from "./MapRequest.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
 import { ScopedMapping } from "./ScopedMapping.ts"
 
@@ -230,7 +229,7 @@ const requestOf = <A extends Elements>(
 ): Request | GpuError => {
   const access = options.access ?? "readwrite"
   const offset = options.offset ?? 0
-  valid(MapRequest.accessProblem(operation, access))
+  valid(choiceProblem(operation, "access", access, mapAccesses))
   valid(elementClassProblem(operation, type))
   valid(BufferRange.offsetProblem(operation, buffer, offset, portableAlignment))
   valid(elementProblem(offset, type))
