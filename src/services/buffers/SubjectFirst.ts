@@ -4,6 +4,9 @@
  *
  * @internal
  */
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import type { KnownOptions } from "../../domain/KnownOptions.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
@@ -39,3 +42,15 @@ const isOptions = (u: unknown, known?: KnownOptions): boolean => {
     return false
   }
 }
+
+type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
+
+/** The methods of a service in context as functions, which take their subject first or last. */
+export const methodsOf =
+  <Self, Shape extends object>(service: Context.Service<Self, Shape>) =>
+  <F>(name: keyof Shape, isSubjectFirst: (args: ArrayLike<unknown>) => boolean): F =>
+    dual(
+      isSubjectFirst,
+      (...args: ReadonlyArray<unknown>) =>
+        service.use((methods) => Reflect.apply(methods[name] as Method, methods, args))
+    ) as F

@@ -13,7 +13,6 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import type { ElementType, ViewType } from "../../domain/ElementClass.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -28,7 +27,7 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import { bufferFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
@@ -266,7 +265,7 @@ export class Images extends Context.Service<Images, {
   readonly largest: (kind: ImageKind) => Effect.Effect<Omit<ImageShape, "kind">, GpuError>
 }>()("effect-gpu-pool/Images") {}
 
-type Methods = Images["Service"]
+const method = methodsOf(Images)
 
 const imageFirst = subjectFirst(2, ImageLike.isImageLike)
 
@@ -377,11 +376,7 @@ export const hostArray: {
    */
   <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
-} = dual(
-  startsWithSubject,
-  <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images> =>
-    Images.use((images) => images.hostArray(image, type))
-)
+} = method("hostArray", startsWithSubject)
 
 /**
  * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far
@@ -435,10 +430,7 @@ export const overBuffer: {
     format: ImageFormat,
     options?: OverBufferOptions
   ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
-} = dual(
-  (args) => args.length > 2 || startsWithSubject(args),
-  (...args: Parameters<Methods["overBuffer"]>) => Images.use((images) => images.overBuffer(...args))
-)
+} = method("overBuffer", (args) => args.length > 2 || startsWithSubject(args))
 
 /**
  * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
@@ -500,10 +492,7 @@ export const write: {
     data: HostData.HostData,
     options?: RegionOptions & HostLayout
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  imageFirst,
-  (...args: Parameters<Methods["write"]>) => Images.use((images) => images.write(...args))
-)
+} = method("write", imageFirst)
 
 /**
  * Reads an image or a region of it, after all commands before, into a new typed array: of the class that fits the
@@ -544,14 +533,7 @@ export const read: {
     type: ElementType<A>,
     options?: RegionOptions
   ): Effect.Effect<A, GpuError, Images>
-} = dual(startsWithSubject, <A extends ArrayBufferView>(
-  source: ImageLike.ImageLike,
-  typeOrOptions?: ElementType<A> | RegionOptions,
-  options?: RegionOptions
-): Effect.Effect<never, GpuError, Images> =>
-  Images.use((images): Effect.Effect<never, GpuError> =>
-    images.read(source, typeOrOptions as ElementType<never>, options)
-  ))
+} = method("read", startsWithSubject)
 
 /**
  * Reads an image or a region of it into host memory. Gaps between rows and slices of the target stay unchanged. The
@@ -585,10 +567,7 @@ export const readInto: {
     target: HostData.HostData,
     options?: RegionOptions & HostLayout
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  imageFirst,
-  (...args: Parameters<Methods["readInto"]>) => Images.use((images) => images.readInto(...args))
-)
+} = method("readInto", imageFirst)
 
 /**
  * Sets every element of an image or a region of it to the same numbers: one per channel, in the format's order, or
@@ -624,10 +603,7 @@ export const fill: {
     values: number | ChannelValues,
     options?: RegionOptions
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  imageFirst,
-  (...args: Parameters<Methods["fill"]>) => Images.use((images) => images.fill(...args))
-)
+} = method("fill", imageFirst)
 
 /**
  * Copies elements between two images of one format, or between two regions of one image that share no element. The
@@ -664,10 +640,7 @@ export const copy: {
     target: ImageLike.ImageLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  subjectFirst(2, ImageLike.isImageLike, knownOfCopy),
-  (...args: Parameters<Methods["copy"]>) => Images.use((images) => images.copy(...args))
-)
+} = method("copy", subjectFirst(2, ImageLike.isImageLike, knownOfCopy))
 
 /**
  * Copies an image or a region of it into a buffer, packed from `offset` bytes on.
@@ -702,10 +675,7 @@ export const toBuffer: {
     target: BufferLike.BufferLike,
     options?: BufferOptions
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  imageFirst,
-  (...args: Parameters<Methods["toBuffer"]>) => Images.use((images) => images.toBuffer(...args))
-)
+} = method("toBuffer", imageFirst)
 
 /**
  * Copies packed elements of a buffer, from `offset` bytes on, into an image or a region of it.
@@ -739,10 +709,7 @@ export const fromBuffer: {
     target: ImageLike.ImageLike,
     options?: BufferOptions
   ): Effect.Effect<void, GpuError, Images>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["fromBuffer"]>) => Images.use((images) => images.fromBuffer(...args))
-)
+} = method("fromBuffer", bufferFirst)
 
 /**
  * An image or a region of it as a typed array, until the scope closes: of the class that the program names, or of
@@ -812,12 +779,7 @@ export const map: {
     type: ElementType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
-} = dual(startsWithSubject, <A extends Elements>(
-  image: ImageLike.ImageLike,
-  typeOrOptions?: ElementType<A> | MapOptions,
-  options?: MapOptions
-): Effect.Effect<MappedImage<never>, GpuError, Images | Scope.Scope> =>
-  Images.use((images) => images.map(image, typeOrOptions as ElementType<never>, options)))
+} = method("map", startsWithSubject)
 
 /**
  * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.

@@ -19,7 +19,7 @@ import type { KernelArgument } from "../../domain/KernelArgument.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/Rectangle.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
-import { bufferFirst, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
@@ -175,7 +175,7 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly info: DeviceInfo
 }>()("effect-gpu-pool/CommandQueue") {}
 
-type Methods = CommandQueue["Service"]
+const method = methodsOf(CommandQueue)
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of
@@ -211,10 +211,7 @@ export const write: {
     data: HostData.HostData,
     options?: OffsetOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["write"]>) => CommandQueue.use((queue) => queue.write(...args))
-)
+} = method("write", bufferFirst)
 
 /**
  * Reads a buffer into a new typed array, after everything recorded before; `offset` in bytes, `length` in elements.
@@ -251,14 +248,7 @@ export const read: {
     type: ElementType<A>,
     options?: ReadOptions
   ): Effect.Effect<A, GpuError, CommandQueue>
-} = dual(
-  startsWithSubject,
-  <A extends ArrayBufferView>(
-    source: BufferLike.BufferLike,
-    type: ElementType<A>,
-    options?: ReadOptions
-  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.read(source, type, options))
-)
+} = method("read", startsWithSubject)
 
 /**
  * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
@@ -292,10 +282,7 @@ export const readInto: {
     target: HostData.HostData,
     options?: OffsetOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["readInto"]>) => CommandQueue.use((queue) => queue.readInto(...args))
-)
+} = method("readInto", bufferFirst)
 
 /**
  * Copies bytes between two different buffers of one device.
@@ -324,10 +311,7 @@ export const copy: {
     target: BufferLike.BufferLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  subjectFirst(2, BufferLike.isBufferLike, knownOfCopy),
-  (...args: Parameters<Methods["copy"]>) => CommandQueue.use((queue) => queue.copy(...args))
-)
+} = method("copy", subjectFirst(2, BufferLike.isBufferLike, knownOfCopy))
 
 /**
  * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
@@ -377,10 +361,7 @@ export const fill: {
     pattern: number | HostData.HostData,
     options?: FillOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["fill"]>) => CommandQueue.use((queue) => queue.fill(...args))
-)
+} = method("fill", bufferFirst)
 
 /**
  * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
@@ -484,10 +465,7 @@ export const copyRect: {
     target: BufferLike.BufferLike,
     options: CopyRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  subjectFirst(2, BufferLike.isBufferLike, knownOfCopyRect),
-  (...args: Parameters<Methods["copyRect"]>) => CommandQueue.use((queue) => queue.copyRect(...args))
-)
+} = method("copyRect", subjectFirst(2, BufferLike.isBufferLike, knownOfCopyRect))
 
 /**
  * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and
@@ -528,10 +506,7 @@ export const writeRect: {
     data: HostData.HostData,
     options: HostRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["writeRect"]>) => CommandQueue.use((queue) => queue.writeRect(...args))
-)
+} = method("writeRect", bufferFirst)
 
 /**
  * Reads a region of rows into a new typed array, row after row without gaps, after everything recorded before.
@@ -567,14 +542,7 @@ export const readRect: {
     type: ElementType<A>,
     options: ReadRectOptions
   ): Effect.Effect<A, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  <A extends ArrayBufferView>(
-    source: BufferLike.BufferLike,
-    type: ElementType<A>,
-    options: ReadRectOptions
-  ): Effect.Effect<A, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.readRect(source, type, options))
-)
+} = method("readRect", bufferFirst)
 
 /**
  * Reads a region of rows into a place in `target`, of which no other byte changes. The target is only touched at the
@@ -611,10 +579,7 @@ export const readRectInto: {
     target: HostData.HostData,
     options: HostRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
-  bufferFirst,
-  (...args: Parameters<Methods["readRectInto"]>) => CommandQueue.use((queue) => queue.readRectInto(...args))
-)
+} = method("readRectInto", bufferFirst)
 
 /**
  * The event of all commands that were recorded until now, to wait for with {@link QueueEvent}. It has no driver object,
