@@ -50,7 +50,7 @@ const anyPolicy = fc.oneof(
 )
 
 /** What cannot be made carries why, and keeps sizes as they are. */
-const expectProblem = (policy: SizePolicy.SizePolicy, problem: string) => {
+const assertProblem = (policy: SizePolicy.SizePolicy, problem: string) => {
   strictEqual(policy.problem?.reason._tag, "InvalidRequest")
   assert.include(policy.problem?.message, problem)
   strictEqual(policy.blockSize(1001), 1001)
@@ -186,7 +186,7 @@ describe("SizePolicy.leadingBits", () => {
 
   it("refuses bits that are not an integer from 0 to 52", () => {
     for (const bits of [-1, 53, 1.5, NaN, Infinity]) {
-      expectProblem(SizePolicy.leadingBits(bits), `SizePolicy.leadingBits: bits ${bits} `)
+      assertProblem(SizePolicy.leadingBits(bits), `SizePolicy.leadingBits: bits ${bits} `)
     }
   })
 })
@@ -231,10 +231,10 @@ describe("SizePolicy.sizeClasses", () => {
 
   it("refuses bad bits and a bad borrow", () => {
     for (const bits of [-1, 53, 0.5, NaN]) {
-      expectProblem(SizePolicy.sizeClasses(bits), `SizePolicy.sizeClasses: bits ${bits} `)
+      assertProblem(SizePolicy.sizeClasses(bits), `SizePolicy.sizeClasses: bits ${bits} `)
     }
     for (const borrow of [-0.1, NaN, Infinity]) {
-      expectProblem(SizePolicy.sizeClasses(4, { borrow }), `SizePolicy.sizeClasses: borrow ${borrow} `)
+      assertProblem(SizePolicy.sizeClasses(4, { borrow }), `SizePolicy.sizeClasses: borrow ${borrow} `)
     }
   })
 })
@@ -258,12 +258,12 @@ describe("SizePolicy.table", () => {
   })
 
   it("refuses an empty table, bad sizes and a bad borrow", () => {
-    expectProblem(SizePolicy.table([]), "SizePolicy.table: the table has no sizes")
-    expectProblem(SizePolicy.table(7 as never), "SizePolicy.table: 7 was given for the list of sizes")
+    assertProblem(SizePolicy.table([]), "SizePolicy.table: the table has no sizes")
+    assertProblem(SizePolicy.table(7 as never), "SizePolicy.table: 7 was given for the list of sizes")
     for (const size of [0, -4, 1.5, NaN, 2 ** 53, Infinity]) {
-      expectProblem(SizePolicy.table([8, size]), `SizePolicy.table: the size ${size} `)
+      assertProblem(SizePolicy.table([8, size]), `SizePolicy.table: the size ${size} `)
     }
-    expectProblem(SizePolicy.table([8], { borrow: -1 }), "SizePolicy.table: borrow -1 ")
+    assertProblem(SizePolicy.table([8], { borrow: -1 }), "SizePolicy.table: borrow -1 ")
   })
 })
 

@@ -7,17 +7,17 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../domain/ArgumentProblem.ts"
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
-import { invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { invalidRequest } from "../../domain/GpuError.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import type { DeviceBuffer, Part } from "../device/DeviceBuffer.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { giveBackUnsafe } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -184,7 +184,7 @@ export const leaseOf = (buffer: BufferLike.BufferLike): PooledBuffer | undefined
 const acquire = (
   operation: string,
   buffer: BufferLike.BufferLike,
-  bounds: () => Bounds | GpuError,
+  bounds: () => Bounds,
   options: Options | undefined
 ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
   Effect.flatMap(
@@ -206,19 +206,26 @@ interface Request {
   readonly device: DeviceContext["Service"]
   readonly buffer: BufferLike.BufferLike
   /** Read only after the buffer is known to be a buffer. */
-  readonly bounds: () => Bounds | GpuError
+  readonly bounds: () => Bounds
   readonly options: Options | undefined
 }
 
 const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
-  const asked = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-    optionsProblem(operation, options, known) ?? checkedBounds(operation, bounds())
-  if (isGpuError(asked)) return Exit.fail(asked)
-  const { offset = 0, size = buffer.size - offset } = asked
+  valid(device.status.error)
+  valid(BufferLike.problem(operation, buffer, device.info))
+  valid(optionsProblem(operation, options, known))
+  const { offset = 0, size = buffer.size - offset } = checkedBounds(operation, bounds())
   const { label, usage = buffer.usage } = options ?? {}
-  const part = rangeProblem(operation, buffer, offset, size) ?? usageProblem(operation, buffer.usage, usage) ??
-    Label.problem(operation, label) ?? partOf(operation, buffer, offset, device.info.limits.regionAlignment)
-  if (isGpuError(part)) return Exit.fail(part)
+  const memory = BufferLike.deviceBuffer(buffer)
+  valid(BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment))
+  if (size === 0 || memory === undefined) {
+    throw invalidRequest(operation, "the region has no bytes", "Take at least one byte: drivers have no empty buffers.")
+  }
+  valid(usageProblem(operation, buffer.usage, usage))
+  valid(Label.problem(operation, label))
+  // Its first byte in the whole buffer, since OpenCL has no sub-buffers of sub-buffers.
+  const part = { parent: memory.root, origin: memory.origin + offset }
+  valid(alignmentProblem(operation, part.origin, device.info.limits.regionAlignment))
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }
 
@@ -227,12 +234,13 @@ const known = KnownOptions.of<Options>({ usage: true, label: true })
 const knownOfBounds = KnownOptions.of<Bounds>({ offset: true, size: true })
 
 /** Programs without types can pass anything. */
-const checkedBounds = (operation: string, bounds: Bounds | GpuError): Bounds | GpuError =>
-  typeof bounds !== "object" || bounds === null
-    ? invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
-    : isGpuError(bounds)
-    ? bounds
-    : KnownOptions.problem(operation, bounds, knownOfBounds) ?? bounds
+const checkedBounds = (operation: string, bounds: Bounds): Bounds => {
+  if (typeof bounds !== "object" || bounds === null) {
+    throw invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
+  }
+  valid(KnownOptions.problem(operation, bounds, knownOfBounds))
+  return bounds
+}
 
 const end = (
   device: DeviceContext["Service"],
@@ -245,50 +253,24 @@ const end = (
   return giveBackUnsafe(device, driver, region, why)
 }
 
-/** Its first byte in the whole buffer, since OpenCL has no sub-buffers of sub-buffers; a buffer of 0 bytes has none. */
-const partOf = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  offset: number,
-  alignment: number
-): Part | GpuError => {
-  const memory = BufferLike.deviceBuffer(buffer)
-  if (memory === undefined) return emptyProblem(operation)
-  const origin = memory.origin + offset
-  return alignmentProblem(operation, origin, alignment) ?? { parent: memory.root, origin }
-}
-
 const elementBounds = <A extends ArrayBufferView>(
   size: number,
   type: ElementType<A>,
   from: number,
   to: number | undefined
-): Bounds | GpuError => {
-  const problem = elementClassProblem("SubRegion.slice", type)
-  if (problem !== undefined) return problem
+): Bounds => {
+  valid(elementClassProblem("SubRegion.slice", type))
   const itemSize = type.BYTES_PER_ELEMENT
   const end = to ?? Math.floor(size / itemSize)
   if (Number.isSafeInteger(from) && from >= 0 && Number.isSafeInteger(end) && end > from) {
     return { offset: from * itemSize, size: (end - from) * itemSize }
   }
-  return invalidRequest(
+  throw invalidRequest(
     "SubRegion.slice",
     `from ${from} to ${end} there is no ${type.name} element`,
     `Pass whole numbers of elements, the first one and the one after the last, of the buffer's ${size} bytes.`
   )
 }
-
-const rangeProblem = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  offset: number,
-  size: number
-): GpuError | undefined =>
-  BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment) ??
-    (size === 0 ? emptyProblem(operation) : undefined)
-
-const emptyProblem = (operation: string): GpuError =>
-  invalidRequest(operation, "the region has no bytes", "Take at least one byte: drivers have no empty buffers.")
 
 /** Counted from the beginning of the whole buffer. */
 const alignmentProblem = (operation: string, origin: number, alignment: number): GpuError | undefined =>

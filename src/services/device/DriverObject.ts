@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Equal from "effect/Equal"
+import type * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { type DeviceInfo, format } from "../../domain/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"

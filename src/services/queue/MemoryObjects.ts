@@ -12,7 +12,7 @@ import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { ViewType } from "../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
@@ -165,9 +165,10 @@ export const hostArray: {
       checkedStep("MemoryObjects.hostArray", (operation) => {
         valid(device.status.error)
         valid(BufferLike.problem(operation, buffer, device.info))
-        const view = viewOf(operation, buffer, type)
+        const { origin, root, size }: Partial<DeviceBuffer> = BufferLike.deviceBuffer(buffer) ?? {}
+        const view = valid(PinnedMemory.viewOf(operation, "buffer", root?.pinned, type, origin, size))
         // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
-        return isGpuError(view) ? view : Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
+        return Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
       }))
 )
 
@@ -294,15 +295,6 @@ const sizeProblem = (operation: string, size: number, available: number): GpuErr
     `the size ${size} is more than the data's ${available} bytes`,
     "Pass at most as many, or allocate a buffer of that size and write the data into it."
   )
-
-const viewOf = <A extends ArrayBufferView>(
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  type: ViewType<A>
-): A | GpuError => {
-  const memory = BufferLike.deviceBuffer(buffer)
-  return PinnedMemory.viewOf(operation, "buffer", memory?.root.pinned, type, memory?.origin, memory?.size)
-}
 
 const noMigration = (operation: string, { backend }: DeviceInfo): GpuError =>
   makeError(
