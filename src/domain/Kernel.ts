@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, readValues } from "./ArgumentProblem.ts"
+import { optionsProblem, readValues, valid } from "./ArgumentProblem.ts"
 import { demand, demandMembers } from "./Demand.ts"
 import { type DType, isDType, type TypedArrayOf } from "./DType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "./GpuError.ts"
@@ -401,8 +401,7 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
     if (argument._tag === "SamplerArg") continue
     if (argument._tag !== "ScalarArg" && isGpuError(argument.problem)) return argument.problem
     if (argument._tag === "ImageArg") {
-      const problem = imageProblem(kernel, argument)
-      if (problem !== undefined) return problem
+      valid(imageProblem(kernel, argument))
       continue
     }
     if (argument._tag === "ScalarArg") {
@@ -424,9 +423,9 @@ const argumentProblem = (kernel: Kernel): GpuError | undefined => {
 const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
   const { access, channel, format, kind, name } = argument
   const of = `of image ${shown(name)} in kernel "${kernel.name}"`
-  const unknown = unknownChoice("access", access, imageAccesses, of) ?? unknownChoice("kind", kind, imageKinds, of) ??
-    unknownChoice("channel", channel, imageChannels, of)
-  if (unknown !== undefined) return unknown
+  valid(unknownChoice("access", access, imageAccesses, of))
+  valid(unknownChoice("kind", kind, imageKinds, of))
+  valid(unknownChoice("channel", channel, imageChannels, of))
   if (format === undefined) {
     return access === "read" ? undefined : invalidRequest(
       operation,
@@ -544,13 +543,9 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
   return undefined
 }
 
-const workgroupProblem = (kernel: Kernel): GpuError | undefined => {
-  if (!Number.isInteger(kernel.workgroupSize) || kernel.workgroupSize < 1) {
-    return invalidRequest(
-      operation,
-      `workgroupSize ${kernel.workgroupSize} of kernel "${kernel.name}" is no positive integer`,
-      "Leave it out, or use a power of two such as 64."
-    )
-  }
-  return undefined
-}
+const workgroupProblem = ({ name, workgroupSize }: Kernel): GpuError | undefined =>
+  Number.isInteger(workgroupSize) && workgroupSize >= 1 ? undefined : invalidRequest(
+    operation,
+    `workgroupSize ${workgroupSize} of kernel "${name}" is no positive integer`,
+    "Leave it out, or use a power of two such as 64."
+  )

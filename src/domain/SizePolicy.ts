@@ -61,14 +61,6 @@ export interface BorrowOptions {
   readonly borrow?: number | undefined
 }
 
-/** What a device demands of block sizes, in bytes. @internal */
-export interface DeviceSizes {
-  /** Block sizes are multiples of this: 4 on WebGPU, 1 on the host. */
-  readonly granularity: number
-  /** No block may be larger: the smaller of the device's largest buffer and the pool's limit. */
-  readonly maxBlockBytes: number
-}
-
 const fillLowBits = (size: number, bits: number): number => {
   const exponent = floorLog2(size)
   if (exponent <= bits) return size
@@ -286,7 +278,7 @@ export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
  */
 export const forDevice = (
   policy: SizePolicy,
-  { granularity, maxBlockBytes }: DeviceSizes
+  { granularity, maxBlockBytes }: { readonly granularity: number; readonly maxBlockBytes: number }
 ): (request: number) => number => {
   const largest = Math.min(maxBlockBytes, maxBytes)
   return (request) => {

@@ -9,7 +9,7 @@ import { choiceProblem, optionsProblem, valid } from "../../domain/ArgumentProbl
 import * as BufferRange from "../../domain/BufferRange.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
@@ -26,7 +26,6 @@ import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
-import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import { logged } from "../device/GivingBack.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { PendingCopies } from "../device/PendingCopies.ts"
@@ -298,28 +297,28 @@ export class CheckedImages implements Service {
     ) as never
   }
 
-  readonly sampler: Service["sampler"] = (options) => {
-    const acquire = checkedStep("Images.sampler", (operation): Effect.Effect<DeviceSampler, GpuError> => {
-      const resolved = this.#device.status.error ?? SamplerOptions.checked(operation, options)
-      return isGpuError(resolved) ? resolved : this.#driver.createSampler(resolved)
-    })
-    return Effect.acquireRelease(
-      acquire,
+  readonly sampler: Service["sampler"] = (options) =>
+    Effect.acquireRelease(
+      checkedStep("Images.sampler", (operation) => {
+        valid(this.#device.status.error)
+        return this.#driver.createSampler(valid(SamplerOptions.checked(operation, options)))
+      }),
       (sampler) => logged(() => this.#allocator.destroySamplerUnsafe(sampler), "A sampler")
     )
-  }
 
   readonly formats: Service["formats"] = (usage, kind) =>
     checkedStep("Images.formats", (operation) => {
-      const problem = this.#device.status.error ?? ImageProblems.usageProblem(operation, usage) ??
-        ImageProblems.kindProblem(operation, kind)
-      return problem ?? Exit.succeed(this.#allocator.formats(usage, kind))
+      valid(this.#device.status.error)
+      valid(ImageProblems.usageProblem(operation, usage))
+      valid(choiceProblem(operation, "image kind", kind, ImageShape.kinds))
+      return Exit.succeed(this.#allocator.formats(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
     checkedStep("Images.largest", (operation) => {
-      const problem = this.#device.status.error ?? ImageProblems.kindProblem(operation, kind)
-      return problem ?? Exit.succeed(this.#driver.largest(kind))
+      valid(this.#device.status.error)
+      valid(choiceProblem(operation, "image kind", kind, ImageShape.kinds))
+      return Exit.succeed(this.#driver.largest(kind))
     })
 
   /**

@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { choiceProblem } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
@@ -50,10 +49,6 @@ export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): G
   const problem = ImageUsage.problem(usage)
   return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
 }
-
-/** Why there is no image of a kind, or `undefined`. */
-export const kindProblem = (operation: string, kind: ImageShape.ImageKind): GpuError | undefined =>
-  choiceProblem(operation, "image kind", kind, ImageShape.kinds)
 
 /** Why a device has no images as large as that, or `undefined`. */
 export const limitProblem = (
