@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { isInstance, optionsProblem } from "../domain/ArgumentProblem.ts"
+import { isInstance, optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
 import * as DType from "../domain/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as HostData from "../domain/HostData.ts"
@@ -137,7 +137,8 @@ export const fromHost: {
     if (problem !== undefined) return problem
     const dtype = dtypeFor(operation, data, options?.dtype)
     if (dtype instanceof GpuError) return dtype
-    const numbers = typeProblem(operation, queue.info, dtype, "the elements") ?? numbersOf(operation, data, dtype)
+    const numbers = typeProblem(operation, queue.info, dtype, "the elements") ??
+      readValues(operation, () => numbersOf(operation, data, dtype))
     if (numbers instanceof GpuError) return numbers
     const shape = shapeFor(operation, numbers.shape, options?.shape)
     if (shape instanceof GpuError) return shape
