@@ -1,4 +1,5 @@
 import { demand } from "./Demand.ts"
+import { hasHalves } from "./HalfSupport.ts"
 import { shown } from "./ShownValue.ts"
 /**
  * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
@@ -112,8 +113,7 @@ const missing = (): never => {
  * @category predicates
  * @since 0.1.0
  */
-export const hostSupports = (dtype: DType): boolean =>
-  dtype !== "f16" || (halfClass() !== undefined && rounding() !== undefined)
+export const hostSupports = (dtype: DType): boolean => dtype !== "f16" || hasHalves()
 
 /**
  * The half-precision number nearest to a number, as `Math.f16round` has it; only where {@link hostSupports} f16.

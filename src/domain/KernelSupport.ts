@@ -7,7 +7,7 @@
 import type { DeviceInfo, ImageLimits } from "./DeviceInfo.ts"
 import * as DType from "./DType.ts"
 import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "./GpuError.ts"
-import type { Kernel } from "./Kernel.ts"
+import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
 import { withArticle } from "./ShownValue.ts"
 import * as ValueType from "./ValueType.ts"
@@ -17,6 +17,12 @@ type Bodies = Kernel["body"]
 const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", opencl: "OpenCL", host: "host" }
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
+
+/** The kernel as it was when it was first used, or why it is none, or why the device cannot run it. */
+export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
+  const kernel = fixed(given)
+  return check(kernel) ?? problem(kernel, info) ?? kernel
+}
 
 /** Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`. */
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>

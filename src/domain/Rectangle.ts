@@ -15,6 +15,7 @@ import { type Alignment, alignmentHint } from "./BufferRange.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "./GpuError.ts"
 import * as HostData from "./HostData.ts"
 import * as KnownOptions from "./KnownOptions.ts"
+import { byteLength, copyBytes, packed } from "./RectangleRows.ts"
 import { shown } from "./ShownValue.ts"
 
 /**
@@ -125,15 +126,6 @@ export interface Place {
   readonly offset: number
   /** The end of the region: the byte after its last one, counted likewise. */
   readonly end: number
-}
-
-/** Bytes of a region. @internal */
-export const byteLength = ([bytes, rows, slices]: Extent): number => bytes * rows * slices
-
-/** Rows that follow each other without a gap. @internal */
-export const packed = (extent: Extent): Place => {
-  const [rowPitch, rows] = extent
-  return { origin: [0, 0, 0], rowPitch, slicePitch: rowPitch * rows, offset: 0, end: byteLength(extent) }
 }
 
 /** The region in full, or what is wrong with it. A region without bytes is a good one. @internal */
@@ -287,41 +279,6 @@ const countProblem = (operation: string, name: string, value: number): GpuError 
     `${name} ${shown(value)} is no whole number, zero or more`,
     "Pass an integer below 2^53."
   )
-
-/**
- * The runs of bytes that follow each other in both memories: as few and as long as possible.
- *
- * @internal
- */
-export const runs = function*(
-  [bytes, rows, slices]: Extent,
-  here: Place,
-  there: Place
-): Generator<readonly [here: number, there: number, bytes: number]> {
-  if (bytes === 0 || rows === 0 || slices === 0) return
-  const [length, lines] = rows === 1 || (here.rowPitch === bytes && there.rowPitch === bytes)
-    ? [bytes * rows, 1]
-    : [bytes, rows]
-  if (lines === 1 && (slices === 1 || (here.slicePitch === length && there.slicePitch === length))) {
-    yield [here.offset, there.offset, length * slices]
-    return
-  }
-  for (let slice = 0; slice < slices; slice++) {
-    const [from, to] = [here.offset + slice * here.slicePitch, there.offset + slice * there.slicePitch]
-    for (let line = 0; line < lines; line++) yield [from + line * here.rowPitch, to + line * there.rowPitch, length]
-  }
-}
-
-/** Copies a region between two pieces of host memory. @internal */
-export const copyBytes = (
-  extent: Extent,
-  source: Uint8Array<ArrayBuffer>,
-  from: Place,
-  target: Uint8Array<ArrayBuffer>,
-  to: Place
-): void => {
-  for (const [here, there, bytes] of runs(extent, from, to)) target.set(source.subarray(here, here + bytes), there)
-}
 
 /** A copy of a region of host memory without gaps, or why there is no memory for one. @internal */
 export const gathered = (

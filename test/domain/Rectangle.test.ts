@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { alignmentOfCommands } from "../../src/domain/BufferRange.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 import * as Rectangle from "../../src/domain/Rectangle.ts"
+import * as RectangleRows from "../../src/domain/RectangleRows.ts"
 
 const operation = "Queue.test"
 
@@ -52,7 +53,7 @@ describe("the runs of a region", () => {
     fc.assert(fc.property(twoPlaces, ([extent, one, other]) => {
       const [here, there] = [resolved(one, extent), resolved(other, extent)]
       const found: Array<string> = []
-      for (const [from, to, bytes] of Rectangle.runs(extent, here, there)) {
+      for (const [from, to, bytes] of RectangleRows.runs(extent, here, there)) {
         for (let byte = 0; byte < bytes; byte++) found.push(`${from + byte} ${to + byte}`)
       }
       deepStrictEqual(found, pairs(extent, here, there))
@@ -61,7 +62,7 @@ describe("the runs of a region", () => {
 
   it("are as few as can be: no run follows the one before it on both sides", () => {
     fc.assert(fc.property(twoPlaces, ([extent, one, other]) => {
-      const runs = [...Rectangle.runs(extent, resolved(one, extent), resolved(other, extent))]
+      const runs = [...RectangleRows.runs(extent, resolved(one, extent), resolved(other, extent))]
       for (let at = 1; at < runs.length; at++) {
         const [[from, to, bytes], next] = [runs[at - 1]!, runs[at]!]
         assert.isFalse(next[0] === from + bytes && next[1] === to + bytes, `run ${at} of ${JSON.stringify(runs)}`)
@@ -71,14 +72,18 @@ describe("the runs of a region", () => {
 
   it("are one for packed memory", () => {
     const extent: Rectangle.Extent = [8, 3, 2]
-    deepStrictEqual([...Rectangle.runs(extent, Rectangle.packed(extent), resolved(undefined, extent))], [[0, 0, 48]])
+    deepStrictEqual([...RectangleRows.runs(extent, RectangleRows.packed(extent), resolved(undefined, extent))], [[
+      0,
+      0,
+      48
+    ]])
   })
 
   it("are none where it has no bytes, however many rows or slices it has", () => {
     const spread = { rowPitch: 8, slicePitch: 16 }
     for (const extent of [[0, 2 ** 52, 1], [4, 0, 2 ** 52], [4, 2 ** 52, 0]] as const) {
       const pitches = extent[1] > 1 ? { rowPitch: 8 } : spread
-      deepStrictEqual([...Rectangle.runs(extent, Rectangle.packed(extent), resolved(pitches, extent))], [])
+      deepStrictEqual([...RectangleRows.runs(extent, RectangleRows.packed(extent), resolved(pitches, extent))], [])
     }
   })
 })
@@ -105,7 +110,7 @@ describe("a placement", () => {
   it("begins at 0, packed, where nothing is said, or 0", () => {
     const extent: Rectangle.Extent = [8, 3, 2]
     for (const placement of [undefined, {}, { origin: [] }, { rowPitch: 0, slicePitch: 0 }] as const) {
-      deepStrictEqual(resolved(placement, extent), Rectangle.packed(extent))
+      deepStrictEqual(resolved(placement, extent), RectangleRows.packed(extent))
     }
     strictEqual(resolved({ rowPitch: 12 }, extent).slicePitch, 36)
   })

@@ -3,6 +3,7 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { GpuError } from "../../src/domain/GpuError.ts"
+import { currentRuntime } from "../../src/layers/WebGpu/Runtime.ts"
 import * as Unavailable from "../../src/layers/WebGpu/UnavailableGpu.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 
@@ -12,6 +13,9 @@ const says = (error: GpuError, ...parts: ReadonlyArray<string>): void => {
 }
 
 const page = { isNode: false, name: "Mozilla/5.0", isSecureContext: true, origin: "https://example.com" }
+
+const noAdapter = (options: Parameters<typeof Unavailable.noDevice>[0]) =>
+  Unavailable.noDevice(options, { adapter: undefined, message: undefined })
 
 describe("without WebGPU", () => {
   it.effect("a GPU that is undefined is none of this runtime, on Node", () =>
@@ -58,8 +62,8 @@ describe("without WebGPU", () => {
   })
 
   it("knows where it runs by what is there", () => {
-    strictEqual(Unavailable.currentRuntime().isNode, true)
-    const found = Unavailable.currentRuntime({
+    strictEqual(currentRuntime().isNode, true)
+    const found = currentRuntime({
       navigator: { userAgent: "Mozilla/5.0" },
       isSecureContext: false,
       location: { origin: "http://example.com" }
@@ -84,12 +88,12 @@ describe("without WebGPU", () => {
   })
 
   it("an adapter that was narrowed down is advised to be left open, any other one to have a driver", () => {
-    says(Unavailable.noAdapter({}), "requestAdapter found none that fits", "Dawn needs a graphics driver")
-    says(Unavailable.noAdapter({ powerPreference: "low-power" }), `for powerPreference "low-power"`, "graphics driver")
-    const software = Unavailable.noAdapter({ forceFallbackAdapter: true })
+    says(noAdapter({}), "requestAdapter found none that fits", "Dawn needs a graphics driver")
+    says(noAdapter({ powerPreference: "low-power" }), `for powerPreference "low-power"`, "graphics driver")
+    const software = noAdapter({ forceFallbackAdapter: true })
     says(software, "found none for forceFallbackAdapter", "Leave forceFallbackAdapter out")
     assert.notInclude(software.message, "graphics driver")
-    says(Unavailable.noAdapter({ flags: ["adapter=gtx"] }), `flags "adapter=gtx"`, `Leave the flag "adapter=gtx" out`)
+    says(noAdapter({ flags: ["adapter=gtx"] }), `flags "adapter=gtx"`, `Leave the flag "adapter=gtx" out`)
   })
 
   it.effect("the flag of an adapter that is not there is named", () =>

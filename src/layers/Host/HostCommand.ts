@@ -5,7 +5,8 @@
  */
 import * as BytePattern from "../../domain/BytePattern.ts"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import { type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
+import type { Extent, Place } from "../../domain/Rectangle.ts"
+import { packed, runs } from "../../domain/RectangleRows.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"

@@ -6,12 +6,11 @@
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
-import type { Bound } from "./BindGroups.ts"
-import * as TextureCommands from "./images/TextureCommands.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
+import type { Temporaries } from "./Temporaries.ts"
 import { gpuOf, roundUp4 } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-import type { WebGpuKernel } from "./WebGpuKernel.ts"
+import type { DispatchCommand, WebGpuKernel } from "./WebGpuKernel.ts"
 
 export interface CopyCommand {
   readonly _tag: "copy"
@@ -34,14 +33,11 @@ export interface FillCommand {
   readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined
 }
 
-export interface DispatchCommand extends Bound {
-  readonly _tag: "dispatch"
-  readonly kernel: WebGpuKernel
-  /** Items. */
-  readonly count: number
-  readonly groups: readonly [x: number, y: number]
-  /** Where its scalars are in the uniform ring. */
-  readonly uniformOffset: number
+/** A command on images, whose module is loaded with the first image: so it brings what is done with it. */
+export interface TextureCommand {
+  readonly _tag: "texture"
+  readonly encode: (encoder: WebGpuHandle.CommandEncoder, temporaries: Temporaries) => void
+  readonly label: () => string
 }
 
 export type Command =
@@ -49,14 +45,14 @@ export type Command =
   | CopyCommand
   | FillCommand
   | DispatchCommand
-  | TextureCommands.TextureCommand
+  | TextureCommand
 
 /** Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it. */
 export const encode = (
   encoder: WebGpuHandle.CommandEncoder,
   commands: ReadonlyArray<Command>,
   uniforms: WebGpuHandle.Buffer | undefined,
-  temporaries: TextureCommands.Temporaries
+  temporaries: Temporaries
 ): void => {
   let pass: WebGpuHandle.ComputePassEncoder | undefined
   let pipeline: WebGpuHandle.ComputePipeline | undefined
@@ -73,7 +69,7 @@ export const encode = (
     if (command._tag === "copy") encodeCopy(encoder, command)
     else if (command._tag === "copyRect") RectangleCommands.encode(encoder, command)
     else if (command._tag === "fill") encodeFill(encoder, command)
-    else if (command._tag !== "dispatch") TextureCommands.encode(encoder, command, temporaries)
+    else if (command._tag === "texture") command.encode(encoder, temporaries)
   }
   pass?.end()
 }
@@ -113,7 +109,7 @@ export type Name =
   | RectangleCommands.CopyRectCommand
   | FillCommand
   | DispatchName
-  | TextureCommands.TextureCommand
+  | TextureCommand
 
 interface DispatchName {
   readonly _tag: "dispatch"
@@ -136,7 +132,7 @@ export const label = (command: Name): string => {
       return CommandLabel.fill(command.bytes, command.targetName)
     case "dispatch":
       return CommandLabel.dispatch(command.kernel.kernel.name, command.count)
-    default:
-      return TextureCommands.label(command)
+    case "texture":
+      return command.label()
   }
 }

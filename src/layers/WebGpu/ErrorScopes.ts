@@ -6,7 +6,6 @@
  */
 import * as DriverHint from "../../domain/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -61,10 +60,11 @@ export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =
 
 const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", "GPUDevice.createComputePipelineAsync"])
 
-const logOf = (failures: ReadonlyArray<ScopedFailure>): string =>
+/** What the driver says of failures. */
+export const logOf = (failures: ReadonlyArray<ScopedFailure>): string =>
   failures.map(({ message }) => message.trim()).join("\n")
 
-/** Failures of one call as an error; there is at least one failure. `source` is what was compiled. */
+/** Failures of one call as an error; there is at least one failure. `source` are the lines that did not compile. */
 export const driverError = (
   call: string,
   failures: ReadonlyArray<ScopedFailure>,
@@ -78,7 +78,7 @@ export const driverError = (
       codeName: failures[0]?.codeName,
       code: undefined,
       log: logOf(failures),
-      ...(source === undefined ? {} : { source: SourceExcerpt.of(source, logOf(failures)) }),
+      ...(source === undefined ? {} : { source }),
       commands,
       hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
     })

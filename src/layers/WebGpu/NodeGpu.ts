@@ -6,7 +6,8 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { currentRuntime, noNavigatorGpu, noPackage } from "./UnavailableGpu.ts"
+import { later } from "./LaterPart.ts"
+import { currentRuntime } from "./Runtime.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 interface DawnModule {
@@ -38,8 +39,8 @@ const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, 
         instances.set(key, gpu)
         return gpu
       },
-      catch: noPackage
-    })
+      catch: (cause) => ({ cause })
+    }).pipe(Effect.catch(({ cause }) => later.use(({ noPackage }) => noPackage(cause))))
   })
 
 /** The GPU object for programs that pass none. */
@@ -48,7 +49,7 @@ export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHa
     const own = browserGpu()
     if (own !== undefined) return Effect.succeed(own)
     const runtime = currentRuntime()
-    return runtime.isNode ? nodeGpu(flags) : noNavigatorGpu(runtime)
+    return runtime.isNode ? nodeGpu(flags) : later.use(({ noNavigatorGpu }) => noNavigatorGpu(runtime))
   })
 
 const importDawn = (): Promise<DawnModule> =>

@@ -9,14 +9,13 @@ import type { BackendTraits } from "../../domain/BackendTraits.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { DriverObjects } from "../../domain/DriverObjects.ts"
-import * as DType from "../../domain/DType.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import type * as DType from "../../domain/DType.ts"
+import { hasHalves } from "../../domain/HalfSupport.ts"
 import { thrown } from "./ErrorScopes.ts"
 import type { Options } from "./GivenOptions.ts"
 import type { WebGpuImage } from "./images/WebGpuImage.ts"
 import type { WebGpuSampler } from "./images/WebGpuSampler.ts"
 import { RecordedFailures } from "./RecordedFailures.ts"
-import { noAdapter, noDevice } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type { WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
@@ -74,6 +73,14 @@ const wantedFeatures = [
 
 export type WantedFeature = typeof wantedFeatures[number]
 
+/** Why there is no device. */
+export interface Refused {
+  /** The name of the adapter that gave none; `undefined` where there was no adapter. */
+  readonly adapter: string | undefined
+  /** What was thrown, if anything. */
+  readonly message: string | undefined
+}
+
 /**
  * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
  * is left behind.
@@ -81,7 +88,7 @@ export type WantedFeature = typeof wantedFeatures[number]
 export const open = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
   options: Options
-): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
+): Effect.fn.Return<OpenDevice, Refused, Scope.Scope> {
   const adapter = yield* requestAdapter(gpu, options)
   return yield* Effect.acquireRelease(
     Effect.map(requestDevice(adapter, options), (device) => watch(gpu, adapter, device)),
@@ -92,26 +99,22 @@ export const open = Effect.fnUntraced(function*(
 const requestAdapter = (
   gpu: WebGpuHandle.Gpu,
   options: Options
-): Effect.Effect<WebGpuHandle.Adapter, GpuError> =>
-  Effect.flatMap(
-    Effect.tryPromise({
-      try: () =>
-        gpu.requestAdapter({
-          ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
-          ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
-        }),
-      catch: (cause) => noAdapter(options, thrown(cause).message)
-    }),
-    (adapter) =>
-      adapter === null
-        ? noAdapter(options)
-        : Effect.succeed(adapter)
-  )
+): Effect.Effect<WebGpuHandle.Adapter, Refused> =>
+  Effect.tryPromise({
+    try: () =>
+      gpu.requestAdapter({
+        ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
+        ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
+      }),
+    catch: (cause): Refused => ({ adapter: undefined, message: thrown(cause).message })
+  }).pipe(Effect.flatMap((adapter) =>
+    adapter === null ? Effect.fail({ adapter: undefined, message: undefined }) : Effect.succeed(adapter)
+  ))
 
 const requestDevice = (
   adapter: WebGpuHandle.Adapter,
   options: Options
-): Effect.Effect<WebGpuHandle.Device, GpuError> =>
+): Effect.Effect<WebGpuHandle.Device, Refused> =>
   Effect.tryPromise({
     try: () =>
       adapter.requestDevice({
@@ -119,7 +122,7 @@ const requestDevice = (
         requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
         requiredLimits: limitsOf(adapter.limits)
       }),
-    catch: (cause) => noDevice(nameOf(adapter.info), thrown(cause).message)
+    catch: (cause): Refused => ({ adapter: nameOf(adapter.info), message: thrown(cause).message })
   })
 
 /** An older browser may lack some of the limits, and asking for an unknown one is an error. */
@@ -220,7 +223,7 @@ const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHand
 
 const dtypesOf = (features: WebGpuApi.Features): ReadonlySet<DType.DType> => {
   const common = ["f32", "i32", "u32"] as const
-  return new Set(features.has("shader-f16") && DType.hostSupports("f16") ? [...common, "f16"] : common)
+  return new Set(features.has("shader-f16") && hasHalves() ? [...common, "f16"] : common)
 }
 
 /** Buffers are made in multiples of 4 bytes, and some drivers say 2^32 - 1. */

@@ -3,15 +3,16 @@
  *
  * @internal
  */
+import type { LoadedPart } from "../../services/calls/LoadedPart.ts"
+import type { ImageDriver } from "../../services/device/ImageDriver.ts"
 import type { QueueDriver } from "../../services/device/QueueDriver.ts"
-import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 
 export interface Opened {
   readonly device: WebGpuDevice
   readonly queue: QueueDriver["Service"]
-  readonly images: WebGpuImages
-  /** Gives images and samplers back, in queue order. */
-  readonly allocator: ImageAllocator
+  /** What {@link driver} loads. */
+  readonly images: LoadedPart<WebGpuImages>
+  readonly driver: ImageDriver["Service"]
 }

@@ -4,7 +4,8 @@
  * @internal
  */
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import { byteLength, copyBytes, type Extent, packed, type Place, runs } from "../../domain/Rectangle.ts"
+import type { Extent, Place } from "../../domain/Rectangle.ts"
+import { byteLength, copyBytes, packed, runs } from "../../domain/RectangleRows.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "./OpenDevice.ts"

@@ -7,34 +7,8 @@ import { DeviceUnavailable, type GpuError, make as makeError } from "../../domai
 import { isMissing } from "../../domain/OptionalPackage.ts"
 import { messageOf, shown } from "../../domain/ShownValue.ts"
 import type { Options } from "./GivenOptions.ts"
-
-/** What is known of the place where the program runs. */
-export interface Runtime {
-  /** Whether it is Node, or another runtime that has Node's packages, and no page or worker of a browser. */
-  readonly isNode: boolean
-  /** What it calls itself. */
-  readonly name: string | undefined
-  /** `false` for a page that was not loaded over https or from this machine. */
-  readonly isSecureContext: boolean | undefined
-  /** Where a page comes from. */
-  readonly origin: string | undefined
-}
-
-interface Globals {
-  readonly navigator?: { readonly userAgent?: unknown; readonly gpu?: unknown }
-  readonly process?: { readonly versions?: { readonly node?: unknown } }
-  readonly isSecureContext?: unknown
-  readonly location?: { readonly origin?: unknown }
-}
-
-const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
-
-export const currentRuntime = (globals: Globals = globalThis as Globals): Runtime => ({
-  isNode: textOf(globals.process?.versions?.node) !== undefined,
-  name: textOf(globals.navigator?.userAgent),
-  isSecureContext: typeof globals.isSecureContext === "boolean" ? globals.isSecureContext : undefined,
-  origin: textOf(globals.location?.origin)
-})
+import type { Refused } from "./OpenDevice.ts"
+import { currentRuntime, type Runtime } from "./Runtime.ts"
 
 const unavailable = (device: string, why: string, hint: string): GpuError =>
   makeError(new DeviceUnavailable({ tried: [{ backend: "webgpu", device, why }], hint }))
@@ -94,7 +68,7 @@ const driverHint =
 const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
 
 /** The error where the GPU object gives no adapter; `message` is what it threw. */
-export const noAdapter = (options: Options, message?: string): GpuError => {
+const noAdapter = (options: Options, message?: string): GpuError => {
   const why = message ?? `requestAdapter found none${askedFor(options)}`
   const narrowed = narrowing(options)
   if (narrowed !== undefined) {
@@ -124,9 +98,9 @@ const askedFor = (options: Options): string => {
   return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
 }
 
-/** The error where an adapter gives no device. */
-export const noDevice = (adapter: string, message: string): GpuError =>
-  unavailable(
+/** The error where no device was opened. */
+export const noDevice = (options: Options, { adapter, message }: Refused): GpuError =>
+  adapter === undefined ? noAdapter(options, message) : unavailable(
     adapter,
     `requestDevice failed: ${message}`,
     "The adapter is there: close other programs that use it, update its driver, or choose another one with " +

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
@@ -23,24 +23,20 @@ import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
-import { giveBackUnsafe, logged } from "../../services/device/GivingBack.ts"
+import { giveBackUnsafe } from "../../services/device/GivingBack.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
-import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
-import * as ImageLike from "../../services/images/ImageLike.ts"
+import type * as ImageLike from "../../services/images/ImageLike.ts"
 import * as GivenOptions from "./GivenOptions.ts"
-import * as AdoptedTexture from "./images/AdoptedTexture.ts"
-import { textureOf } from "./images/WebGpuImage.ts"
-import { WebGpuImages } from "./images/WebGpuImages.ts"
-import { descriptorOf } from "./images/WebGpuSampler.ts"
+import * as ImageDriver from "./images/ImageDriver.ts"
+import { later } from "./LaterPart.ts"
 import { processGpu } from "./NodeGpu.ts"
 import * as OpenDevice from "./OpenDevice.ts"
 import type { Opened } from "./Opened.ts"
-import { noNavigatorGpu } from "./UnavailableGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
+import { compiler } from "./WebGpuCompiler.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-import * as WebGpuKernel from "./WebGpuKernel.ts"
 import * as WebGpuQueue from "./WebGpuQueue.ts"
 
 export type { DeviceOptions, Options } from "./GivenOptions.ts"
@@ -161,7 +157,7 @@ export const layerFrom = (
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
-    if (gpu === undefined) return noNavigatorGpu()
+    if (gpu === undefined) return later.use(({ noNavigatorGpu }) => noNavigatorGpu())
     const given = gpuProblem(operation, gpu) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
@@ -176,8 +172,11 @@ const make = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
   given: GivenOptions.Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const opened = yield* OpenDevice.open(gpu, given)
-  const cache = yield* KernelCache.make(WebGpuKernel.compiler(opened), {
+  const opened = yield* Effect.catch(
+    OpenDevice.open(gpu, given),
+    (refused) => later.use(({ noDevice }) => noDevice(given, refused))
+  )
+  const cache = yield* KernelCache.make(compiler(opened), {
     status: opened.status,
     info: opened.info,
     capacity: given.kernelCacheCapacity
@@ -185,10 +184,10 @@ const make = Effect.fnUntraced(function*(
   const queue = yield* WebGpuQueue.make(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
   const device = new WebGpuDevice(opened)
-  const images = new WebGpuImages(opened, queue)
-  const allocator = new ImageAllocator({ device, queue, driver: images })
-  ownSide.add(opened.device, { device, queue, images, allocator })
-  return Context.add(Device.fromDrivers({ device, cache, queue, images }), WebGpu, service(opened))
+  const images = ImageDriver.imagesOf(opened, queue)
+  const driver = ImageDriver.make(opened, images)
+  ownSide.add(opened.device, { device, queue, images, driver })
+  return Context.add(Device.fromDrivers({ device, cache, queue, images: driver }), WebGpu, service(opened))
 })
 
 const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>
@@ -205,11 +204,16 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
         ? Exit.fail(BufferLike.noMemory("WebGpu.handle"))
         : Exit.succeed(gpuOf(memory))
     },
-    textureUnsafe: (image) => {
-      const problem = ImageLike.problem("WebGpu.texture", image, info)
-      return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
-    }
+    textureUnsafe: (image) => later.value?.textureUnsafe("WebGpu.texture", info, image) ?? Exit.fail(noImage(image))
   }))
+
+/** The error before any image was made. */
+const noImage = (image: unknown): GpuError =>
+  invalidRequest(
+    "WebGpu.texture",
+    `${shown(image)} was given for an image of this device, which has none yet`,
+    "Pass a lease of ImagePool.allocate, or an image of Images.make."
+  )
 
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than the requested one. A
@@ -326,8 +330,6 @@ export const adopt = (
 
 const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
-const knownOfImage = KnownOptions.of<Omit<AdoptOptions, "usage">>({ takeOver: true, label: true })
-
 const adoptUnsafe = (
   device: WebGpuDevice,
   gpu: WebGpuHandle.Buffer,
@@ -375,7 +377,7 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsag
  * @since 0.1.0
  */
 export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.Texture, GpuError, WebGpu> =>
-  WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image)))
+  later.use(() => WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image))))
 
 /**
  * An image around a GPUTexture that the program has made on the raw `device`, until the scope closes; shape, format and
@@ -406,27 +408,10 @@ export const adoptImage = (
   gpu: WebGpuApi.Texture,
   options?: Omit<AdoptOptions, "usage">
 ): Effect.Effect<DeviceImage, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(own, (opened) =>
-    Adoption.acquire(
-      "WebGpu.adoptImage",
-      opened.device.status,
-      options,
-      knownOfImage,
-      (options) => adoptImageUnsafe(opened, gpu as WebGpuHandle.Texture, options),
-      (image) => opened.allocator.destroyUnsafe(image),
-      "An image"
-    ))
-
-const adoptImageUnsafe = (
-  { device, images }: Opened,
-  gpu: WebGpuHandle.Texture,
-  { label, takeOver = false }: Omit<AdoptOptions, "usage">
-): Exit.Exit<DeviceImage, GpuError> => {
-  const found = AdoptedTexture.find(device.info, gpu)
-  if (isGpuError(found)) return Exit.fail(found)
-  const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !takeOver))
-}
+  Effect.flatMap(
+    own,
+    (opened) => later.use(({ adoptImage }) => adoptImage(opened, gpu as WebGpuHandle.Texture, options))
+  )
 
 /**
  * A sampler around a GPUSampler that the program has made on the raw `device`, until the scope closes; it stays the program's.
@@ -460,28 +445,7 @@ export const adoptSampler = (
   gpu: WebGpuApi.Sampler,
   options?: SamplerOptions.SamplerOptions
 ): Effect.Effect<DeviceSampler, GpuError, WebGpu | Scope.Scope> =>
-  Effect.flatMap(own, (opened) =>
-    Effect.acquireRelease(
-      checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, gpu as WebGpuHandle.Sampler, options)),
-      (sampler) => logged(() => opened.allocator.destroySamplerUnsafe(sampler), "A sampler")
-    ))
-
-const adoptSamplerUnsafe = (
-  { device, images }: Opened,
-  gpu: WebGpuHandle.Sampler,
-  options: SamplerOptions.SamplerOptions | undefined
-): Exit.Exit<DeviceSampler, GpuError> => {
-  const operation = "WebGpu.adoptSampler"
-  if (device.status.error !== undefined) return Exit.fail(device.status.error)
-  if (!isSampler(gpu)) {
-    const hint = "Pass a GPUSampler of this device."
-    return Exit.fail(invalidRequest(operation, "the value given for a GPUSampler is none", hint))
-  }
-  const resolved = SamplerOptions.checked(operation, options)
-  if (isGpuError(resolved)) return Exit.fail(resolved)
-  const descriptor = descriptorOf(operation, resolved)
-  return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
-}
-
-/** Programs without types can pass anything; a GPUSampler has no member but a label, so that its tag is all to know it by. */
-const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"
+  Effect.flatMap(
+    own,
+    (opened) => later.use(({ adoptSampler }) => adoptSampler(opened, gpu as WebGpuHandle.Sampler, options))
+  )

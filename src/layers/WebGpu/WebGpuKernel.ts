@@ -10,44 +10,102 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type { Kernel } from "../../domain/Kernel.ts"
 import type { ImageArg } from "../../domain/KernelArgument.ts"
+import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
 import * as SourceNesting from "../../domain/SourceNesting.ts"
-import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
+import { CompiledKernel } from "../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
-import { BindGroups } from "./BindGroups.ts"
-import { driverError, inScopes, type ScopedFailure, thrown } from "./ErrorScopes.ts"
+import { BindGroups, type Bound } from "./BindGroups.ts"
+import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 import * as WebGpuImageFormat from "./images/WebGpuImageFormat.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
+import { UniformRing } from "./UniformRing.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-import { entryPoint, generate, viewDimension, type WgslSource } from "./WgslSource.ts"
+import {
+  entryPoint,
+  generate,
+  maxDispatchItems,
+  viewDimension,
+  type WgslSource,
+  workgroups,
+  writeScalars
+} from "./WgslSource.ts"
+
+/** A dispatch as the queue records it. */
+export interface DispatchCommand extends Bound {
+  readonly _tag: "dispatch"
+  readonly kernel: WebGpuKernel
+  /** Items. */
+  readonly count: number
+  readonly groups: readonly [x: number, y: number]
+  /** Where its scalars are in the uniform ring. */
+  readonly uniformOffset: number
+}
 
 export class WebGpuKernel extends CompiledKernel {
   readonly source: WgslSource
   readonly pipeline: WebGpuHandle.ComputePipeline
   readonly bindGroups: BindGroups
+  readonly #opened: OpenDevice
+  /** Read once: the driver answers each question for a limit. */
+  readonly #largestGrid: number
 
-  constructor(kernel: Kernel, source: WgslSource, pipeline: WebGpuHandle.ComputePipeline, bindGroups: BindGroups) {
+  constructor(
+    kernel: Kernel,
+    source: WgslSource,
+    pipeline: WebGpuHandle.ComputePipeline,
+    bindGroups: BindGroups,
+    opened: OpenDevice
+  ) {
     super(kernel)
     this.source = source
     this.pipeline = pipeline
     this.bindGroups = bindGroups
+    this.#opened = opened
+    this.#largestGrid = opened.device.limits.maxComputeWorkgroupsPerDimension
+  }
+
+  /** For the scalars of all dispatches on the device. */
+  uniformRing(): UniformRing {
+    return new UniformRing(this.#opened.device, this.#opened.driverObjects)
+  }
+
+  /** What the queue records for a dispatch. Its scalars are then in the ring. */
+  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | GpuError {
+    const { device, info } = this.#opened
+    const unfilterable = filterProblem(device, this, dispatch)
+    if (unfilterable !== undefined) return unfilterable
+    const { workgroupSize } = this.kernel
+    const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
+    if (groups === undefined) {
+      return makeError(
+        new LimitExceeded({
+          operation: "CommandQueue.dispatch",
+          requested: dispatch.count,
+          limitName: "maxDispatchItems",
+          limit: maxDispatchItems(workgroupSize, this.#largestGrid),
+          unit: "items",
+          owner: { kind: "device", name: info.name }
+        })
+      )
+    }
+    const { members, uniformBytes } = this.source
+    const uniformOffset = uniforms.add(uniformBytes)
+    writeScalars(uniforms.view, uniformOffset, members, dispatch)
+    const { count, images, samplers, vectors } = dispatch
+    return { _tag: "dispatch", kernel: this, vectors, images, samplers, count, groups, uniformOffset }
   }
 }
 
-export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
-  key: ({ args, body, dtypes, name, preamble, workgroupSize }) =>
-    JSON.stringify([name, args, body.wgsl, preamble.wgsl, workgroupSize, dtypes]),
-  compile: (kernel) =>
-    Effect.suspend(() => {
-      const refused = imageProblem(kernel, opened)
-      if (refused !== undefined) return refused
-      const source = generate(kernel)
-      if (source instanceof GpuError) return source
-      return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
-        compile(kernel, source, opened)
-    }),
-  release: () => opened.driverObjects.remove("kernel")
-})
+export const compile = (kernel: Kernel, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
+  Effect.suspend(() => {
+    const refused = imageProblem(kernel, opened)
+    if (refused !== undefined) return refused
+    const source = generate(kernel)
+    if (source instanceof GpuError) return source
+    return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
+      compileSource(kernel, source, opened)
+  })
 
 const unsupported = (operation: string, feature: string, hint: string): GpuError =>
   makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
@@ -77,7 +135,7 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
 }
 
 /** Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them. */
-export const filterProblem = (
+const filterProblem = (
   device: WebGpuHandle.Device,
   { source }: WebGpuKernel,
   { images }: Dispatch
@@ -120,7 +178,11 @@ const nestingProblem = (kernel: Kernel, { code }: WgslSource): GpuError | undefi
   )
 }
 
-const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
+const compileSource = (
+  kernel: Kernel,
+  source: WgslSource,
+  opened: OpenDevice
+): Effect.Effect<WebGpuKernel, GpuError> =>
   awaitDevice({
     status: opened.status,
     call: "GPUDevice.createComputePipelineAsync",
@@ -129,14 +191,17 @@ const compile = (kernel: Kernel, source: WgslSource, opened: OpenDevice): Effect
       const log = module === undefined ? [] : await compilerLog(module)
       const commands = [`kernel ${kernel.name}`]
       if (log.length > 0) {
-        return Exit.fail(driverError("GPUDevice.createShaderModule", log, commands, source.code))
+        return Exit.fail(
+          driverError("GPUDevice.createShaderModule", log, commands, SourceExcerpt.of(source.code, logOf(log)))
+        )
       }
       if (failures.length > 0 || layout === undefined || pipeline === undefined) {
-        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, commands, source.code))
+        const lines = SourceExcerpt.of(source.code, logOf(failures))
+        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, commands, lines))
       }
       if (opened.status.error !== undefined) return Exit.fail(opened.status.error)
       opened.driverObjects.add("kernel")
-      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(opened.device, layout)))
+      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(opened.device, layout), opened))
     }
   })
 

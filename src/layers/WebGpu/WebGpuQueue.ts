@@ -8,22 +8,21 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../domain/CommandLabel.ts"
-import { type GpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
 import { awaitDevice } from "./AwaitDevice.ts"
 import * as Commands from "./Commands.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
-import { Temporaries } from "./images/TextureCommands.ts"
 import type { OpenDevice } from "./OpenDevice.ts"
 import * as Readback from "./Readback.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import { SubmittedWork } from "./SubmittedWork.ts"
-import { UniformRing } from "./UniformRing.ts"
+import { Temporaries } from "./Temporaries.ts"
+import type { UniformRing } from "./UniformRing.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
-import { filterProblem, type WebGpuKernel } from "./WebGpuKernel.ts"
-import { maxDispatchItems, workgroups, writeScalars } from "./WgslSource.ts"
+import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
 export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
   Effect.acquireRelease(
@@ -36,19 +35,17 @@ type Driver = QueueDriver["Service"]
 export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
-  readonly #uniforms: UniformRing
+  /** The first dispatch brings it. */
+  #uniforms: UniformRing | undefined
   readonly #pattern: FillPattern
-  readonly #largestGrid: number
   readonly #work: SubmittedWork
   #commands: Array<Commands.Command> = []
 
   constructor(opened: OpenDevice) {
     this.#opened = opened
     this.#device = opened.device
-    this.#uniforms = new UniformRing(opened.device, opened.driverObjects)
     this.#pattern = new FillPattern(opened.device, opened.driverObjects)
     this.#work = new SubmittedWork(opened.device.queue)
-    this.#largestGrid = opened.device.limits.maxComputeWorkgroupsPerDimension
   }
 
   /**
@@ -159,27 +156,8 @@ export class WebGpuQueue implements Driver {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     const kernel = dispatch.compiled as WebGpuKernel
-    const unfilterable = filterProblem(this.#device, kernel, dispatch)
-    if (unfilterable !== undefined) return Exit.fail(unfilterable)
-    const { workgroupSize } = kernel.kernel
-    const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
-    if (groups === undefined) {
-      return Exit.fail(makeError(
-        new LimitExceeded({
-          operation: "CommandQueue.dispatch",
-          requested: dispatch.count,
-          limitName: "maxDispatchItems",
-          limit: maxDispatchItems(workgroupSize, this.#largestGrid),
-          unit: "items",
-          owner: { kind: "device", name: this.#opened.info.name }
-        })
-      ))
-    }
-    const { members, uniformBytes } = kernel.source
-    const uniformOffset = this.#uniforms.add(uniformBytes)
-    writeScalars(this.#uniforms.view, uniformOffset, members, dispatch)
-    const { count, images, samplers, vectors } = dispatch
-    return this.record({ _tag: "dispatch", kernel, vectors, images, samplers, count, groups, uniformOffset })
+    const command = kernel.command(dispatch, this.#uniforms ??= kernel.uniformRing())
+    return isGpuError(command) ? Exit.fail(command) : this.record(command)
   }
 
   record(command: Commands.Command): Exit.Exit<void, GpuError> {
@@ -196,7 +174,7 @@ export class WebGpuQueue implements Driver {
     const commands = this.#commands
     this.#commands = []
     const scopes = inScopes(this.#device, () => {
-      const uniforms = this.#uniforms.upload()
+      const uniforms = this.#uniforms?.upload()
       const encoder = this.#device.createCommandEncoder()
       const temporaries = new Temporaries(this.#device, this.#opened.driverObjects)
       try {
@@ -251,7 +229,7 @@ export class WebGpuQueue implements Driver {
   /** What was recorded and never submitted is dropped: its buffers go with the device. */
   close(): void {
     this.#commands = []
-    this.#uniforms.reset()
+    this.#uniforms?.reset()
     this.#pattern.reset()
   }
 
@@ -296,7 +274,7 @@ export class WebGpuQueue implements Driver {
    */
   #distrust(): void {
     this.flushUnsafe()
-    this.#uniforms.reset()
+    this.#uniforms?.reset()
     this.#pattern.reset()
   }
 }

@@ -8,11 +8,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
+import * as LoadedPart from "../calls/LoadedPart.ts"
 import { DeviceContext, showingDevice } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { KernelCache } from "../device/KernelCache.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import { CheckedImages } from "../images/CheckedImages.ts"
 import { Images } from "../images/Images.ts"
 import { CheckedQueue } from "../queue/CheckedQueue.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
@@ -65,6 +65,7 @@ export interface Drivers {
  */
 export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.Context<Services> => {
   const state = () => [deviceState(device.status, device.info)]
+  const checkedImages = imagesPart.map(({ CheckedImages }) => new CheckedImages({ driver: images, device, queue }))
   return Context.make(DeviceContext, showingDevice(checkedDevice(device))).pipe(
     Context.add(KernelCache, cache),
     Context.add(QueueDriver, queue),
@@ -78,11 +79,32 @@ export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.
     Context.add(
       Images,
       showing(() => inOneLine("Images", undefined, state()), "Images")(
-        Images.of(new CheckedImages({ driver: images, device, queue }))
+        Images.of(checkedImages.effects(imageOperations))
       )
     )
   )
 }
+
+const imagesPart = LoadedPart.module("services/images/CheckedImages", () => import("../images/CheckedImages.ts"))
+
+const imageOperations = [
+  "make",
+  "fromHost",
+  "hostArray",
+  "overBuffer",
+  "fromArray",
+  "write",
+  "read",
+  "readInto",
+  "fill",
+  "copy",
+  "toBuffer",
+  "fromBuffer",
+  "map",
+  "sampler",
+  "formats",
+  "largest"
+] as const
 
 /** Programs can ask the device itself for a buffer, with any values. */
 const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {

@@ -8,10 +8,10 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { line } from "../../domain/ShownValue.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
+import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import * as DriverObject from "../device/DriverObject.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { releasedError } from "../lease/Lease.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -63,7 +63,7 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
 export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo): GpuError | undefined => {
   if (buffer instanceof DeviceBuffer) {
     return DriverObject.problem(operation, buffer, owner, buffer.size) ??
-      PinnedMemory.detachedProblem(operation, "buffer", buffer.root.pinned)
+      detachedProblem(operation, "buffer", buffer.root.pinned)
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)

@@ -33,6 +33,18 @@ export const subjectFirst =
 /** Of functions on a buffer and nothing else that is one. */
 export const bufferFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, isBufferLike)
 
+/** No data and no buffer looks like it. What it really is the functions on images check themselves. */
+export const looksLikeImage = (u: unknown): boolean => {
+  try {
+    return typeof u === "object" && u !== null && "shape" in u && "format" in u
+  } catch {
+    return false
+  }
+}
+
+/** Of functions on an image and nothing else that is one. */
+export const imageFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, looksLikeImage)
+
 /** A proxy of the program may throw when it is looked at. */
 const isOptions = (u: unknown, known?: KnownOptions): boolean => {
   try {

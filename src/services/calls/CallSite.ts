@@ -11,10 +11,10 @@ import * as Fiber from "effect/Fiber"
 const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
 
 /**
- * Whether the process has ever tracked. It decides nothing but what a call costs: until then the check of one variable
- * instead of a search in the fiber's context, which is a twentieth of a lease.
+ * What looks at the stack, once the process has ever tracked. Until then a call costs the check of one variable instead of a
+ * search in the fiber's context, which is a twentieth of a lease; and a bundle that never tracks has none of it.
  */
-let everTracked = false
+let look: ((entry: Entry) => string | undefined) | undefined
 
 /**
  * Runs an effect in which calls find out where in the program they stand. Pools and allocators keep the places: errors
@@ -45,11 +45,11 @@ let everTracked = false
  */
 export const track = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
-    everTracked = true
+    look = captured
     return Effect.provideService(effect, Tracking, true)
   })
 
-const isTracked = (): boolean => everTracked && Fiber.getCurrent()?.getRef(Tracking) === true
+const isTracked = (): boolean => look !== undefined && Fiber.getCurrent()?.getRef(Tracking) === true
 
 /** @internal */
 export type Entry = (...args: never) => unknown
@@ -73,7 +73,7 @@ export const locate = <Options extends Located>(
   entry: Entry
 ): Options | Located | undefined => {
   if (!isTracked() || options?.callSite !== undefined) return options
-  const callSite = captured(entry)
+  const callSite = look?.(entry)
   return callSite === undefined ? options : { ...options, callSite }
 }
 

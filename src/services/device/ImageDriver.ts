@@ -134,6 +134,6 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     access: MapAccess,
     packed: boolean
   ) => Exit.Exit<DriverImageMapping | undefined, GpuError>
-  readonly createSampler: (options: Resolved) => Exit.Exit<DeviceSampler, GpuError>
+  readonly createSampler: (options: Resolved) => Effect.Effect<DeviceSampler, GpuError>
   readonly destroySamplerUnsafe: (sampler: DeviceSampler) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/ImageDriver") {}

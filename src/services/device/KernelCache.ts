@@ -7,22 +7,19 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { check, fixed, type Kernel } from "../../domain/Kernel.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
 import { kernelLine } from "../../domain/KernelLine.ts"
-import * as KernelSupport from "../../domain/KernelSupport.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import { shown } from "../../domain/ShownValue.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import * as LoadedPart from "../calls/LoadedPart.ts"
 
 /**
  * A kernel that one device can run; each backend has a subclass of its own.
@@ -113,7 +110,7 @@ export class KernelCache extends Context.Service<KernelCache, {
   readonly stats: Effect.Effect<KernelCacheStats>
 }>()("effect-gpu-pool/KernelCache") {}
 
-type Entry<C> = { readonly key: string; readonly compiled: C; lastUse: number }
+const kernels = LoadedPart.module("services/device/CompiledKernels", () => import("./CompiledKernels.ts"))
 
 /**
  * How a backend compiles.
@@ -180,13 +177,23 @@ export const make = <C extends CompiledKernel>(
       )
     }
     const scope = yield* Effect.scope
-    const cache = new Cache(compiler, capacity, options)
-    yield* Scope.addFinalizer(scope, Effect.sync(() => cache.close()))
-    return showing(() => cacheLine(cache.stats, options), "KernelCache")(KernelCache.of({
-      get: (kernel) => checkedStep("KernelCache.get", () => cache.get(kernel, scope)),
-      getUnsafe: (kernel) => cache.lookup(kernel),
-      clear: Effect.sync(() => cache.clear()),
-      stats: Effect.sync(() => cache.stats)
+    const { status } = options
+    const cache = kernels.map(({ CompiledKernels }) => new CompiledKernels(compiler, capacity, options, scope))
+    const stats = () => cache.value?.stats ?? { hits: 0, misses: 0, evictions: 0, size: 0, capacity }
+    const clear = () => cache.value?.clear()
+    // A cache closes with its device; in the closed scope no compilation would ever start.
+    yield* Scope.addFinalizer(
+      scope,
+      Effect.sync(() => {
+        status.lose("its layer is closed")
+        clear()
+      })
+    )
+    return showing(() => cacheLine(stats(), options), "KernelCache")(KernelCache.of({
+      get: (kernel) => cache.use((cache) => checkedStep("KernelCache.get", () => cache.get(kernel))),
+      getUnsafe: (kernel) => cache.value?.lookup(kernel),
+      clear: Effect.sync(clear),
+      stats: Effect.sync(stats)
     }))
   })
 
@@ -203,151 +210,6 @@ const cacheLine = (
     `${evictions} evictions`,
     deviceState(status, info)
   ])
-
-class Cache<C extends CompiledKernel> {
-  readonly #compiler: KernelCompiler<C>
-  readonly #capacity: number
-  /**
-   * Each entry has the time of its last use. Keeping the entries in that order would cost every dispatch more than the
-   * search costs.
-   */
-  readonly #entries = new Map<string, Entry<C>>()
-  readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
-  /** Saves building the key again for a kernel object seen before. */
-  readonly #keys = new WeakMap<Kernel, string>()
-  readonly #status: DeviceStatus
-  readonly #info: DeviceInfo
-  /** Counts uses. */
-  #clock = 0
-  #hits = 0
-  #misses = 0
-  #evictions = 0
-
-  constructor(
-    compiler: KernelCompiler<C>,
-    capacity: number,
-    device: { readonly status: DeviceStatus; readonly info: DeviceInfo }
-  ) {
-    this.#compiler = compiler
-    this.#capacity = capacity
-    this.#status = device.status
-    this.#info = device.info
-  }
-
-  get stats(): KernelCacheStats {
-    return {
-      hits: this.#hits,
-      misses: this.#misses,
-      evictions: this.#evictions,
-      size: this.#entries.size,
-      capacity: this.#capacity
-    }
-  }
-
-  lookup(kernel: Kernel): C | undefined {
-    const key = this.#keys.get(kernel)
-    return key === undefined ? undefined : this.#touch(key)
-  }
-
-  get(given: Kernel, scope: Scope.Scope): Effect.Effect<C, GpuError> {
-    const kernel = fixed(given)
-    const problem = this.#status.error ?? check(kernel) ?? KernelSupport.problem(kernel, this.#info)
-    if (problem !== undefined) return problem
-    const key = this.#compiler.key(kernel)
-    this.#keys.set(given, key)
-    return Effect.withFiber((asker) => this.#share(key, kernel, scope, asker))
-  }
-
-  clear(): void {
-    for (const { compiled } of this.#entries.values()) this.#release(compiled)
-    this.#entries.clear()
-  }
-
-  /** A cache closes with its device; in the closed scope no compilation would ever start. */
-  close(): void {
-    this.#status.lose("its layer is closed")
-    this.clear()
-  }
-
-  #touch(key: string): C | undefined {
-    const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
-    this.#hits += 1
-    entry.lastUse = ++this.#clock
-    return entry.compiled
-  }
-
-  /** Looks and starts in one step, so that every pending entry has a fiber that compiles it. */
-  #share(
-    key: string,
-    kernel: Kernel,
-    scope: Scope.Scope,
-    asker: Fiber.Fiber<unknown, unknown>
-  ): Effect.Effect<C, GpuError> {
-    const compiled = this.#touch(key)
-    if (compiled !== undefined) return Effect.succeed(compiled)
-    const running = this.#pending.get(key)
-    if (running === undefined) {
-      // The scope may be closing already, and wait for other compilations before it closes this cache.
-      return scope.state._tag === "Closed"
-        ? this.#status.lose("its layer is closed")
-        : Deferred.await(this.#compile(key, kernel, scope, asker))
-    }
-    this.#hits += 1
-    return Deferred.await(running)
-  }
-
-  /**
-   * Starts in this step, because a step later the scope might be closed, and nothing starts in a closed scope. The
-   * compilation belongs to the device's scope, whose close waits for it: so an interrupted fiber does not fail the
-   * others that wait. It is uninterruptible from its first step, or the close could end it before it answers them.
-   */
-  #compile(
-    key: string,
-    kernel: Kernel,
-    scope: Scope.Scope,
-    asker: Fiber.Fiber<unknown, unknown>
-  ): Deferred.Deferred<C, GpuError> {
-    this.#misses += 1
-    const done = Deferred.makeUnsafe<C, GpuError>()
-    this.#pending.set(key, done)
-    const running = Scope.forkUnsafe(scope)
-    Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
-    const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
-      Effect.sync(() => {
-        this.#pending.delete(key)
-        if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
-        Deferred.doneUnsafe(done, exit)
-        // The compilation that its finalizer would wait for is done.
-        Scope.closeUnsafe(running, Exit.void)
-      }))
-    Effect.runForkWith(asker.context)(compile, { uninterruptible: true })
-    return done
-  }
-
-  #keep(key: string, compiled: C): void {
-    this.#entries.set(key, { key, compiled, lastUse: ++this.#clock })
-    if (this.#entries.size <= this.#capacity) return
-    const oldest = this.#leastRecent()
-    if (oldest === undefined) return
-    this.#entries.delete(oldest.key)
-    this.#evictions += 1
-    this.#release(oldest.compiled)
-  }
-
-  #leastRecent(): Entry<C> | undefined {
-    let oldest: Entry<C> | undefined
-    for (const entry of this.#entries.values()) {
-      if (oldest === undefined || entry.lastUse < oldest.lastUse) oldest = entry
-    }
-    return oldest
-  }
-
-  #release(compiled: C): void {
-    compiled.released = true
-    this.#compiler.release(compiled)
-  }
-}
 
 /**
  * The compiled form of a kernel; compiles it on the first call, so that a program can compile it before the first

@@ -7,6 +7,7 @@ import { choiceProblem } from "../../domain/ArgumentProblem.ts"
 import { elementClassProblem, type ViewType } from "../../domain/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
+import { maker } from "./DetachedMemory.ts"
 import type { HostMode } from "./DeviceContext.ts"
 
 type Pinned = Uint8Array<ArrayBuffer>
@@ -37,23 +38,6 @@ export const modeProblem = (
     `Memory of a device holds elements of ${alignment} bytes too: begin at a multiple of ${alignment}, or let it be copied.`
   )
 }
-
-/**
- * Why the buffer or image over that memory cannot be used any more, or `undefined`: the program has transferred the
- * memory, and the driver still has its address.
- */
-export const detachedProblem = (
-  operation: string,
-  what: "buffer" | "image",
-  pinned: Pinned | undefined
-): GpuError | undefined =>
-  pinned === undefined || !HostData.isDetached(pinned.buffer) ? undefined : invalidRequest(
-    operation,
-    `the ArrayBuffer that the ${what} uses as its memory is detached`,
-    `Transfer the data only after the scope of ${maker[what]} has closed, or let it be copied.`
-  )
-
-const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const
 
 /** A view of the memory, or of a range of it, or why there is none. */
 export const viewOf = <A extends ArrayBufferView>(

@@ -18,7 +18,7 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Label from "../../domain/Label.ts"
-import * as Rectangle from "../../domain/Rectangle.ts"
+import * as RectangleRows from "../../domain/RectangleRows.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
@@ -210,7 +210,7 @@ export class CheckedImages implements Service {
       begin: (part) => this.#reading(part),
       copy: (part, memory, to) => {
         const extent = HostRows.rectangle(part)
-        Rectangle.copyBytes(extent, memory, Rectangle.packed(extent), to.bytes, to.place)
+        RectangleRows.copyBytes(extent, memory, RectangleRows.packed(extent), to.bytes, to.place)
       }
     })
 

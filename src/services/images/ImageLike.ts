@@ -8,9 +8,9 @@ import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
+import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceImage } from "../device/DeviceImage.ts"
 import * as DriverObject from "../device/DriverObject.ts"
-import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { releasedError } from "../lease/Lease.ts"
 import { PooledImage } from "./PooledImage.ts"
 
@@ -60,8 +60,8 @@ export const isImageLike = (value: unknown): value is ImageLike =>
 export const problem = (operation: string, image: ImageLike, owner: DeviceInfo): GpuError | undefined => {
   if (image instanceof DeviceImage) {
     return DriverObject.problem(operation, image, owner, ImageFormat.imageBytes(image.format, image.shape)) ??
-      PinnedMemory.detachedProblem(operation, "image", image.pinned) ??
-      PinnedMemory.detachedProblem(operation, "buffer", image.beneath?.root.pinned)
+      detachedProblem(operation, "image", image.pinned) ??
+      detachedProblem(operation, "buffer", image.beneath?.root.pinned)
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)

@@ -27,12 +27,19 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import type { Order, ShapeOptions } from "../../domain/StridedShape.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
+import {
+  bufferFirst,
+  imageFirst,
+  looksLikeImage,
+  methodsOf,
+  startsWithSubject,
+  subjectFirst
+} from "../buffers/SubjectFirst.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import type { MapAccess } from "../device/QueueDriver.ts"
-import * as ImageLike from "./ImageLike.ts"
+import type * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
@@ -266,8 +273,6 @@ export class Images extends Context.Service<Images, {
 }>()("effect-gpu-pool/Images") {}
 
 const method = methodsOf(Images)
-
-const imageFirst = subjectFirst(2, ImageLike.isImageLike)
 
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
@@ -640,7 +645,7 @@ export const copy: {
     target: ImageLike.ImageLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, Images>
-} = method("copy", subjectFirst(2, ImageLike.isImageLike, knownOfCopy))
+} = method("copy", subjectFirst(2, looksLikeImage, knownOfCopy))
 
 /**
  * Copies an image or a region of it into a buffer, packed from `offset` bytes on.

@@ -18,6 +18,7 @@ import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import * as LoadedPart from "../calls/LoadedPart.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
 import { PendingCopies } from "../device/PendingCopies.ts"
@@ -33,10 +34,11 @@ import {
   type OffsetOptions,
   type ReadOptions
 } from "./CommandQueue.ts"
-import * as DispatchArguments from "./DispatchArguments.ts"
-import { RectangleCommands } from "./RectangleCommands.ts"
+import type * as DispatchArguments from "./DispatchArguments.ts"
 
 type Service = CommandQueue["Service"]
+
+const later = LoadedPart.module("services/queue/LaterCommands", () => import("./LaterCommands.ts"))
 
 const knownOfWrite = KnownOptions.of<OffsetOptions>({ offset: true })
 const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
@@ -66,11 +68,13 @@ export class CheckedQueue implements Service {
     this.#cache = options.cache
     this.#copies = PendingCopies.of(options.driver)
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
-    const rectangles = new RectangleCommands(options.driver, this.#problem, this.#alignment)
-    this.copyRect = rectangles.copy
-    this.writeRect = rectangles.write
-    this.readRect = rectangles.read
-    this.readRectInto = rectangles.readInto
+    const { copyRect, readRect, readRectInto, writeRect } = later.map(({ RectangleCommands }) =>
+      new RectangleCommands(options.driver, this.#problem, this.#alignment)
+    ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])
+    this.copyRect = copyRect
+    this.writeRect = writeRect
+    this.readRect = readRect
+    this.readRectInto = readRectInto
   }
 
   readonly write: Service["write"] = (target, data, options) =>
@@ -154,12 +158,14 @@ export class CheckedQueue implements Service {
     })
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
-    checkedStep("CommandQueue.dispatch", () => {
-      const compiled = this.#cache.getUnsafe(kernel)
-      return compiled === undefined
-        ? this.#compileAndRecord(kernel, args, count)
-        : this.#record(compiled, kernel, args, count)
-    })
+    later.use(({ bind }) =>
+      checkedStep("CommandQueue.dispatch", () => {
+        const compiled = this.#cache.getUnsafe(kernel)
+        return compiled === undefined
+          ? this.#compileAndRecord(bind, kernel, args, count)
+          : this.#record(bind, compiled, kernel, args, count)
+      })
+    )
 
   readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.flushUnsafe())
 
@@ -195,26 +201,28 @@ export class CheckedQueue implements Service {
   }
 
   #compileAndRecord(
+    bind: typeof DispatchArguments.bind,
     kernel: Kernel,
     args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
     count: number
   ): Effect.Effect<void, GpuError> {
     return Effect.flatMap(
       this.#device.status.error ?? this.#cache.get(kernel),
-      (compiled) => checkedStep("CommandQueue.dispatch", () => this.#record(compiled, kernel, args, count))
+      (compiled) => checkedStep("CommandQueue.dispatch", () => this.#record(bind, compiled, kernel, args, count))
     )
   }
 
   /** The cache may have dropped the kernel since it was compiled for this dispatch: then it is compiled again. */
   #record(
+    bind: typeof DispatchArguments.bind,
     compiled: CompiledKernel,
     kernel: Kernel,
     args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
     count: number
   ): Effect.Effect<void, GpuError> {
-    if (compiled.released) return this.#compileAndRecord(kernel, args, count)
+    if (compiled.released) return this.#compileAndRecord(bind, kernel, args, count)
     const { info, status } = this.#device
-    const bound = valid(DispatchArguments.bind(kernel, args, count, info, this.#problem, status.error))
+    const bound = valid(bind(kernel, args, count, info, this.#problem, status.error))
     if (count === 0) return Exit.void
     const { images, samplers, scalars, vectors } = bound
     const exit = this.#driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })

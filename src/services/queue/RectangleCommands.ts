@@ -13,6 +13,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as HostData from "../../domain/HostData.ts"
 import * as KnownOptions from "../../domain/KnownOptions.ts"
 import * as Rectangle from "../../domain/Rectangle.ts"
+import * as RectangleRows from "../../domain/RectangleRows.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -65,7 +66,7 @@ export class RectangleCommands {
     this.#problem = problem
   }
 
-  readonly copy = (
+  readonly copyRect = (
     source: BufferLike.BufferLike,
     target: BufferLike.BufferLike,
     options: Rectangle.CopyRectOptions
@@ -81,7 +82,7 @@ export class RectangleCommands {
       return distrustUnproven(exit, from.memory, to.memory)
     })
 
-  readonly write = (
+  readonly writeRect = (
     target: BufferLike.BufferLike,
     data: HostData.HostData,
     options: Rectangle.HostRectOptions
@@ -97,10 +98,10 @@ export class RectangleCommands {
         const rows = valid(Rectangle.gathered(extent, bytes, from))
         return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
       }
-      return { bytes: Rectangle.byteLength(extent), write }
+      return { bytes: RectangleRows.byteLength(extent), write }
     })
 
-  readonly read = <A extends ArrayBufferView>(
+  readonly readRect = <A extends ArrayBufferView>(
     source: BufferLike.BufferLike,
     type: ElementType<A>,
     options: Rectangle.ReadRectOptions
@@ -113,7 +114,7 @@ export class RectangleCommands {
     return Effect.map(rows, (rows) => new type(rows))
   }
 
-  readonly readInto = (
+  readonly readRectInto = (
     source: BufferLike.BufferLike,
     target: HostData.HostData,
     options: Rectangle.HostRectOptions
@@ -125,7 +126,8 @@ export class RectangleCommands {
       },
       target: (operation, { extent }) => hostPlace(operation, target, options?.host, extent),
       begin: (from) => this.#reading(from),
-      copy: ({ extent }, rows, to) => Rectangle.copyBytes(extent, rows, Rectangle.packed(extent), to.bytes, to.place)
+      copy: ({ extent }, rows, to) =>
+        RectangleRows.copyBytes(extent, rows, RectangleRows.packed(extent), to.bytes, to.place)
     })
 
   #reading({ extent, memory, place }: Placed): Reading.Begin | undefined {
@@ -145,7 +147,7 @@ export class RectangleCommands {
     valid(this.#problem(operation, buffer, usage, host))
     const extent = valid(Rectangle.extentOf(operation, region, this.#alignment))
     const place = valid(Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment))
-    const memory = Rectangle.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
+    const memory = RectangleRows.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
     return { extent, place, memory }
   }
 }
@@ -166,7 +168,7 @@ const elementsProblem = <A extends ArrayBufferView>(
   type: ElementType<A>
 ): GpuError | undefined => {
   valid(elementClassProblem(operation, type))
-  const bytes = Rectangle.byteLength(extent)
+  const bytes = RectangleRows.byteLength(extent)
   return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
     `the region's ${bytes} bytes are no whole number of ${type.name} elements`,

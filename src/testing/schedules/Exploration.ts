@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as LoadedPart from "../../services/calls/LoadedPart.ts"
 import { type Chooser, following } from "./Chooser.ts"
 import { type Problem, ScheduledRun } from "./ScheduledRun.ts"
 import { format, type SchedulePath } from "./SchedulePath.ts"
@@ -66,7 +67,8 @@ export const explore = Effect.fnUntraced(function*(
   let steps = 0
   let schedules = 0
   let turn = 0
-  // What is made once, and kept beyond a schedule, is made here.
+  // What is made or loaded once, and kept beyond a schedule, is made here.
+  yield* Effect.orDie(LoadedPart.all)
   attempt(program, following([]), limits.maxSteps)
   for (let trial = search.next(); trial.done !== true;) {
     if (schedules === limits.maxSchedules) return { schedules, complete: false, steps }
@@ -95,7 +97,7 @@ export const replay = (
   path: SchedulePath,
   limits: Limits
 ): Effect.Effect<string, ScheduleViolation> =>
-  Effect.suspend(() => {
+  Effect.flatMap(Effect.orDie(LoadedPart.all), () => {
     const trace = new Trace()
     const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
     const problem = run.execute(program)

@@ -4,7 +4,8 @@
  * @internal
  */
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import { byteLength, type Extent, packed, type Place, runs } from "../../../domain/Rectangle.ts"
+import type { Extent, Place } from "../../../domain/Rectangle.ts"
+import { byteLength, packed, runs } from "../../../domain/RectangleRows.ts"
 import { chunkBytes, type HostCommand } from "../HostCommand.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 

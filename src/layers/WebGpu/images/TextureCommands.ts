@@ -4,10 +4,11 @@
  * @internal
  */
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import type { DriverObjects } from "../../../domain/DriverObjects.ts"
 import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type * as Commands from "../Commands.ts"
+import type { Temporaries } from "../Temporaries.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureRows from "./TextureRows.ts"
@@ -56,42 +57,14 @@ export interface BufferToImageCommand extends Names {
 
 export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
 
-/** Textures that a submit needs and nobody keeps. */
-export class Temporaries {
-  readonly #device: WebGpuHandle.Device
-  readonly #driverObjects: DriverObjects
-  readonly #textures: Array<WebGpuHandle.Texture> = []
+/** As the queue records it. */
+export const recorded = (command: TextureCommand): Commands.TextureCommand => ({
+  _tag: "texture",
+  encode: (encoder, temporaries) => encode(encoder, command, temporaries),
+  label: () => label(command)
+})
 
-  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
-    this.#device = device
-    this.#driverObjects = driverObjects
-  }
-
-  /** As large as a region of `image`, in its format. */
-  texture({ shape }: DeviceImage, { extent }: ImageRegion, format: WebGpuHandle.TextureFormat): WebGpuHandle.Texture {
-    const texture = this.#device.createTexture({
-      label: "effect-gpu-pool temporary",
-      size: gpuExtent(extent),
-      dimension: dimensionOf(shape.kind),
-      format,
-      usage: textureUsageBits.copySrc | textureUsageBits.copyDst
-    })
-    this.#driverObjects.add("temporary")
-    this.#textures.push(texture)
-    return texture
-  }
-
-  /** To be called when the commands that use them are submitted. */
-  destroy(): void {
-    for (const texture of this.#textures) {
-      texture.destroy()
-      this.#driverObjects.remove("temporary")
-    }
-    this.#textures.length = 0
-  }
-}
-
-export const encode = (
+const encode = (
   encoder: WebGpuHandle.CommandEncoder,
   command: TextureCommand,
   temporaries: Temporaries
@@ -119,10 +92,19 @@ const encodeCopy = (
     return encodeSlices(encoder, command)
   }
   const from = placeIn(source, region.origin)
-  const between = { texture: temporaries.texture(source, region, from.texture.format) }
+  const between = { texture: temporaries.add(asLargeAs(source, region, from.texture.format)) }
   encoder.copyTextureToTexture(from, between, gpuExtent(region.extent))
   encoder.copyTextureToTexture(between, placeIn(target, targetOrigin), gpuExtent(region.extent))
 }
+
+/** A texture as large as a region of an image, in its format. */
+const asLargeAs = ({ shape }: DeviceImage, { extent }: ImageRegion, format: WebGpuHandle.TextureFormat) => ({
+  label: "effect-gpu-pool temporary",
+  size: gpuExtent(extent),
+  dimension: dimensionOf(shape.kind),
+  format,
+  usage: textureUsageBits.copySrc | textureUsageBits.copyDst
+})
 
 const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
   texture: textureOf(image),
@@ -203,7 +185,7 @@ const layout = (
 ): BufferRows => bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
 
 /** What errors call it. */
-export const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
+const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
   switch (_tag) {
     case "copyImage":
       return CommandLabel.copyImage(sourceName, targetName)

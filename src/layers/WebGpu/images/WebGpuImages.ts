@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/CommandLabel.ts"
+import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
 import {
   type GpuError,
   isGpuError,
@@ -22,6 +23,7 @@ import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { awaitDevice } from "../AwaitDevice.ts"
 import { DestroyedMemory } from "../DestroyedMemory.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "../ErrorScopes.ts"
@@ -52,7 +54,7 @@ const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
 
 const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
 
-export class WebGpuImages implements Driver {
+export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
   readonly #queue: WebGpuQueue
@@ -65,27 +67,6 @@ export class WebGpuImages implements Driver {
     this.#queue = queue
     this.#destroyed = new DestroyedMemory(opened.device, opened.status)
   }
-
-  readonly largest: Driver["largest"] = (kind) => {
-    const { limits } = this.#device
-    const [flat, solid] = [limits.maxTextureDimension2D, limits.maxTextureDimension3D]
-    switch (kind) {
-      case "1d":
-        return { width: limits.maxTextureDimension1D, height: 1, depth: 1, layers: 1 }
-      case "1dArray":
-      case "1dBuffer":
-        return { width: 0, height: 0, depth: 0, layers: 0 }
-      case "2d":
-        return { width: flat, height: flat, depth: 1, layers: 1 }
-      case "2dArray":
-        return { width: flat, height: flat, depth: 1, layers: limits.maxTextureArrayLayers }
-      case "3d":
-        return { width: solid, height: solid, depth: solid, layers: 1 }
-    }
-  }
-
-  readonly formats: Driver["formats"] = (usage, kind) =>
-    kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(this.#device.features, usage)
 
   readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
     Effect.suspend(() => {
@@ -172,24 +153,24 @@ export class WebGpuImages implements Driver {
     if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
     if (pattern.value === undefined) return Exit.void
     const names = { sourceName: undefined, targetName: target.label }
-    return this.#queue.record({ _tag: "fillImage", target, region, pitch, pattern: pattern.value, ...names })
+    return this.#record({ _tag: "fillImage", target, region, pitch, pattern: pattern.value, ...names })
   }
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) => {
     const names = { sourceName: source.label, targetName: target.label }
-    return this.#queue.record({ _tag: "copyImage", source, region, target, targetOrigin, ...names })
+    return this.#record({ _tag: "copyImage", source, region, target, targetOrigin, ...names })
   }
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     const names = { sourceName: source.label, targetName: target.label }
     const rowBytes = rowBytesOf(source, region)
-    return this.#queue.record({ _tag: "imageToBuffer", source, region, rowBytes, target, offset, ...names })
+    return this.#record({ _tag: "imageToBuffer", source, region, rowBytes, target, offset, ...names })
   }
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
     const names = { sourceName: source.label, targetName: target.label }
     const rowBytes = rowBytesOf(target, region)
-    return this.#queue.record({ _tag: "bufferToImage", source, offset, target, region, rowBytes, ...names })
+    return this.#record({ _tag: "bufferToImage", source, offset, target, region, rowBytes, ...names })
   }
 
   readonly createSampler: Driver["createSampler"] = (options) => {
@@ -218,6 +199,10 @@ export class WebGpuImages implements Driver {
     sampler.destroyed = true
     if (this.#opened.samplers.delete(sampler as WebGpuSampler)) this.#opened.driverObjects.remove("sampler")
     return Exit.void
+  }
+
+  #record(command: TextureCommands.TextureCommand): Exit.Exit<void, GpuError> {
+    return this.#queue.record(TextureCommands.recorded(command))
   }
 
   /** In error scopes as buffers are: a texture that did not get its memory is an object that looks like any other. */
@@ -294,6 +279,16 @@ export class WebGpuImages implements Driver {
     this.#liveBytes -= bytes
     this.#destroyed.add(bytes)
   }
+}
+
+/** The texture of an image of the device, or why there is none. */
+export const textureUnsafe = (
+  operation: string,
+  info: DeviceInfo,
+  image: ImageLike.ImageLike
+): Exit.Exit<WebGpuHandle.Texture, GpuError> => {
+  const problem = ImageLike.problem(operation, image, info)
+  return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
 }
 
 /** What a texture begins with, packed. */

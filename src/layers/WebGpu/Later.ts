@@ -1,0 +1,10 @@
+/**
+ * What is loaded with the first image, sampler or kernel, or where there is no device. It is one piece, since bundlers make a file
+ * of whatever several pieces share.
+ *
+ * @internal
+ */
+export { adoptImage, adoptSampler } from "./images/AdoptedImages.ts"
+export { textureUnsafe, WebGpuImages } from "./images/WebGpuImages.ts"
+export { noDevice, noNavigatorGpu, noPackage } from "./UnavailableGpu.ts"
+export { compile } from "./WebGpuKernel.ts"

@@ -1,0 +1,55 @@
+/**
+ * The driver of a WebGPU device's images, without what is loaded with the first image or sampler: programs without images need
+ * only what a device can do.
+ *
+ * @internal
+ */
+import type { ImageKind, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { LoadedPart } from "../../../services/calls/LoadedPart.ts"
+import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import { later } from "../LaterPart.ts"
+import type { OpenDevice } from "../OpenDevice.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type { WebGpuQueue } from "../WebGpuQueue.ts"
+import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
+import type { WebGpuImages } from "./WebGpuImages.ts"
+
+export const imagesOf = (opened: OpenDevice, queue: WebGpuQueue): LoadedPart<WebGpuImages> =>
+  later.map(({ WebGpuImages }) => new WebGpuImages(opened, queue))
+
+export const make = (
+  { device: { features, limits } }: OpenDevice,
+  images: LoadedPart<WebGpuImages>
+): ImageDriver["Service"] => ({
+  largest: (kind) => largest(limits, kind),
+  formats: (usage, kind) =>
+    kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(features, usage),
+  ...images.effects(["create", "createFromHost", "createSampler"]),
+  ...images.calls([
+    "destroyUnsafe",
+    "writeUnsafe",
+    "readUnsafe",
+    "fillUnsafe",
+    "copyUnsafe",
+    "toBufferUnsafe",
+    "fromBufferUnsafe",
+    "destroySamplerUnsafe"
+  ])
+})
+
+const largest = (limits: WebGpuApi.Limits, kind: ImageKind): Omit<ImageShape, "kind"> => {
+  const [flat, solid] = [limits.maxTextureDimension2D, limits.maxTextureDimension3D]
+  switch (kind) {
+    case "1d":
+      return { width: limits.maxTextureDimension1D, height: 1, depth: 1, layers: 1 }
+    case "1dArray":
+    case "1dBuffer":
+      return { width: 0, height: 0, depth: 0, layers: 0 }
+    case "2d":
+      return { width: flat, height: flat, depth: 1, layers: 1 }
+    case "2dArray":
+      return { width: flat, height: flat, depth: 1, layers: limits.maxTextureArrayLayers }
+    case "3d":
+      return { width: solid, height: solid, depth: solid, layers: 1 }
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * The kernels that one device has compiled: checked, compiled once whoever asks, and given back when there are too many.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { Kernel } from "../../domain/Kernel.ts"
+import { checked } from "../../domain/KernelSupport.ts"
+
+/** As `KernelCache.CompiledKernel`. */
+interface Compiled {
+  released: boolean
+}
+
+/** As `KernelCache.KernelCompiler`. */
+interface Compiler<C> {
+  readonly key: (kernel: Kernel) => string
+  readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
+  readonly release: (compiled: C) => void
+}
+
+type Entry<C> = { readonly key: string; readonly compiled: C; lastUse: number }
+
+export class CompiledKernels<C extends Compiled> {
+  readonly #compiler: Compiler<C>
+  readonly #capacity: number
+  /**
+   * Each entry has the time of its last use. Keeping the entries in that order would cost every dispatch more than the
+   * search costs.
+   */
+  readonly #entries = new Map<string, Entry<C>>()
+  readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
+  /** Saves building the key again for a kernel object seen before. */
+  readonly #keys = new WeakMap<Kernel, string>()
+  readonly #status: DeviceStatus
+  readonly #info: DeviceInfo
+  readonly #scope: Scope.Scope
+  /** Counts uses. */
+  #clock = 0
+  #hits = 0
+  #misses = 0
+  #evictions = 0
+
+  constructor(
+    compiler: Compiler<C>,
+    capacity: number,
+    device: { readonly status: DeviceStatus; readonly info: DeviceInfo },
+    scope: Scope.Scope
+  ) {
+    this.#scope = scope
+    this.#compiler = compiler
+    this.#capacity = capacity
+    this.#status = device.status
+    this.#info = device.info
+  }
+
+  get stats() {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions,
+      size: this.#entries.size,
+      capacity: this.#capacity
+    }
+  }
+
+  lookup(kernel: Kernel): C | undefined {
+    const key = this.#keys.get(kernel)
+    return key === undefined ? undefined : this.#touch(key)
+  }
+
+  get(given: Kernel): Effect.Effect<C, GpuError> {
+    const kernel = this.#status.error ?? checked(given, this.#info)
+    if (isGpuError(kernel)) return kernel
+    const key = this.#compiler.key(kernel)
+    this.#keys.set(given, key)
+    return Effect.withFiber((asker) => this.#share(key, kernel, asker))
+  }
+
+  clear(): void {
+    for (const { compiled } of this.#entries.values()) this.#release(compiled)
+    this.#entries.clear()
+  }
+
+  #touch(key: string): C | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#hits += 1
+    entry.lastUse = ++this.#clock
+    return entry.compiled
+  }
+
+  /** Looks and starts in one step, so that every pending entry has a fiber that compiles it. */
+  #share(
+    key: string,
+    kernel: Kernel,
+    asker: Fiber.Fiber<unknown, unknown>
+  ): Effect.Effect<C, GpuError> {
+    const compiled = this.#touch(key)
+    if (compiled !== undefined) return Effect.succeed(compiled)
+    const running = this.#pending.get(key)
+    if (running === undefined) {
+      // The scope may be closing already, and wait for other compilations before it closes this cache.
+      return this.#scope.state._tag === "Closed"
+        ? this.#status.lose("its layer is closed")
+        : Deferred.await(this.#compile(key, kernel, asker))
+    }
+    this.#hits += 1
+    return Deferred.await(running)
+  }
+
+  /**
+   * Starts in this step, because a step later the scope might be closed, and nothing starts in a closed scope. The
+   * compilation belongs to the device's scope, whose close waits for it: so an interrupted fiber does not fail the
+   * others that wait. It is uninterruptible from its first step, or the close could end it before it answers them.
+   */
+  #compile(
+    key: string,
+    kernel: Kernel,
+    asker: Fiber.Fiber<unknown, unknown>
+  ): Deferred.Deferred<C, GpuError> {
+    this.#misses += 1
+    const done = Deferred.makeUnsafe<C, GpuError>()
+    this.#pending.set(key, done)
+    const running = Scope.forkUnsafe(this.#scope)
+    Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
+    const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
+      Effect.sync(() => {
+        this.#pending.delete(key)
+        if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
+        Deferred.doneUnsafe(done, exit)
+        // The compilation that its finalizer would wait for is done.
+        Scope.closeUnsafe(running, Exit.void)
+      }))
+    Effect.runForkWith(asker.context)(compile, { uninterruptible: true })
+    return done
+  }
+
+  #keep(key: string, compiled: C): void {
+    this.#entries.set(key, { key, compiled, lastUse: ++this.#clock })
+    if (this.#entries.size <= this.#capacity) return
+    const oldest = this.#leastRecent()
+    if (oldest === undefined) return
+    this.#entries.delete(oldest.key)
+    this.#evictions += 1
+    this.#release(oldest.compiled)
+  }
+
+  #leastRecent(): Entry<C> | undefined {
+    let oldest: Entry<C> | undefined
+    for (const entry of this.#entries.values()) {
+      if (oldest === undefined || entry.lastUse < oldest.lastUse) oldest = entry
+    }
+    return oldest
+  }
+
+  #release(compiled: C): void {
+    compiled.released = true
+    this.#compiler.release(compiled)
+  }
+}
