@@ -26,7 +26,7 @@ export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as DeviceInfo from "./domain/DeviceInfo.ts"
+export * as DeviceInfo from "./domain/device/DeviceInfo.ts"
 
 /**
  * Whether a device is alive or lost.
@@ -34,7 +34,7 @@ export * as DeviceInfo from "./domain/DeviceInfo.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as DeviceStatus from "./domain/DeviceStatus.ts"
+export * as DeviceStatus from "./domain/device/DeviceStatus.ts"
 
 /**
  * Counts of what a driver has given and got back.
@@ -42,7 +42,7 @@ export * as DeviceStatus from "./domain/DeviceStatus.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as DriverObjects from "./domain/DriverObjects.ts"
+export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
  * The element types of kernels.
@@ -50,7 +50,7 @@ export * as DriverObjects from "./domain/DriverObjects.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as DType from "./domain/DType.ts"
+export * as DType from "./domain/data/DType.ts"
 
 /**
  * Which held block a pool gives back next when it needs memory.
@@ -58,7 +58,7 @@ export * as DType from "./domain/DType.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as EvictionPolicy from "./domain/EvictionPolicy.ts"
+export * as EvictionPolicy from "./domain/pool/EvictionPolicy.ts"
 
 /**
  * The one error, and its reasons.
@@ -74,7 +74,7 @@ export * as GpuError from "./domain/GpuError.ts"
  * @category commands
  * @since 0.1.0
  */
-export * as HostData from "./domain/HostData.ts"
+export * as HostData from "./domain/data/HostData.ts"
 
 /**
  * Kernel definitions: arguments, and a body per language.
@@ -82,7 +82,7 @@ export * as HostData from "./domain/HostData.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as Kernel from "./domain/Kernel.ts"
+export * as Kernel from "./domain/kernel/Kernel.ts"
 
 /**
  * The arguments of kernels.
@@ -90,7 +90,7 @@ export * as Kernel from "./domain/Kernel.ts"
  * @category kernels
  * @since 0.1.0
  */
-export * as KernelArgument from "./domain/KernelArgument.ts"
+export * as KernelArgument from "./domain/kernel/KernelArgument.ts"
 
 /**
  * Byte limits: bytes, sizes with units, shares of a device's memory.
@@ -98,7 +98,7 @@ export * as KernelArgument from "./domain/KernelArgument.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as MemoryLimit from "./domain/MemoryLimit.ts"
+export * as MemoryLimit from "./domain/pool/MemoryLimit.ts"
 
 /**
  * Free lists and the byte ledger behind every pool, synchronous.
@@ -106,7 +106,7 @@ export * as MemoryLimit from "./domain/MemoryLimit.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as PoolCore from "./domain/PoolCore.ts"
+export * as PoolCore from "./domain/pool/PoolCore.ts"
 
 /**
  * A pool's counters, and what follows from them.
@@ -114,7 +114,7 @@ export * as PoolCore from "./domain/PoolCore.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as PoolStats from "./domain/PoolStats.ts"
+export * as PoolStats from "./domain/pool/PoolStats.ts"
 
 /**
  * Regions of rows within linear memory.
@@ -122,7 +122,7 @@ export * as PoolStats from "./domain/PoolStats.ts"
  * @category commands
  * @since 0.1.0
  */
-export * as Rectangle from "./domain/Rectangle.ts"
+export * as Rectangle from "./domain/data/Rectangle.ts"
 
 /**
  * From the bytes of a request to those of its block.
@@ -130,7 +130,7 @@ export * as Rectangle from "./domain/Rectangle.ts"
  * @category pools
  * @since 0.1.0
  */
-export * as SizePolicy from "./domain/SizePolicy.ts"
+export * as SizePolicy from "./domain/pool/SizePolicy.ts"
 
 /**
  * Where a pool gets device memory from; buffers without a pool.
@@ -194,7 +194,7 @@ export * as Backend from "./services/backend/Backend.ts"
  * @category devices
  * @since 0.1.0
  */
-export * as BackendTraits from "./domain/BackendTraits.ts"
+export * as BackendTraits from "./domain/device/BackendTraits.ts"
 
 /**
  * One device allocation, as a backend makes it.
@@ -346,4 +346,4 @@ export * as TrackingAllocator from "./services/buffers/allocators/TrackingAlloca
  * @category kernels
  * @since 0.1.0
  */
-export * as ValueType from "./domain/ValueType.ts"
+export * as ValueType from "./domain/data/ValueType.ts"

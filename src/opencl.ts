@@ -42,7 +42,7 @@ export * as OpenClImageInfo from "./layers/OpenCl/images/OpenClImageInfo.ts"
  * @category memory
  * @since 0.1.0
  */
-export * as OpenClMemory from "./layers/OpenCl/OpenClMemory.ts"
+export * as OpenClMemory from "./layers/OpenCl/memory/OpenClMemory.ts"
 
 /**
  * Shared virtual memory, pooled as buffers are: allocators, pools, views, mapping, and use on other queues.

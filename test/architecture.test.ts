@@ -82,6 +82,9 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
 ]
 
+/** More are divided into folders of one story each. */
+const mostFiles = 20
+
 const isWithin = (path: string, part: string): boolean => path === part || path.startsWith(`${part}/`)
 
 const packageOf = (specifier: string): string =>
@@ -190,6 +193,13 @@ describe("the floors", () => {
 
   it("has no circle of files, types included: each can be read without the next", () => {
     assert.deepStrictEqual(circlesOf(sources, "src"), [])
+  })
+
+  it("has folders that can be looked over", () => {
+    const counts = new Map<string, number>()
+    for (const { path } of sources) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+    const large = [...counts].filter(([folder, files]) => files > mostFiles)
+    assert.deepStrictEqual(large, [])
   })
 
   it("decides nothing by the name of a backend", () => {
@@ -302,7 +312,7 @@ describe("the check itself", () => {
   })
 
   it("refuses a program that reaches into the sources", () => {
-    const program = planted("bench/core.ts", `import { PoolCore } from "../src/domain/PoolCore.ts"`)
-    assert.deepStrictEqual(programViolationsOf(program), ["bench/core.ts:1 imports ../src/domain/PoolCore.ts"])
+    const program = planted("bench/core.ts", `import { PoolCore } from "../src/domain/pool/PoolCore.ts"`)
+    assert.deepStrictEqual(programViolationsOf(program), ["bench/core.ts:1 imports ../src/domain/pool/PoolCore.ts"])
   })
 })

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import { isInstance } from "../domain/ArgumentProblem.ts"
-import type { DType } from "../domain/DType.ts"
+import { isInstance } from "../domain/arguments/ArgumentProblem.ts"
+import type { DType } from "../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"

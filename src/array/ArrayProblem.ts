@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { isInstance, satisfies } from "../domain/ArgumentProblem.ts"
+import { isInstance, satisfies } from "../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { wrongArgument } from "../services/calls/WrongArgument.ts"

@@ -5,8 +5,8 @@
  */
 import * as Pipeable from "effect/Pipeable"
 import type * as Scope from "effect/Scope"
-import type { DType } from "../domain/DType.ts"
-import { inOneLine, showing, state } from "../domain/Showing.ts"
+import { inOneLine, showing, state } from "../domain/arguments/Showing.ts"
+import type { DType } from "../domain/data/DType.ts"
 import type { Expr } from "../kernels/Expr.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { LeaseHolder } from "../services/lease/LeaseHolder.ts"

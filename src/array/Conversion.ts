@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { DType } from "../domain/DType.ts"
-import { typeProblem } from "../domain/KernelSupport.ts"
+import type { DType } from "../domain/data/DType.ts"
+import { typeProblem } from "../domain/kernel/KernelSupport.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { CommandQueue } from "../services/queue/CommandQueue.ts"
 import type { SameType } from "./Arithmetic.ts"

@@ -4,12 +4,12 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { optionsProblem, readValues } from "../domain/ArgumentProblem.ts"
-import * as DType from "../domain/DType.ts"
+import { optionsProblem, readValues } from "../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
+import { shown } from "../domain/arguments/ShownValue.ts"
+import * as DType from "../domain/data/DType.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
-import { typeProblem } from "../domain/KernelSupport.ts"
-import * as KnownOptions from "../domain/KnownOptions.ts"
-import { shown } from "../domain/ShownValue.ts"
+import { typeProblem } from "../domain/kernel/KernelSupport.ts"
 import { holds } from "../kernels/expression/Expression.ts"
 import { isFloat } from "../kernels/expression/Operation.ts"
 import { CommandQueue } from "../services/queue/CommandQueue.ts"

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { DType } from "../domain/DType.ts"
+import type { DType } from "../domain/data/DType.ts"
 import * as Expr from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { DType } from "../domain/DType.ts"
+import type { DType } from "../domain/data/DType.ts"
 import { GpuError, invalidRequest } from "../domain/GpuError.ts"
 import { release } from "../services/lease/Lease.ts"
 import { arrayProblem, ofArray } from "./ArrayProblem.ts"

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { DType } from "../domain/DType.ts"
+import type { DType } from "../domain/data/DType.ts"
 import * as Expr from "../kernels/Expr.ts"
 import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"

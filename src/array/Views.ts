@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { readValues } from "../domain/ArgumentProblem.ts"
-import type { DType } from "../domain/DType.ts"
+import { readValues } from "../domain/arguments/ArgumentProblem.ts"
+import { isArray, shown } from "../domain/arguments/ShownValue.ts"
+import type { DType } from "../domain/data/DType.ts"
 import { GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
-import { isArray, shown } from "../domain/ShownValue.ts"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"

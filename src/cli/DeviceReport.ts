@@ -6,9 +6,9 @@
  */
 import CliTable from "cli-table3"
 import type { Choice } from "../devices/Devices.ts"
+import { line } from "../domain/arguments/ShownValue.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice, Named } from "../domain/selection/ListedDevice.ts"
-import { line } from "../domain/ShownValue.ts"
 
 export type Device = ListedDevice
 

@@ -11,8 +11,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Devices from "../devices/Devices.ts"
+import { lines } from "../domain/arguments/ShownValue.ts"
 import type { GpuError } from "../domain/GpuError.ts"
-import { lines } from "../domain/ShownValue.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 
 const flags = {

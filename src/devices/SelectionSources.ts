@@ -12,9 +12,9 @@ import * as Result from "effect/Result"
 import { constants, open } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
+import { shown, thrownText } from "../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
-import { shown, thrownText } from "../domain/ShownValue.ts"
 
 /**
  * What was chosen, and by whom.

@@ -3,11 +3,11 @@
  *
  * @internal
  */
+import * as Label from "./arguments/Label.ts"
+import { shown } from "./arguments/ShownValue.ts"
 import * as BufferUsage from "./BufferUsage.ts"
-import type { DeviceLimits } from "./DeviceInfo.ts"
+import type { DeviceLimits } from "./device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
-import * as Label from "./Label.ts"
-import { shown } from "./ShownValue.ts"
 
 /** Why `size` is no valid byte count, or `undefined`. Zero is valid. */
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>

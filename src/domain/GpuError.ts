@@ -10,7 +10,7 @@ import * as Data from "effect/Data"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import { line, lines, list } from "./ShownValue.ts"
+import { line, lines, list } from "./arguments/ShownValue.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
 

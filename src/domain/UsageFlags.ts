@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import { shown } from "./arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
-import { shown } from "./ShownValue.ts"
 
 /** Whether `usage` has every flag of `flags`. */
 export const has = (usage: number, flags: number): boolean =>

@@ -5,14 +5,14 @@
  * @see pyopencl.elementwise.ElementwiseKernel
  * @since 0.1.0
  */
-import { optionsProblem } from "../domain/ArgumentProblem.ts"
-import type { DType } from "../domain/DType.ts"
+import { optionsProblem } from "../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
+import { shown } from "../domain/arguments/ShownValue.ts"
+import type { DType } from "../domain/data/DType.ts"
+import type { Widened } from "../domain/data/ValueType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../domain/GpuError.ts"
-import * as Kernel from "../domain/Kernel.ts"
-import type { NumericArgument, VectorArg } from "../domain/KernelArgument.ts"
-import * as KnownOptions from "../domain/KnownOptions.ts"
-import { shown } from "../domain/ShownValue.ts"
-import type { Widened } from "../domain/ValueType.ts"
+import * as Kernel from "../domain/kernel/Kernel.ts"
+import type { NumericArgument, VectorArg } from "../domain/kernel/KernelArgument.ts"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
 import { dtypesOf, ownVectorsOf } from "./expression/Inspection.ts"

@@ -10,9 +10,9 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
-import type { DType } from "../domain/DType.ts"
+import { withArticle } from "../domain/arguments/ShownValue.ts"
+import type { DType } from "../domain/data/DType.ts"
 import { invalidRequest } from "../domain/GpuError.ts"
-import { withArticle } from "../domain/ShownValue.ts"
 import {
   above,
   apply,

@@ -7,10 +7,10 @@ import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
+import * as Kernels from "./commands/Kernels.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"
-import * as Kernels from "./Kernels.ts"
-import { filled } from "./Leases.ts"
+import { filled } from "./pool/Leases.ts"
 
 const test = inGroup("event loop")
 

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import * as KnownOptions from "../domain/KnownOptions.ts"
+import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
 import { DeviceContext } from "../services/device/DeviceContext.ts"
 import { type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
 import * as Expect from "./Expect.ts"

@@ -5,7 +5,7 @@ import { type ArrayOperation, dense, DeviceArray, Pending } from "../../src/arra
 import * as Plan from "../../src/array/fusion/Plan.ts"
 import * as PlanExpressions from "../../src/array/fusion/PlanExpressions.ts"
 import { Structures } from "../../src/array/fusion/Structures.ts"
-import type { DType } from "../../src/domain/DType.ts"
+import type { DType } from "../../src/domain/data/DType.ts"
 import { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 
 type Shape = ReadonlyArray<number>

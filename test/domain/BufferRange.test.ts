@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as BufferRange from "../../src/domain/BufferRange.ts"
+import * as BufferRange from "../../src/domain/data/BufferRange.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 
 const largest = Number.MAX_SAFE_INTEGER

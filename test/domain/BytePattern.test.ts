@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import * as BytePattern from "../../src/domain/BytePattern.ts"
+import * as BytePattern from "../../src/domain/data/BytePattern.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 
 const bytesOf = (words: ReadonlyArray<number>, length: number): ReadonlyArray<number> => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as CommandLabel from "../../src/domain/CommandLabel.ts"
+import * as CommandLabel from "../../src/domain/arguments/CommandLabel.ts"
 
 const label = fc.option(fc.string({ minLength: 1 }), { nil: undefined })
 const shown = (name: string | undefined): string => name ?? "(no label)"

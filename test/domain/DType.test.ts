@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
-import * as DType from "../../src/domain/DType.ts"
+import * as DType from "../../src/domain/data/DType.ts"
 import { withoutHalves } from "../support/withoutHalves.ts"
 
 const all = ["f32", "i32", "u32", "f16", "f64"] as const

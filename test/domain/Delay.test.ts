@@ -1,7 +1,7 @@
 import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Duration from "effect/Duration"
-import * as Delay from "../../src/domain/Delay.ts"
+import * as Delay from "../../src/domain/device/Delay.ts"
 
 const millis = (delay: Duration.Duration | undefined) => delay === undefined ? undefined : Duration.toMillis(delay)
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { DeviceStatus } from "../../src/domain/DeviceStatus.ts"
+import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 
 type Step = { readonly act: "listen" } | { readonly act: "stop"; readonly which: number } | { readonly act: "lose" }

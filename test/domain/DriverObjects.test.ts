@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { DriverObjects } from "../../src/domain/DriverObjects.ts"
+import { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 
 const kinds = fc.constantFrom("buffer", "kernel", "queue", "constructor", "__proto__", "")
 

@@ -1,6 +1,6 @@
 import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
-import { elementClassProblem, isElementClass } from "../../src/domain/ElementClass.ts"
+import { elementClassProblem, isElementClass } from "../../src/domain/data/ElementClass.ts"
 
 class Words extends Uint32Array<ArrayBuffer> {}
 class View extends DataView<ArrayBuffer> {}

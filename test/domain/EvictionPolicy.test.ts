@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
-import { type PoolBlock, PoolCore } from "../../src/domain/PoolCore.ts"
+import * as EvictionPolicy from "../../src/domain/pool/EvictionPolicy.ts"
+import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
 const policies = [

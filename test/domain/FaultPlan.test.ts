@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { FaultPlan, FaultPlans } from "../../src/domain/FaultPlan.ts"
+import { FaultPlan, FaultPlans } from "../../src/domain/device/FaultPlan.ts"
 
 const next = (plan: FaultPlan<string>, calls: number) =>
   Array.from({ length: calls }, () => plan.next() ?? "-").join("")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type HeldLinks, HeldOrder } from "../../src/domain/HeldOrder.ts"
+import { type HeldLinks, HeldOrder } from "../../src/domain/pool/HeldOrder.ts"
 
 class Item implements HeldLinks<Item> {
   older: Item | undefined = undefined

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as HostData from "../../src/domain/data/HostData.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
-import * as HostData from "../../src/domain/HostData.ts"
 
 type Make<B extends ArrayBufferLike> = (buffer: B, byteOffset: number, length: number) => ArrayBufferView
 

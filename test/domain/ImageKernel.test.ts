@@ -1,11 +1,17 @@
 /** Definitions of kernels that take images and samplers. */
 import { assert, describe, it } from "@effect/vitest"
-import type { DeviceInfo, ImageLimits } from "../../src/domain/DeviceInfo.ts"
+import type { DeviceInfo, ImageLimits } from "../../src/domain/device/DeviceInfo.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ImageArg, type KernelArgument, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import * as KernelSupport from "../../src/domain/KernelSupport.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import {
+  ImageArg,
+  type KernelArgument,
+  SamplerArg,
+  ScalarArg,
+  VectorArg
+} from "../../src/domain/kernel/KernelArgument.ts"
+import * as KernelSupport from "../../src/domain/kernel/KernelSupport.ts"
 import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { describedDevice } from "../support/describedDevice.ts"
 

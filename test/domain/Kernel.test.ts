@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { line, shown } from "../../src/domain/arguments/ShownValue.ts"
 import { invalidRequest } from "../../src/domain/GpuError.ts"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import { reservedBy } from "../../src/domain/ReservedWords.ts"
-import { line, shown } from "../../src/domain/ShownValue.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { reservedBy } from "../../src/domain/kernel/ReservedWords.ts"
 
 const isReserved = (word: string): boolean => reservedBy(word) !== undefined
 

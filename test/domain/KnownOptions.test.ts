@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import * as KnownOptions from "../../src/domain/KnownOptions.ts"
+import * as KnownOptions from "../../src/domain/arguments/KnownOptions.ts"
 
 interface Options {
   readonly maxBytes?: number

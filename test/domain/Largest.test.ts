@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { Largest } from "../../src/domain/Largest.ts"
+import { Largest } from "../../src/domain/pool/Largest.ts"
 
 interface Element {
   readonly size: number

@@ -1,7 +1,7 @@
 import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { type MappedPart, MappedParts } from "../../src/domain/MappedParts.ts"
+import { type MappedPart, MappedParts } from "../../src/domain/data/MappedParts.ts"
 
 const anyPart = (axes: number): fc.Arbitrary<MappedPart> => {
   const numbers = (min: number, max: number) => fc.array(fc.integer({ min, max }), { minLength: axes, maxLength: axes })

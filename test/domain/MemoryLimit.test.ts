@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ByteSize from "effect/ByteSize"
 import * as fc from "fast-check"
-import type { DeviceInfo } from "../../src/domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { isGpuError, type Reason } from "../../src/domain/GpuError.ts"
-import * as MemoryLimit from "../../src/domain/MemoryLimit.ts"
+import * as MemoryLimit from "../../src/domain/pool/MemoryLimit.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 const MiB = 2 ** 20

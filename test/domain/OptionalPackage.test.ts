@@ -1,6 +1,6 @@
 import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
-import { isMissing } from "../../src/domain/OptionalPackage.ts"
+import { isMissing } from "../../src/domain/device/OptionalPackage.ts"
 
 describe("isMissing", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../../src/domain/PoolCore.ts"
+import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 
 type Core = PoolCore<string>
 

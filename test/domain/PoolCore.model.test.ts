@@ -1,8 +1,8 @@
 import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
-import { PoolCore, type PoolCoreOptions } from "../../src/domain/PoolCore.ts"
-import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import * as EvictionPolicy from "../../src/domain/pool/EvictionPolicy.ts"
+import { PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { anyCommand, anyHeldCommand, type Real } from "../support/poolCoreCommands.ts"
 import { Model } from "../support/poolCoreModel.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type PoolBlock, PoolCore } from "../../src/domain/PoolCore.ts"
+import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
 import { largest } from "../support/poolCoreModel.ts"
 
 const blockOf = (core: PoolCore<string>, family: number, size: number, value: string): PoolBlock<string> => {

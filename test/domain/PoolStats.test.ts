@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { hitRate } from "../../src/domain/PoolStats.ts"
+import { hitRate } from "../../src/domain/pool/PoolStats.ts"
 
 const counts = fc.record({ hits: fc.nat(), misses: fc.nat() })
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { alignmentOfCommands } from "../../src/domain/BufferRange.ts"
+import { alignmentOfCommands } from "../../src/domain/data/BufferRange.ts"
+import * as Rectangle from "../../src/domain/data/Rectangle.ts"
+import * as RectangleRows from "../../src/domain/data/RectangleRows.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
-import * as Rectangle from "../../src/domain/Rectangle.ts"
-import * as RectangleRows from "../../src/domain/RectangleRows.ts"
 
 const operation = "Queue.test"
 

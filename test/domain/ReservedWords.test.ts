@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { reservedBy } from "../../src/domain/ReservedWords.ts"
+import { reservedBy } from "../../src/domain/kernel/ReservedWords.ts"
 
 /** Of each list of the two languages' specifications, the first, the last and some from between. */
 const isReserved = (word: string): boolean => reservedBy(word) !== undefined

@@ -1,8 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
+import {
+  line,
+  lines,
+  list,
+  shown,
+  thrownPlace,
+  thrownText,
+  withArticle
+} from "../../src/domain/arguments/ShownValue.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
-import { line, lines, list, shown, thrownPlace, thrownText, withArticle } from "../../src/domain/ShownValue.ts"
 
 /** What would end a line of a log, steer a terminal, turn the direction of text, or is no character. */
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { SizeIndex, SizeLeaf } from "../../src/domain/SizeIndex.ts"
+import { SizeIndex, SizeLeaf } from "../../src/domain/pool/SizeIndex.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 

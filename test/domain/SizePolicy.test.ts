@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 const bitCounts = Array.from({ length: 13 }, (_, bits) => bits)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import * as SourceExcerpt from "../../src/domain/SourceExcerpt.ts"
+import * as SourceExcerpt from "../../src/domain/kernel/SourceExcerpt.ts"
 
 const source = (count: number): string => Array.from({ length: count }, (_, at) => `line ${at + 1} of it;`).join("\n")
 

@@ -1,6 +1,6 @@
 import { it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
-import { deepest } from "../../src/domain/SourceNesting.ts"
+import { deepest } from "../../src/domain/kernel/SourceNesting.ts"
 
 const costs = { bracket: 100, operator: 1, control: 10 }
 

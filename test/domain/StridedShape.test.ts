@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
+import * as StridedShape from "../../src/domain/data/StridedShape.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
-import * as StridedShape from "../../src/domain/StridedShape.ts"
 
 const resolved = (options: StridedShape.ShapeOptions, available: number): StridedShape.StridedShape => {
   const layout = StridedShape.resolve("Mapping.test", options, available)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { shown } from "../../src/domain/ShownValue.ts"
-import * as ValueType from "../../src/domain/ValueType.ts"
+import { shown } from "../../src/domain/arguments/ShownValue.ts"
+import * as ValueType from "../../src/domain/data/ValueType.ts"
 
 const bits = { i8: 8, u8: 8, i16: 16, u16: 16, i32: 32, u32: 32, i64: 64, u64: 64 } as const
 const integers = Object.keys(bits) as Array<keyof typeof bits>

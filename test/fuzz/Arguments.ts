@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import {
   callsOf,
   type DeclaredType,
@@ -182,7 +182,7 @@ export class Arguments {
       case "src/layers/OpenCl/OpenClApi.ts#OpenClApi":
         // functions that never answer are no driver
         return random.pick([{}, [], 7, Symbol("api"), { clGetPlatformIDsAsync: 1 }])
-      case "src/domain/SizePolicy.ts#SizePolicy":
+      case "src/domain/pool/SizePolicy.ts#SizePolicy":
         return random.pick([SizePolicy.exact, SizePolicy.leadingBits(4), SizePolicy.sizeClasses(3)])
       default:
         return undefined

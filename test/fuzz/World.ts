@@ -7,8 +7,8 @@ import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
@@ -96,7 +96,7 @@ const keys = {
   pooledImage: "src/services/images/PooledImage.ts#PooledImage",
   sampler: "src/services/images/DeviceSampler.ts#DeviceSampler",
   array: "src/array/ArrayValue.ts#DeviceArray",
-  kernel: "src/domain/Kernel.ts#Kernel",
+  kernel: "src/domain/kernel/Kernel.ts#Kernel",
   mapped: "src/services/mapping/MappedArray.ts#MappedArray",
   event: "src/services/QueueEvent.ts#QueueEvent"
 }
@@ -125,7 +125,7 @@ export const populate = (scope: Scope.Scope) =>
     )
     world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
     const device = yield* DeviceContext
-    world.put("src/domain/DeviceInfo.ts#DeviceInfo", device.info)
+    world.put("src/domain/device/DeviceInfo.ts#DeviceInfo", device.info)
     yield* leases(world, pool)
     yield* images(world)
     yield* arrays(world)

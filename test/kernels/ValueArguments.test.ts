@@ -1,8 +1,8 @@
 /** Scalars of kernels made of expressions: what no expression can be is told when the kernel is made. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import type { ValueType } from "../../src/domain/ValueType.ts"
+import type { ValueType } from "../../src/domain/data/ValueType.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 
 const one = () => Expr.constant("f32", 1)

@@ -18,7 +18,7 @@ import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
-import * as Waiters from "../../src/testing/Waiters.ts"
+import * as Waiters from "../../src/testing/pool/Waiters.ts"
 import { describeWith } from "../support/required.ts"
 
 const MiB = 2 ** 20

@@ -1,8 +1,8 @@
 /** How arguments by value become the bytes that clSetKernelArg gets. */
 import { assert, describe, it } from "@effect/vitest"
-import { ScalarArg } from "../../src/domain/KernelArgument.ts"
-import type { HeldValue, ValueType } from "../../src/domain/ValueType.ts"
-import { KernelParameters } from "../../src/layers/OpenCl/KernelParameters.ts"
+import type { HeldValue, ValueType } from "../../src/domain/data/ValueType.ts"
+import { ScalarArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { KernelParameters } from "../../src/layers/OpenCl/kernels/KernelParameters.ts"
 import type { OpenClApi } from "../../src/layers/OpenCl/OpenClApi.ts"
 
 /** What a driver is told of arguments of these types, in hexadecimal, call by call. */

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import * as OpenClSource from "../../src/layers/OpenCl/kernels/OpenClSource.ts"
 import * as OpenClCode from "../../src/layers/OpenCl/OpenClCode.ts"
-import * as OpenClSource from "../../src/layers/OpenCl/OpenClSource.ts"
 
 const generate = (kernel: Kernel.Kernel, workgroupSize: number | undefined = 64) =>
   OpenClSource.source(kernel, { body: kernel.body.opencl ?? "", workgroupSize })

@@ -3,8 +3,8 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import { currentRuntime } from "../../src/layers/WebGpu/Runtime.ts"
-import * as Unavailable from "../../src/layers/WebGpu/UnavailableGpu.ts"
+import { currentRuntime } from "../../src/layers/WebGpu/opening/Runtime.ts"
+import * as Unavailable from "../../src/layers/WebGpu/opening/UnavailableGpu.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 
 const says = (error: GpuError, ...parts: ReadonlyArray<string>): void => {

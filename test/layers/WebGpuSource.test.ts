@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
+import type { ValueType } from "../../src/domain/data/ValueType.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
-import * as Kernel from "../../src/domain/Kernel.ts"
-import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/KernelArgument.ts"
-import type { ValueType } from "../../src/domain/ValueType.ts"
-import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/WgslSource.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/kernels/WgslSource.ts"
 
 const axpy = Kernel.make({
   name: "axpy",

@@ -151,16 +151,16 @@ describe("a minimal WebGPU program", () => {
 
   it("compiles and dispatches no kernel, moves no rectangle, and misses no GPU", async () => {
     const later = [
-      "domain/Kernel",
-      "domain/KernelSupport",
-      "domain/Rectangle",
-      "domain/ReservedWords",
-      "domain/SourceNesting",
-      "domain/ValueType",
-      "layers/WebGpu/BindGroups",
-      "layers/WebGpu/UnavailableGpu",
-      "layers/WebGpu/WebGpuKernel",
-      "layers/WebGpu/WgslSource",
+      "domain/kernel/Kernel",
+      "domain/kernel/KernelSupport",
+      "domain/data/Rectangle",
+      "domain/kernel/ReservedWords",
+      "domain/kernel/SourceNesting",
+      "domain/data/ValueType",
+      "layers/WebGpu/kernels/BindGroups",
+      "layers/WebGpu/opening/UnavailableGpu",
+      "layers/WebGpu/kernels/WebGpuKernel",
+      "layers/WebGpu/kernels/WgslSource",
       "services/device/CompiledKernels",
       "services/queue/DispatchArguments",
       "services/queue/RectangleCommands"

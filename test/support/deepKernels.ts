@@ -9,8 +9,8 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import * as CompilerStack from "../../src/layers/OpenCl/CompilerStack.ts"
-import * as OpenClSource from "../../src/layers/OpenCl/OpenClSource.ts"
+import * as CompilerStack from "../../src/layers/OpenCl/kernels/CompilerStack.ts"
+import * as OpenClSource from "../../src/layers/OpenCl/kernels/OpenClSource.ts"
 import { type Language, shapes } from "./deepSources.ts"
 
 const [backend, mode] = process.argv.slice(2)

@@ -1,9 +1,9 @@
 /**
  * The description of a small device, for rules that look at nothing else.
  */
-import { javaScript } from "../../src/domain/BackendTraits.ts"
-import type { DeviceInfo, ImageLimits } from "../../src/domain/DeviceInfo.ts"
-import type { DType } from "../../src/domain/DType.ts"
+import type { DType } from "../../src/domain/data/DType.ts"
+import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import type { DeviceInfo, ImageLimits } from "../../src/domain/device/DeviceInfo.ts"
 
 export const describedDevice = (dtypes: ReadonlyArray<DType>, images?: ImageLimits | undefined): DeviceInfo => ({
   backend: "opencl",

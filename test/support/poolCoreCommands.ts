@@ -3,8 +3,8 @@
  */
 import { assert } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { PoolBlock, PoolCore } from "../../src/domain/PoolCore.ts"
-import * as SizePolicy from "../../src/domain/SizePolicy.ts"
+import type { PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { agree, bigIntegers } from "../../src/testing/properties/ExpectData.ts"
 import { largest, type Model, type ModelBlock } from "./poolCoreModel.ts"
 

@@ -1,10 +1,10 @@
 /**
  * The reference model of PoolCore: one array of blocks, linear scans, BigInt bytes.
  */
-import * as EvictionPolicy from "../../src/domain/EvictionPolicy.ts"
-import type { IdleDecayOptions } from "../../src/domain/IdleDecay.ts"
-import type { PoolCoreOptions } from "../../src/domain/PoolCore.ts"
-import type { PoolStats } from "../../src/domain/PoolStats.ts"
+import * as EvictionPolicy from "../../src/domain/pool/EvictionPolicy.ts"
+import type { IdleDecayOptions } from "../../src/domain/pool/IdleDecay.ts"
+import type { PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
+import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 
 export const largest = Number.MAX_SAFE_INTEGER
 

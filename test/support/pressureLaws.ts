@@ -5,7 +5,7 @@
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import type { DriverObjects } from "../../src/domain/DriverObjects.ts"
+import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import type { Host } from "../../src/host.ts"
 import type { MemoryControls } from "../../src/services/pool/Pool.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"

@@ -3,8 +3,8 @@
  * arrays of waiters in order of arrival, linear scans and BigInt bytes. It knows nothing of fibers or lists; a request
  * is a generator that stops where it waits, and a clock is a number.
  */
-import type { EvictionOrder } from "../../src/domain/EvictionPolicy.ts"
 import type { Released } from "../../src/domain/GpuError.ts"
+import type { EvictionOrder } from "../../src/domain/pool/EvictionPolicy.ts"
 
 export interface WaitingModelOptions {
   readonly maxBytes: bigint

@@ -4,9 +4,9 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { scalar } from "../../kernels/expression/Expression.ts"

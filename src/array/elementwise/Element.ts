@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type * as Expr from "../../kernels/Expr.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 

@@ -5,10 +5,10 @@
  * @internal
  */
 import { dual } from "effect/Function"
-import { isInstance } from "../../domain/ArgumentProblem.ts"
-import type { DType } from "../../domain/DType.ts"
+import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type AnyFunction, arrayProblem } from "../ArrayProblem.ts"

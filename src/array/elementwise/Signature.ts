@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { isInteger } from "../../kernels/expression/Operation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { Kernel } from "../../domain/Kernel.ts"
-import { VectorArg } from "../../domain/KernelArgument.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import type { Plan } from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"

@@ -6,7 +6,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import type { DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"

@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
-import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"

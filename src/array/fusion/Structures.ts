@@ -7,7 +7,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { Access } from "./Indexing.ts"
 import type { Leaf, Plan, Step } from "./Plan.ts"
 

@@ -3,9 +3,9 @@
  *
  * @internal
  */
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import * as HostData from "../../domain/data/HostData.ts"
 import { GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import type * as Shape from "../layout/Shape.ts"
 import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
 import type { Mode } from "./TakeKernel.ts"

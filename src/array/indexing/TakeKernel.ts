@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"

@@ -8,7 +8,7 @@
  * @see https://docs.jax.dev/en/latest/type_promotion.html
  * @since 0.1.0
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 
 const table = {
   u32: { u32: "u32", i32: "i32", f16: "f32", f32: "f32", f64: "f64" },

@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import { type Layout, rowMajor } from "./Layout.ts"
 import * as Shape from "./Shape.ts"
 

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import { readValues } from "../../domain/ArgumentProblem.ts"
+import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
+import { isArray, shown } from "../../domain/arguments/ShownValue.ts"
 import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { isArray, shown } from "../../domain/ShownValue.ts"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>

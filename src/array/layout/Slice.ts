@@ -4,10 +4,10 @@
  * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
  * @since 0.1.0
  */
-import { membersOf } from "../../domain/ArgumentProblem.ts"
+import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import { format, type Shape } from "./Shape.ts"
 
 /**

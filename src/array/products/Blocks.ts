@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { hostFunction } from "../../domain/Kernel.ts"
+import { hostFunction } from "../../domain/kernel/Kernel.ts"
 import {
   addFloats,
   addIntegers,

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
-import { type HostBody, hostFunction } from "../../domain/Kernel.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import { type HostBody, hostFunction } from "../../domain/kernel/Kernel.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
 import type { Elements } from "./Strips.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"

@@ -4,9 +4,9 @@
  *
  * @internal
  */
-import type { BackendTraits } from "../../domain/BackendTraits.ts"
-import * as Kernel from "../../domain/Kernel.ts"
-import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import { openClLoops, wgslLoops } from "../../kernels/expression/Loops.ts"
 import { openClPreamble } from "../../kernels/expression/OpenClC.ts"
 import { Memo } from "../Memo.ts"

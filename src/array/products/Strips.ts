@@ -8,7 +8,7 @@
  *
  * @internal
  */
-import { hostFunction } from "../../domain/Kernel.ts"
+import { hostFunction } from "../../domain/kernel/Kernel.ts"
 
 /** Lines that are copied side by side: as many as keep the sums of a pair of strips in a processor's registers. */
 export const rowsOfStrip = 2

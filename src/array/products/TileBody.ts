@@ -6,7 +6,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { Language } from "../../kernels/expression/Language.ts"
 import type { Loops } from "../../kernels/expression/Loops.ts"
 

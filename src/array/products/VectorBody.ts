@@ -5,7 +5,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { openClC } from "../../kernels/expression/OpenClC.ts"
 import { isFloat } from "../../kernels/expression/Operation.ts"
 import { begin, place, rowStarts, type Tile, type Types } from "./TileBody.ts"

@@ -6,7 +6,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type * as Expr from "../../kernels/Expr.ts"
 import { position, Reduction, row, type Rows, run } from "../../kernels/reduction/Reduction.ts"

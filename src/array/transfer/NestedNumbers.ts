@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import * as DType from "../../domain/DType.ts"
+import { isArray, shown } from "../../domain/arguments/ShownValue.ts"
+import * as DType from "../../domain/data/DType.ts"
+import * as HostData from "../../domain/data/HostData.ts"
 import { GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
-import { isArray, shown } from "../../domain/ShownValue.ts"
 import { holds } from "../../kernels/expression/Expression.ts"
 import { elementHint } from "../ArrayProblem.ts"
 import * as Shape from "../layout/Shape.ts"

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import { withArticle } from "../../domain/arguments/ShownValue.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { withArticle } from "../../domain/ShownValue.ts"
 
 const dtypes: { readonly [name: string]: DType } = {
   Float32Array: "f32",

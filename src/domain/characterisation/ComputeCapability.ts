@@ -9,7 +9,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../Demand.ts"
+import { demandMembers } from "../arguments/Demand.ts"
 import { type GpuError, make as makeError, Unsupported } from "../GpuError.ts"
 
 /**

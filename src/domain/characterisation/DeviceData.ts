@@ -7,9 +7,9 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../Demand.ts"
+import { demandMembers } from "../arguments/Demand.ts"
+import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { shown } from "../ShownValue.ts"
 import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
 
 /**

@@ -5,9 +5,9 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../Demand.ts"
+import { demandMembers } from "../arguments/Demand.ts"
+import { list, shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { list, shown } from "../ShownValue.ts"
 
 /**
  * How a device's local memory is divided and accessed. A bank serves one word at a time.

@@ -7,7 +7,7 @@
  * @see pyopencl.characterize
  * @since 0.1.0
  */
-import { demandMembers } from "../Demand.ts"
+import { demandMembers } from "../arguments/Demand.ts"
 import type { ComputeCapability } from "./ComputeCapability.ts"
 import { isAtLeast } from "./ComputeCapability.ts"
 import type { LocalMemoryBanks } from "./LocalMemory.ts"

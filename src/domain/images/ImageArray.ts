@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import * as DType from "../DType.ts"
+import { shown, withArticle } from "../arguments/ShownValue.ts"
+import * as DType from "../data/DType.ts"
+import { isDetached } from "../data/HostData.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { isDetached } from "../HostData.ts"
-import { shown, withArticle } from "../ShownValue.ts"
 import { type ChannelType, type ImageFormat, item, type ItemType } from "./ImageFormat.ts"
 
 /**

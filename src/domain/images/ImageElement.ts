@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import { demand } from "../Demand.ts"
-import { shown } from "../ShownValue.ts"
+import { demand } from "../arguments/Demand.ts"
+import { shown } from "../arguments/ShownValue.ts"
 import * as HalfFloat from "./HalfFloat.ts"
 import type { ChannelType, ImageFormat } from "./ImageFormat.ts"
 import * as Format from "./ImageFormat.ts"

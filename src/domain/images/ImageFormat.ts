@@ -4,7 +4,7 @@
  * @see pyopencl.ImageFormat
  * @since 0.1.0
  */
-import { line, shown } from "../ShownValue.ts"
+import { line, shown } from "../arguments/ShownValue.ts"
 import type { ImageShape } from "./ImageShape.ts"
 import { elements } from "./ImageShape.ts"
 

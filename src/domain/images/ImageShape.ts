@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import { demandMembers } from "../Demand.ts"
-import { line, shown } from "../ShownValue.ts"
+import { demandMembers } from "../arguments/Demand.ts"
+import { line, shown } from "../arguments/ShownValue.ts"
 
 /**
  * What kind of image: dimensions, and whether it is an array of such images. A `1dBuffer` image is a row of elements in a

@@ -4,10 +4,10 @@
  * @see pyopencl.Sampler
  * @since 0.1.0
  */
-import { optionsProblem } from "../ArgumentProblem.ts"
+import { optionsProblem } from "../arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import * as KnownOptions from "../KnownOptions.ts"
-import { shown } from "../ShownValue.ts"
 
 /**
  * What a coordinate outside the image reads: the edge, the border's transparent black (opaque

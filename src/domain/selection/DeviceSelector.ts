@@ -27,11 +27,11 @@
  * @since 0.1.0
  */
 import type * as Result from "effect/Result"
-import { optionsProblem } from "../ArgumentProblem.ts"
-import { demand, demandMembers } from "../Demand.ts"
+import { optionsProblem } from "../arguments/ArgumentProblem.ts"
+import { demand, demandMembers } from "../arguments/Demand.ts"
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, resultOf } from "../GpuError.ts"
-import * as KnownOptions from "../KnownOptions.ts"
-import { shown } from "../ShownValue.ts"
 import type { ListedDevice } from "./ListedDevice.ts"
 import type { Entry, Part, Selection } from "./Selection.ts"
 import * as SelectorMatch from "./SelectorMatch.ts"

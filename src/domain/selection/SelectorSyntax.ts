@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import { readValues, valid } from "../ArgumentProblem.ts"
+import { readValues, valid } from "../arguments/ArgumentProblem.ts"
+import { line, shown } from "../arguments/ShownValue.ts"
 import { type GpuError, InvalidRequest, invalidRequest, make } from "../GpuError.ts"
-import { line, shown } from "../ShownValue.ts"
 import * as ListedDevice from "./ListedDevice.ts"
 import type { Entry, Part, Selection } from "./Selection.ts"
 

@@ -4,12 +4,12 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import { shown, thrownText } from "../../domain/arguments/ShownValue.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import * as ValueType from "../../domain/data/ValueType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as Kernel from "../../domain/Kernel.ts"
-import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/KernelArgument.ts"
-import { shown, thrownText } from "../../domain/ShownValue.ts"
-import * as ValueType from "../../domain/ValueType.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import { isNumeric, type KernelArgument, type NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 import { type Expr, make, scalar } from "./Expression.ts"
 
 /** Which definition, and whose: how errors name it. */

@@ -5,10 +5,10 @@
  * @since 0.1.0
  */
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
-import { type DType, isDType } from "../../domain/DType.ts"
+import { inOneLine, showing } from "../../domain/arguments/Showing.ts"
+import { line, shown, withArticle } from "../../domain/arguments/ShownValue.ts"
+import { type DType, isDType } from "../../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { inOneLine, showing } from "../../domain/Showing.ts"
-import { line, shown, withArticle } from "../../domain/ShownValue.ts"
 import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "./Operation.ts"
 
 /**

@@ -1,4 +1,4 @@
-import { f16round, hostSupports } from "../../domain/DType.ts"
+import { f16round, hostSupports } from "../../domain/data/DType.ts"
 import type { ExprType } from "./Operation.ts"
 
 /**

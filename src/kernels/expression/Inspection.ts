@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { Expr } from "./Expression.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 

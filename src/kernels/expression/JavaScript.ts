@@ -4,11 +4,11 @@
  *
  * @internal
  */
-import * as HostSource from "../../domain/HostSource.ts"
-import type { HostBody } from "../../domain/Kernel.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
-import { messageOf } from "../../domain/ShownValue.ts"
-import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
+import { messageOf } from "../../domain/arguments/ShownValue.ts"
+import * as HostSource from "../../domain/data/HostSource.ts"
+import type { HostBody } from "../../domain/kernel/Kernel.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
+import * as SourceExcerpt from "../../domain/kernel/SourceExcerpt.ts"
 import { heldBy } from "./HeldBy.ts"
 import { comparing, computing, type Language } from "./Language.ts"
 import { type ExprType, isFloat, type Operation } from "./Operation.ts"

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
 export interface Language {

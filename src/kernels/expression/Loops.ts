@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { javaScript } from "./JavaScript.ts"
 import type { Language } from "./Language.ts"
 import { openClC } from "./OpenClC.ts"

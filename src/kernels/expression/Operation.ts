@@ -2,7 +2,7 @@
  * The operations that expressions are made of, and the types that each takes and gives. How a language writes them is
  * the language's own affair.
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 
 /**
  * The type of an expression: an element type, or a truth value.

@@ -3,9 +3,9 @@
  *
  * @internal
  */
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 import { expressionHint, isInput } from "./Declaration.ts"
 import { type Expr, isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"

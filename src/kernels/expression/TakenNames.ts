@@ -5,7 +5,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 
 const wgsl = "array bool f16 f32 i32 u32 vec2 vec3 " +
   "abs bitcast ceil cos countLeadingZeros countOneBits exp exp2 floor fma inverseSqrt log log2 max min pow round select " +

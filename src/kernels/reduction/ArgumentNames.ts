@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 
 const namesOf = (argument: NumericArgument): ReadonlyArray<string> =>
   argument._tag === "ScalarArg"

@@ -2,11 +2,11 @@
  * The definitions of reductions and scans, checked before anything is written of them. Programs without types can pass
  * anything, so nothing here relies on the types of the arguments.
  */
-import { type DType, isDType } from "../../domain/DType.ts"
+import { shown, withArticle } from "../../domain/arguments/ShownValue.ts"
+import { type DType, isDType } from "../../domain/data/DType.ts"
+import type { SmallInteger } from "../../domain/data/ValueType.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import { shown, withArticle } from "../../domain/ShownValue.ts"
-import type { SmallInteger } from "../../domain/ValueType.ts"
+import type { NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import * as Expr from "../Expr.ts"
 import { answerOf, declarationProblem, expressionHint, inputOf, isInput } from "../expression/Declaration.ts"

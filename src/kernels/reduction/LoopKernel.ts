@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import * as Kernel from "../../domain/Kernel.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 import type * as Expr from "../Expr.ts"
 import { dtypesOf } from "../expression/Inspection.ts"
 import { makeHostBody } from "../expression/JavaScript.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { Kernel } from "../../domain/Kernel.ts"
-import { type NumericArgument, VectorArg } from "../../domain/KernelArgument.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { type NumericArgument, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Expr from "../Expr.ts"
 import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"

@@ -3,10 +3,10 @@
  *
  * @internal
  */
-import { byteSize } from "../../domain/DType.ts"
+import { line, shown } from "../../domain/arguments/ShownValue.ts"
+import { byteSize } from "../../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { NumericArgument } from "../../domain/KernelArgument.ts"
-import { line, shown } from "../../domain/ShownValue.ts"
+import type { NumericArgument } from "../../domain/kernel/KernelArgument.ts"
 import { isBufferLike } from "../../services/buffers/BufferLike.ts"
 import { countHint, namesHint } from "../../services/queue/DispatchArguments.ts"
 

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import * as Expr from "../Expr.ts"
 
 /** One value of a state. */

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { ScalarArg } from "../../domain/KernelArgument.ts"
+import { ScalarArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Expr from "../Expr.ts"
 import { scalar as scalarOf } from "../expression/Expression.ts"
 import type { Moves } from "../expression/Loops.ts"

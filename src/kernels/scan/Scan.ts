@@ -6,9 +6,9 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { byteSize, type DType } from "../../domain/DType.ts"
+import { byteSize, type DType } from "../../domain/data/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import * as KernelSupport from "../../domain/KernelSupport.ts"
+import * as KernelSupport from "../../domain/kernel/KernelSupport.ts"
 import type { BufferPool } from "../../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import * as Lease from "../../services/lease/Lease.ts"

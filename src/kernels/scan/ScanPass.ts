@@ -4,9 +4,9 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Expr from "../Expr.ts"
 import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"

@@ -4,13 +4,13 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import { membersOf } from "../../domain/ArgumentProblem.ts"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import { FaultPlan, FaultPlans, type FaultWindow } from "../../domain/FaultPlan.ts"
+import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import { FaultPlan, FaultPlans, type FaultWindow } from "../../domain/device/FaultPlan.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
 
-export type { FaultWindow } from "../../domain/FaultPlan.ts"
+export type { FaultWindow } from "../../domain/device/FaultPlan.ts"
 
 /**
  * Delays that the backend adds, by kind. They pass on Effect's clock, so that a TestClock drives them.

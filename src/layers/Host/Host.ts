@@ -14,12 +14,21 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, isInstance, optionsProblem, readValues, valid } from "../../domain/ArgumentProblem.ts"
-import { javaScript } from "../../domain/BackendTraits.ts"
-import { portableAlignment } from "../../domain/BufferRange.ts"
-import * as Delay from "../../domain/Delay.ts"
-import type { DeviceInfo, ImageLimits } from "../../domain/DeviceInfo.ts"
-import * as DType from "../../domain/DType.ts"
+import {
+  booleanProblem,
+  isInstance,
+  optionsProblem,
+  readValues,
+  valid
+} from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import { portableAlignment } from "../../domain/data/BufferRange.ts"
+import * as DType from "../../domain/data/DType.ts"
+import { javaScript } from "../../domain/device/BackendTraits.ts"
+import * as Delay from "../../domain/device/Delay.ts"
+import type { DeviceInfo, ImageLimits } from "../../domain/device/DeviceInfo.ts"
 import {
   DeviceUnavailable,
   type GpuError,
@@ -27,10 +36,7 @@ import {
   isGpuError,
   make as makeError
 } from "../../domain/GpuError.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as MemoryLimit from "../../domain/MemoryLimit.ts"
-import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"

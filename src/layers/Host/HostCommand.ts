@@ -3,10 +3,10 @@
  *
  * @internal
  */
-import * as BytePattern from "../../domain/BytePattern.ts"
-import * as CommandLabel from "../../domain/CommandLabel.ts"
-import type { Extent, Place } from "../../domain/Rectangle.ts"
-import { packed, runs } from "../../domain/RectangleRows.ts"
+import * as CommandLabel from "../../domain/arguments/CommandLabel.ts"
+import * as BytePattern from "../../domain/data/BytePattern.ts"
+import type { Extent, Place } from "../../domain/data/Rectangle.ts"
+import { packed, runs } from "../../domain/data/RectangleRows.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import { bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"

@@ -4,11 +4,11 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import * as DType from "../../domain/DType.ts"
+import * as DType from "../../domain/data/DType.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import type { KernelArgument } from "../../domain/KernelArgument.ts"
-import { bodyOf } from "../../domain/KernelSupport.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
+import { bodyOf } from "../../domain/kernel/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import type { HostBuffer } from "./HostMemory.ts"

@@ -4,10 +4,10 @@
  * @internal
  */
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import { detachMemory, moveMemory } from "../../domain/DetachMemory.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { detachMemory, moveMemory } from "../../domain/data/DetachMemory.ts"
+import { allocate } from "../../domain/data/HostData.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
-import { allocate } from "../../domain/HostData.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 

@@ -5,10 +5,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { messageOf, thrownPlace } from "../../domain/arguments/ShownValue.ts"
+import { allocate } from "../../domain/data/HostData.ts"
+import { byteLength, packed } from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
-import { allocate } from "../../domain/HostData.ts"
-import { byteLength, packed } from "../../domain/RectangleRows.ts"
-import { messageOf, thrownPlace } from "../../domain/ShownValue.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
 import * as HostCommand from "./HostCommand.ts"

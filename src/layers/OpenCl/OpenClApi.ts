@@ -8,15 +8,15 @@
  */
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
-import { optionsProblem } from "../../domain/ArgumentProblem.ts"
+import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { messageOf } from "../../domain/arguments/ShownValue.ts"
 import type { GpuError, TriedDevice } from "../../domain/GpuError.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
-import { messageOf } from "../../domain/ShownValue.ts"
-import * as CompilerStack from "./CompilerStack.ts"
-import { libraryProblem } from "./GivenOptions.ts"
+import * as CompilerStack from "./kernels/CompilerStack.ts"
 import * as OpenClCode from "./OpenClCode.ts"
-import { runtimeProblem } from "./RuntimeProblem.ts"
-import { noLoader, noPackage } from "./UnavailableOpenCl.ts"
+import { libraryProblem } from "./opening/GivenOptions.ts"
+import { runtimeProblem } from "./opening/RuntimeProblem.ts"
+import { noLoader, noPackage } from "./opening/UnavailableOpenCl.ts"
 
 /**
  * An address: a handle, memory by its typed array, or null.

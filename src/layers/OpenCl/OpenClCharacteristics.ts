@@ -8,12 +8,12 @@ import type { ComputeCapability } from "../../domain/characterisation/ComputeCap
 import * as DeviceData from "../../domain/characterisation/DeviceData.ts"
 import { type Characteristics, characterize } from "../../domain/characterisation/OpenClFacts.ts"
 import { type GpuError, unsupported } from "../../domain/GpuError.ts"
-import * as Kernel from "../../domain/Kernel.ts"
-import * as KernelArgument from "../../domain/KernelArgument.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import * as KernelArgument from "../../domain/kernel/KernelArgument.ts"
 import { KernelCache } from "../../services/device/KernelCache.ts"
 import * as InfoQuery from "./InfoQuery.ts"
+import { OpenClKernel } from "./kernels/OpenClKernel.ts"
 import { OpenCl } from "./OpenCl.ts"
-import { OpenClKernel } from "./OpenClKernel.ts"
 
 const CL_DEVICE_LOCAL_MEM_TYPE = 0x1022
 const CL_DEVICE_LOCAL_MEM_SIZE = 0x1023

@@ -1,4 +1,4 @@
-import { shown } from "../../domain/ShownValue.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 /**
  * The codes that OpenCL functions return and events end with: their names, and what they mean for a caller.
  *

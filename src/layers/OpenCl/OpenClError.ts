@@ -3,10 +3,10 @@
  *
  * @internal
  */
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import * as DriverHint from "../../domain/DriverHint.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import * as DriverHint from "../../domain/device/DriverHint.ts"
 import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
-import * as SourceExcerpt from "../../domain/SourceExcerpt.ts"
+import * as SourceExcerpt from "../../domain/kernel/SourceExcerpt.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
 /** What is known of a call that failed. */

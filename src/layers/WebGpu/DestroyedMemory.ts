@@ -9,9 +9,9 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { awaitDevice } from "./AwaitDevice.ts"
+import { awaitDevice } from "./opening/AwaitDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** An empty submit and its completion take some 10 µs. */

@@ -6,5 +6,5 @@
  */
 export { adoptImage, adoptSampler } from "./images/AdoptedImages.ts"
 export { textureUnsafe, WebGpuImages } from "./images/WebGpuImages.ts"
-export { noDevice, noNavigatorGpu, noPackage } from "./UnavailableGpu.ts"
-export { compile } from "./WebGpuKernel.ts"
+export { compile } from "./kernels/WebGpuKernel.ts"
+export { noDevice, noNavigatorGpu, noPackage } from "./opening/UnavailableGpu.ts"

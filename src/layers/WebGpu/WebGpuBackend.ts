@@ -5,11 +5,11 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { messageOf } from "../../domain/arguments/ShownValue.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
-import { messageOf } from "../../domain/ShownValue.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
-import { browserGpu, processGpu } from "./NodeGpu.ts"
+import { browserGpu, processGpu } from "./opening/NodeGpu.ts"
 import * as WebGpu from "./WebGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 

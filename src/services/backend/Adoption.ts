@@ -6,11 +6,11 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, optionsProblem } from "../../domain/ArgumentProblem.ts"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import { booleanProblem, optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import type * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as Label from "../../domain/arguments/Label.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { logged } from "../device/GivingBack.ts"
 

@@ -6,8 +6,8 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
 import { DeviceContext, showingDevice } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"

@@ -6,9 +6,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { line } from "../../domain/arguments/ShownValue.ts"
 import { DeviceUnavailable, type GpuError, make } from "../../domain/GpuError.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
-import { line } from "../../domain/ShownValue.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 
 /** The layer, or DeviceUnavailable when what it opened has another name than the listed device. */

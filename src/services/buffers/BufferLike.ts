@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "../../domain/ArgumentProblem.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import { line } from "../../domain/arguments/ShownValue.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { line } from "../../domain/ShownValue.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
+import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"

@@ -7,7 +7,7 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import type { KnownOptions } from "../../domain/KnownOptions.ts"
+import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
 /** Whether a call of a function begins with its subject that has nothing but options, or a class and options, besides. */

@@ -9,7 +9,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { readValues } from "../../domain/ArgumentProblem.ts"
+import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 
 /**

@@ -4,8 +4,8 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { messageOf } from "../../domain/arguments/ShownValue.ts"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
-import { messageOf } from "../../domain/ShownValue.ts"
 
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>

@@ -4,9 +4,9 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import { satisfies } from "../../domain/ArgumentProblem.ts"
+import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { shown } from "../../domain/ShownValue.ts"
 
 /** The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer. */
 export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {

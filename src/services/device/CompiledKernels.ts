@@ -8,11 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import { checked } from "../../domain/KernelSupport.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { checked } from "../../domain/kernel/KernelSupport.ts"
 
 /** As `KernelCache.CompiledKernel`. */
 interface Compiled {

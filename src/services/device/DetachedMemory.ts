@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
 
 /**
  * Why the buffer or image over that memory cannot be used any more, or `undefined`: the program has transferred the

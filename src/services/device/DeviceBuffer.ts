@@ -5,10 +5,10 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
-import { isInstance } from "../../domain/ArgumentProblem.ts"
+import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { inOneLine, showing, state } from "../../domain/Showing.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DriverMemory } from "./DriverObject.ts"
 
 /**

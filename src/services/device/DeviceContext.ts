@@ -6,12 +6,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import type { DriverObjects } from "../../domain/DriverObjects.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { deviceState, inOneLine, showing } from "../../domain/Showing.ts"
 import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
 
 /**

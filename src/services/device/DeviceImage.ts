@@ -4,12 +4,12 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import { isInstance } from "../../domain/ArgumentProblem.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DriverMemory } from "./DriverObject.ts"
 

@@ -7,8 +7,8 @@
 import * as Cache from "effect/Cache"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 
 /**

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { choosesLevels, type Resolved } from "../../domain/images/SamplerOptions.ts"
-import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import { DriverObject } from "./DriverObject.ts"
 
 /**

@@ -5,7 +5,7 @@
  */
 import type * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
-import { type DeviceInfo, format } from "../../domain/DeviceInfo.ts"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { Attachments } from "../lease/Attachments.ts"
 import type { Giver } from "../lease/Lease.ts"

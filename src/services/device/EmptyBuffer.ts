@@ -6,7 +6,7 @@
  */
 import * as Exit from "effect/Exit"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { DeviceBuffer } from "./DeviceBuffer.ts"
 import { foreign } from "./DriverObject.ts"

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"

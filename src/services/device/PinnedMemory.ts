@@ -3,10 +3,10 @@
  *
  * @internal
  */
-import { choiceProblem } from "../../domain/ArgumentProblem.ts"
-import { elementClassProblem, type ViewType } from "../../domain/ElementClass.ts"
+import { choiceProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
+import * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
 import { maker } from "./DetachedMemory.ts"
 import type { HostMode } from "./DeviceContext.ts"
 

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { inOneLine, showing } from "../../domain/arguments/Showing.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import { inOneLine, showing } from "../../domain/Showing.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 

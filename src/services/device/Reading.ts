@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { readValues } from "../../domain/ArgumentProblem.ts"
+import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"

@@ -3,12 +3,12 @@
  *
  * @internal
  */
-import { valid } from "../../domain/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as HostData from "../../domain/data/HostData.ts"
+import type * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as HostData from "../../domain/HostData.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
-import type * as Rectangle from "../../domain/Rectangle.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import * as HostRows from "./HostRows.ts"

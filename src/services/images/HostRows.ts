@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import { valid } from "../../domain/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import * as Rectangle from "../../domain/Rectangle.ts"
 
 /** A region of an image of some format. */
 export interface Part {

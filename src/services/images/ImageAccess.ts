@@ -5,10 +5,10 @@
  * @internal
  */
 import type { HostAccess } from "../../domain/BufferUsage.ts"
+import type { Claim } from "../../domain/data/MappedParts.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import type { Claim } from "../../domain/MappedParts.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"

@@ -3,14 +3,14 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import type { ImageArg, SamplerArg } from "../../domain/KernelArgument.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type { ImageArg, SamplerArg } from "../../domain/kernel/KernelArgument.ts"
 import { nullProblem } from "../calls/NullArgument.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import { DeviceSampler } from "../device/DeviceSampler.ts"

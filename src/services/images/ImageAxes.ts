@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import { choiceProblem, valid } from "../../domain/ArgumentProblem.ts"
+import { choiceProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as StridedShape from "../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
-import * as StridedShape from "../../domain/StridedShape.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** How far apart rows and slices lie, in bytes. */

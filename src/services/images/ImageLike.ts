@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "../../domain/ArgumentProblem.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
+import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"

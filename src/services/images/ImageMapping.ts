@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceStatus } from "../../domain/DeviceStatus.ts"
-import type { ElementType } from "../../domain/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"

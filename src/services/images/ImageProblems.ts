@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import { elementClassProblem, type ElementType } from "../../domain/ElementClass.ts"
+import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type * as ImageElement from "../../domain/images/ImageElement.ts"
 import { encodeUnsafe } from "../../domain/images/ImageElement.ts"

@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
+import { showing } from "../../domain/arguments/Showing.ts"
+import type { StridedShape } from "../../domain/data/StridedShape.ts"
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import { showing } from "../../domain/Showing.ts"
-import type { StridedShape } from "../../domain/StridedShape.ts"
 import { type Elements, MappedArray, mappedInOneLine } from "../buffers/mapping/MappedArray.ts"
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 

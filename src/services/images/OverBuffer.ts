@@ -3,15 +3,15 @@
  *
  * @internal
  */
-import { valid } from "../../domain/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as Label from "../../domain/arguments/Label.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type DeviceInfo, format as formatDevice } from "../../domain/DeviceInfo.ts"
+import { type DeviceInfo, format as formatDevice } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import * as Label from "../../domain/Label.ts"
-import { shown } from "../../domain/ShownValue.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"

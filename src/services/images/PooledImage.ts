@@ -3,12 +3,12 @@
  *
  * @since 0.1.0
  */
+import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import * as Format from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Shape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import { inOneLine, showing, state } from "../../domain/Showing.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"

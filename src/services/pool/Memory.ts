@@ -19,7 +19,7 @@ import {
   type Rung,
   type WaitingJob
 } from "../../domain/GpuError.ts"
-import type { PoolCore } from "../../domain/PoolCore.ts"
+import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { Block, Family, Leasable } from "../lease/Lease.ts"
 import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"

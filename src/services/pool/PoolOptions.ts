@@ -4,15 +4,15 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import * as Delay from "../../domain/Delay.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import * as EvictionPolicy from "../../domain/EvictionPolicy.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as Label from "../../domain/arguments/Label.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import * as Delay from "../../domain/device/Delay.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { IdleDecayOptions } from "../../domain/IdleDecay.ts"
-import * as KnownOptions from "../../domain/KnownOptions.ts"
-import * as Label from "../../domain/Label.ts"
-import * as MemoryLimit from "../../domain/MemoryLimit.ts"
-import { shown } from "../../domain/ShownValue.ts"
+import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
+import type { IdleDecayOptions } from "../../domain/pool/IdleDecay.ts"
+import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type { Patience } from "./waiting/LeaseRequest.ts"
 
 /**

@@ -3,21 +3,21 @@
  *
  * @since 0.1.0
  */
+import { nearest } from "../../domain/arguments/KnownOptions.ts"
+import { line, shown, withArticle } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/DeviceInfo.ts"
-import * as DType from "../../domain/DType.ts"
+import * as DType from "../../domain/data/DType.ts"
+import * as ValueType from "../../domain/data/ValueType.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
-import { fixed, type Kernel } from "../../domain/Kernel.ts"
+import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
 import {
   type ImageArg,
   isNumeric,
   type KernelArgument,
   type ScalarArg,
   type VectorArg
-} from "../../domain/KernelArgument.ts"
-import { nearest } from "../../domain/KnownOptions.ts"
-import { line, shown, withArticle } from "../../domain/ShownValue.ts"
-import * as ValueType from "../../domain/ValueType.ts"
+} from "../../domain/kernel/KernelArgument.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import { nullProblem } from "../calls/NullArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"

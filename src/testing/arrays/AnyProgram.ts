@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import { anyNumber, calmNumber } from "../expressions/AnyNumber.ts"
 import { isFloat } from "../expressions/FloatFormat.ts"
 import { read } from "../expressions/Reference.ts"

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
-import type { BackendTraits } from "../../domain/BackendTraits.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import { type ExprType, isInteger, type Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat, unitAt } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
-import * as DType from "../../domain/DType.ts"
+import * as DType from "../../domain/data/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as LeaseHolder from "../../services/lease/LeaseHolder.ts"

@@ -6,7 +6,7 @@
 import type * as Effect from "effect/Effect"
 import type { DeviceArray } from "../../array/ArrayValue.ts"
 import type { ArrayServices } from "../../array/DeviceArray.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { ArrayModel } from "./ArrayModel.ts"
 

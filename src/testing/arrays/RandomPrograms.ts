@@ -5,7 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import { type FloatType, isFloat } from "../expressions/FloatFormat.ts"
 import { hull, type Interval, isNaN } from "../expressions/Interval.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import { formatOf, isFloat } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
 import { type Interval, isNaN, isPoint, notANumber, point, rounded } from "../expressions/Interval.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { type ExprType, type Operation, operations, resultType } from "../../kernels/expression/Operation.ts"
 import type { Random } from "../Random.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import type { Random } from "../Random.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import type { ExprType } from "../../kernels/expression/Operation.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { type DType, f16round } from "../../domain/DType.ts"
+import { type DType, f16round } from "../../domain/data/DType.ts"
 
 export type FloatType = "f16" | "f32" | "f64"
 

@@ -6,7 +6,7 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatFormat, type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 import {

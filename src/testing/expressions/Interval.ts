@@ -6,7 +6,7 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import type { FloatFormat } from "./FloatFormat.ts"
 
 export interface Interval {

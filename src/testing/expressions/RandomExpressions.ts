@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { DType } from "../../domain/DType.ts"
+import type { DType } from "../../domain/data/DType.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { type ConformanceTest, inGroup, replay, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { FloatRules } from "../../domain/BackendTraits.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import type { Expr, ExprType } from "../../kernels/Expr.ts"
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import { VectorArg } from "../../domain/KernelArgument.ts"
+import { VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"

@@ -5,11 +5,11 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import type { FloatRules } from "../../domain/BackendTraits.ts"
-import * as DType from "../../domain/DType.ts"
+import * as DType from "../../domain/data/DType.ts"
+import type { FloatRules } from "../../domain/device/BackendTraits.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/Kernel.ts"
-import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
+import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import { type NumericArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { nodesOf } from "../../kernels/expression/Inspection.ts"

@@ -6,9 +6,9 @@
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
 import type * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageKind } from "../../domain/images/ImageShape.ts"
-import * as Kernel from "../../domain/Kernel.ts"
-import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import * as Kernels from "../Kernels.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
+import * as Kernels from "../commands/Kernels.ts"
 
 /** The end of OpenCL's functions for each kind of number. */
 const suffixes: { readonly [C in ImageChannel.ImageChannel]: string } = { float: "f", int: "i", uint: "ui" }

@@ -24,7 +24,7 @@ import {
   type TestServices
 } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { expectNoFailure, interruptedAt } from "../Interruption.ts"
+import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 
 const test = inGroup("image pool")
 

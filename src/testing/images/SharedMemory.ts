@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import * as SizePolicy from "../../domain/SizePolicy.ts"
+import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import * as ImagePool from "../../services/images/ImagePool.ts"
@@ -20,7 +20,7 @@ import * as Lease from "../../services/lease/Lease.ts"
 import * as DeviceMemory from "../../services/pool/DeviceMemory.ts"
 import { type ConformanceTest, expectInvariants, inGroup, runsCommands, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "../Waiters.ts"
+import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "../pool/Waiters.ts"
 
 const test = inGroup("memory of several pools", { counting: true })
 

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import type { Released, Rung } from "../../domain/GpuError.ts"
-import type { PoolStats } from "../../domain/PoolStats.ts"
+import type { PoolStats } from "../../domain/pool/PoolStats.ts"
 
 /**
  * A size policy in plain arithmetic: what a `SizePolicy` computes, said again without its code.

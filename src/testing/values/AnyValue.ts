@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { HeldValue, NumberType, VectorLength } from "../../domain/ValueType.ts"
+import type { HeldValue, NumberType, VectorLength } from "../../domain/data/ValueType.ts"
 import type { Random } from "../Random.ts"
 import type { Parameter } from "./ValueKernel.ts"
 

@@ -4,10 +4,10 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import type { HeldValue, NumberType, VectorLength } from "../../domain/data/ValueType.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import { ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import { shown } from "../../domain/ShownValue.ts"
-import type { HeldValue, NumberType, VectorLength } from "../../domain/ValueType.ts"
+import { ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import * as ReductionKernel from "../../kernels/ReductionKernel.ts"

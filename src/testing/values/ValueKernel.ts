@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import * as Kernel from "../../domain/Kernel.ts"
-import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/KernelArgument.ts"
-import type { HeldValue, NumberType, ValueType, VectorLength } from "../../domain/ValueType.ts"
+import type { HeldValue, NumberType, ValueType, VectorLength } from "../../domain/data/ValueType.ts"
+import * as Kernel from "../../domain/kernel/Kernel.ts"
+import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 
 export interface Parameter {
   readonly element: NumberType

@@ -4,7 +4,7 @@ import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as KernelCache from "../../../src/services/device/KernelCache.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
-import * as Kernels from "../../../src/testing/Kernels.ts"
+import * as Kernels from "../../../src/testing/commands/Kernels.ts"
 import type { Scene } from "../Stage.ts"
 
 export const closing: ReadonlyArray<Scene> = [

@@ -7,8 +7,8 @@ import * as KernelCache from "../../../src/services/device/KernelCache.ts"
 import * as QueueEvent from "../../../src/services/device/QueueEvent.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
+import * as Kernels from "../../../src/testing/commands/Kernels.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
-import * as Kernels from "../../../src/testing/Kernels.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 const shared = (stage: Stage, size = 64) => Effect.flatMap(BufferPool.allocate(size), stage.share)

@@ -1,7 +1,7 @@
 /** Scenes of layers that are built and closed by the scene itself. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { DriverObjects } from "../../../src/domain/DriverObjects.ts"
+import type { DriverObjects } from "../../../src/domain/device/DriverObjects.ts"
 import { Host } from "../../../src/host.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../../src/services/device/DeviceContext.ts"

@@ -1,7 +1,7 @@
 /** Scenes of pools over one limited allocator. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as SizePolicy from "../../../src/domain/SizePolicy.ts"
+import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import * as Allocator from "../../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../../src/services/buffers/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"

@@ -6,8 +6,8 @@ import type { DeviceContext } from "../../../src/services/device/DeviceContext.t
 import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
 import type * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
+import { ownWork } from "../../../src/testing/pool/Waiters.ts"
 import { Random } from "../../../src/testing/Random.ts"
-import { ownWork } from "../../../src/testing/Waiters.ts"
 import type { Scene } from "../Stage.ts"
 
 type Job = Effect.Effect<unknown, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext>

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { elementBytes, type ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import type { Extent, Place } from "../../../domain/Rectangle.ts"
-import { byteLength, packed, runs } from "../../../domain/RectangleRows.ts"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import type { Extent, Place } from "../../../domain/data/Rectangle.ts"
+import { byteLength, packed, runs } from "../../../domain/data/RectangleRows.ts"
 import { chunkBytes, type HostCommand } from "../HostCommand.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 

@@ -3,17 +3,17 @@
  *
  * @internal
  */
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { withArticle } from "../../../domain/arguments/ShownValue.ts"
+import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import { withArticle } from "../../../domain/ShownValue.ts"
-import { typeOf } from "../AdoptedHandle.ts"
-import * as MemoryQuery from "../MemoryQuery.ts"
-import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../OpenClBuffer.ts"
+import { typeOf } from "../memory/AdoptedHandle.ts"
+import * as MemoryQuery from "../memory/MemoryQuery.ts"
+import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../memory/OpenClBuffer.ts"
 import { driverError } from "../OpenClError.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { describe, type ImageInfo } from "./OpenClImageInfo.ts"
 import type { OpenClImages } from "./OpenClImages.ts"

@@ -3,12 +3,12 @@
  *
  * @internal
  */
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
-import { foreignHandle, handleProblem } from "../AdoptedHandle.ts"
+import { foreignHandle, handleProblem } from "../memory/AdoptedHandle.ts"
 import { driverError } from "../OpenClError.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { describeSampler } from "./OpenClImageInfo.ts"
 
 const CL_INVALID_SAMPLER = -41

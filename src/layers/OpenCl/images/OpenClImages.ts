@@ -8,18 +8,19 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as CommandLabel from "../../../domain/CommandLabel.ts"
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import { allocate } from "../../../domain/data/HostData.ts"
+import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, LimitExceeded, make as makeError, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
-import { allocate } from "../../../domain/HostData.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import type { OpenClQueue } from "../commands/OpenClQueue.ts"
+import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
 import * as InfoQuery from "../InfoQuery.ts"
-import type { OpenClApi } from "../OpenClApi.ts"
 import {
   CL_MEM_COPY_HOST_PTR,
   CL_MEM_READ_ONLY,
@@ -27,13 +28,12 @@ import {
   CL_MEM_USE_HOST_PTR,
   CL_MEM_WRITE_ONLY,
   memoryOf
-} from "../OpenClBuffer.ts"
+} from "../memory/OpenClBuffer.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { isOclgrind, isPocl } from "../OpenClDevices.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
-import type { OpenClQueue } from "../OpenClQueue.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
-import { CL_NON_BLOCKING } from "../Recorder.ts"
+import { isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"

@@ -4,14 +4,14 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
+import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import { choosesLevels, type Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { isVersion12, versionNumber } from "../OpenClDevices.ts"
 import { driverError, onDevice } from "../OpenClError.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
+import { isVersion12, versionNumber } from "../opening/OpenClDevices.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { OpenClSampler, samplerOf } from "./OpenClImage.ts"
 
 const CL_SAMPLER_NORMALIZED_COORDS = 0x1152n

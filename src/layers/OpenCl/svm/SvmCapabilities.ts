@@ -6,8 +6,8 @@
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
-import { versionNumber } from "../OpenClDevices.ts"
-import type { OpenClDevice } from "../OpenClPlatform.ts"
+import { versionNumber } from "../opening/OpenClDevices.ts"
+import type { OpenClDevice } from "../opening/OpenClPlatform.ts"
 
 /**
  * How host and device share an allocation: of coarse grain the host maps it first (`Mapping.map`), of fine grain both use it

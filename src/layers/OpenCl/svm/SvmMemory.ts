@@ -5,13 +5,13 @@
  */
 import * as Exit from "effect/Exit"
 import type { BufferUsage } from "../../../domain/BufferUsage.ts"
-import { detachMemory } from "../../../domain/DetachMemory.ts"
-import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { detachMemory } from "../../../domain/data/DetachMemory.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
-import { kernelAccessFlag, OpenClBuffer, usedFlags } from "../OpenClBuffer.ts"
+import type { OpenClQueue } from "../commands/OpenClQueue.ts"
+import { kernelAccessFlag, OpenClBuffer, usedFlags } from "../memory/OpenClBuffer.ts"
 import { onMemory } from "../OpenClError.ts"
-import type { OpenClQueue } from "../OpenClQueue.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { SvmAllocation } from "./SvmAllocation.ts"
 import { capabilitiesOf, type Grain, type SvmCapabilities } from "./SvmCapabilities.ts"
 

@@ -5,7 +5,7 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
-import { inOneLine, showing } from "../../../domain/Showing.ts"
+import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 
 /**
  * Where a lease or device buffer lies in shared virtual memory: the same address on host and device. Two of them are

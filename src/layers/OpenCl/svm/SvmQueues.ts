@@ -5,15 +5,15 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceStatus } from "../../../domain/DeviceStatus.ts"
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
-import { shown } from "../../../domain/ShownValue.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Attachments from "../../../services/lease/Attachments.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
-import { useOpened } from "../UseOpened.ts"
+import { useOpened } from "../opening/UseOpened.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { type SvmTarget, targetOf } from "./SvmTarget.ts"
 

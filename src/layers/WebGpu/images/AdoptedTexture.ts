@@ -3,8 +3,8 @@
  *
  * @internal
  */
-import { format as formatDevice } from "../../../domain/DeviceInfo.ts"
-import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"

@@ -7,10 +7,10 @@
 import type { ImageKind, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { LoadedPart } from "../../../services/calls/LoadedPart.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
 import { later } from "../LaterPart.ts"
-import type { OpenDevice } from "../OpenDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
-import type { WebGpuQueue } from "../WebGpuQueue.ts"
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import type { WebGpuImages } from "./WebGpuImages.ts"
 

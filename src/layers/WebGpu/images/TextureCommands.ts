@@ -3,12 +3,12 @@
  *
  * @internal
  */
-import * as CommandLabel from "../../../domain/CommandLabel.ts"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type * as Commands from "../Commands.ts"
-import type { Temporaries } from "../Temporaries.ts"
+import type * as Commands from "../commands/Commands.ts"
+import type { Temporaries } from "../commands/Temporaries.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureRows from "./TextureRows.ts"

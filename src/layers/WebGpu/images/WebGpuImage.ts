@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"

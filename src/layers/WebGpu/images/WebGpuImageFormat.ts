@@ -9,7 +9,7 @@
  */
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import type { WantedFeature } from "../OpenDevice.ts"
+import type { WantedFeature } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 

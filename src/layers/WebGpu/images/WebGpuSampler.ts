@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { DeviceInfo } from "../../../domain/DeviceInfo.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { Addressing, Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"

@@ -8,8 +8,10 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { isInstance, membersOf } from "../../../domain/ArgumentProblem.ts"
-import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/FaultPlan.ts"
+import { isInstance, membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
 import {
   DriverError,
   type GpuError,
@@ -19,12 +21,10 @@ import {
   make as makeError,
   outOfMemory
 } from "../../../domain/GpuError.ts"
-import * as KnownOptions from "../../../domain/KnownOptions.ts"
-import { shown } from "../../../domain/ShownValue.ts"
 import * as CallSite from "../../calls/CallSite.ts"
 import { Allocator } from "../Allocator.ts"
 
-export type { FaultWindow } from "../../../domain/FaultPlan.ts"
+export type { FaultWindow } from "../../../domain/device/FaultPlan.ts"
 
 /**
  * How a planned allocation fails.

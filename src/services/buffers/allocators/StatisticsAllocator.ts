@@ -9,12 +9,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { AllocationCounters, type Counters } from "../../../domain/AllocationCounters.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { AllocationCounters, type Counters } from "../../../domain/pool/AllocationCounters.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { Allocator } from "../Allocator.ts"
 
-export type { Counter, Counters } from "../../../domain/AllocationCounters.ts"
+export type { Counter, Counters } from "../../../domain/pool/AllocationCounters.ts"
 
 /**
  * The service that reads the counters.

@@ -4,8 +4,8 @@
  * @internal
  */
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import type { Claim } from "../../../domain/data/MappedParts.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import type { Claim } from "../../../domain/MappedParts.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import * as BufferLike from "../BufferLike.ts"
 import * as MappedMemory from "./MappedMemory.ts"

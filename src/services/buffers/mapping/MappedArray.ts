@@ -3,11 +3,11 @@
  *
  * @since 0.1.0
  */
-import type { DType } from "../../../domain/DType.ts"
+import { inOneLine, showing, state } from "../../../domain/arguments/Showing.ts"
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import type { DType } from "../../../domain/data/DType.ts"
+import type { StridedShape } from "../../../domain/data/StridedShape.ts"
 import { invalidRequest } from "../../../domain/GpuError.ts"
-import { inOneLine, showing, state } from "../../../domain/Showing.ts"
-import { shown } from "../../../domain/ShownValue.ts"
-import type { StridedShape } from "../../../domain/StridedShape.ts"
 import type { ScopedMapping } from "./ScopedMapping.ts"
 
 /**

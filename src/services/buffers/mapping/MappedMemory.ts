@@ -4,8 +4,8 @@
  *
  * @internal
  */
+import { type Claim, type MappedPart, MappedParts } from "../../../domain/data/MappedParts.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import { type Claim, type MappedPart, MappedParts } from "../../../domain/MappedParts.ts"
 
 /** By what stands for the driver's object. */
 const mapped = new WeakMap<object, MappedParts>()

@@ -13,7 +13,7 @@ import {
   type Rung,
   type WaitingJob
 } from "../../../domain/GpuError.ts"
-import type { PoolStats } from "../../../domain/PoolStats.ts"
+import type { PoolStats } from "../../../domain/pool/PoolStats.ts"
 import type { LeaseTable } from "../../lease/LeaseTable.ts"
 import type { Gate } from "./Admission.ts"
 import type { Charged, ChargedBudget, Origin } from "./Charge.ts"

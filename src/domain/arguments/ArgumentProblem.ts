@@ -1,0 +1,144 @@
+/**
+ * What can be wrong with an argument of any operation: programs without types pass anything, also values that throw
+ * when they are read.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import * as KnownOptions from "./KnownOptions.ts"
+import { shown, thrownText } from "./ShownValue.ts"
+
+/** The error of an operation when one of its arguments throws as it is read. */
+export const unreadable = (operation: string, thrown: unknown): GpuError =>
+  invalidRequest(
+    operation,
+    `an argument could not be read: ${thrownText(thrown)}`,
+    "Pass plain values: a member of one of them threw when it was read."
+  )
+
+/** What `look` returns for values of the program; or the error that it met by {@link valid}, or of a value that throws. */
+export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
+  try {
+    return look()
+  } catch (thrown) {
+    return isGpuError(thrown) ? thrown : unreadable(operation, thrown)
+  }
+}
+
+/**
+ * The answer of a check, of which an error ends the checks: {@link readValues} answers it, and so an operation fails with
+ * it. For code that runs there, and nowhere else.
+ */
+export const valid = <A>(answer: A | GpuError): A => {
+  if (isGpuError(answer)) throw answer
+  return answer
+}
+
+/** Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy. */
+export const isInstance = <A extends object>(value: unknown, type: abstract new(...args: never) => A): value is A => {
+  try {
+    return value instanceof type
+  } catch {
+    return false
+  }
+}
+
+/** Whether a value passes a test; `false` for one that throws when it is looked at. */
+export const satisfies = <A>(value: unknown, test: (value: unknown) => value is A): value is A => {
+  try {
+    return test(value)
+  } catch {
+    return false
+  }
+}
+
+/** Whether a value is an object with these methods; `false` for one that throws when it is looked at. */
+export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object => {
+  try {
+    return typeof value === "object" && value !== null &&
+      names.every((name) => typeof Reflect.get(value, name) === "function")
+  } catch {
+    return false
+  }
+}
+
+/** Why a value is no function, or `undefined`. */
+export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
+  typeof value === "function"
+    ? undefined
+    : invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
+
+const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
+
+/** Why an option that is left out, `true` or `false` is none of these, or `undefined`. */
+export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
+  value === undefined || typeof value === "boolean"
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
+
+/** Why a value is none of the names that there are, or `undefined`. */
+export const choiceProblem = (
+  operation: string,
+  what: string,
+  value: unknown,
+  choices: ReadonlyArray<string>
+): GpuError | undefined =>
+  choices.includes(value as string) ? undefined : invalidRequest(
+    operation,
+    `there is no ${what} ${shown(value)}`,
+    `Pass ${choices.slice(0, -1).map((choice) => JSON.stringify(choice)).join(", ")} or ${
+      JSON.stringify(choices.at(-1))
+    }.`
+  )
+
+/** What is wrong with options, or `undefined`: they must be left out, or an object with known names only. */
+export const optionsProblem = (
+  operation: string,
+  value: unknown,
+  known: KnownOptions.KnownOptions
+): GpuError | undefined => {
+  if (value === undefined) return undefined
+  try {
+    return givenProblem(operation, value, known)
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
+
+const givenProblem = (operation: string, value: unknown, known: KnownOptions.KnownOptions): GpuError | undefined =>
+  typeof value === "object" && value !== null && !isList(value)
+    ? KnownOptions.problem(operation, value, known)
+    : invalidRequest(
+      operation,
+      `${shown(value)} was given for options`,
+      `Pass an object with ${[...known].join(", ")}, or leave it out.`
+    )
+
+/**
+ * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
+ * the copy.
+ */
+export const membersOf = <O extends object>(
+  operation: string,
+  options: O | undefined,
+  known: KnownOptions.KnownOptions
+): Partial<O> | GpuError => {
+  try {
+    return (options === undefined ? undefined : givenProblem(operation, options, known)) ?? { ...options }
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
+
+/** The values of a list, read once: an array or any other iterable, but not a string. */
+export const listOf = <A>(operation: string, name: string, values: Iterable<A>): ReadonlyArray<A> | GpuError => {
+  const listed = readValues(
+    operation,
+    () =>
+      typeof values === "object" && values !== null && typeof values[Symbol.iterator] === "function"
+        ? Array.from(values)
+        : undefined
+  )
+  if (listed !== undefined) return listed
+  return invalidRequest(operation, `${shown(values)} was given for the list of ${name}`, `Pass an array of ${name}.`)
+}

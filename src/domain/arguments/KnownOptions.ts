@@ -1,0 +1,101 @@
+/**
+ * The known names of options. Without this check nobody would notice a misspelled name: `maxByte` would be a pool
+ * without a limit.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { shown } from "./ShownValue.ts"
+
+/** The names of an options object, in the order in which messages list them. */
+export type KnownOptions = ReadonlySet<string>
+
+/** The names of the members of `O`, all of them and no others: the compiler refuses a list that differs. */
+export const of = <O extends object>(members: { readonly [Name in keyof O]-?: true }): KnownOptions =>
+  new Set(Object.keys(members))
+
+/**
+ * Why an object has an unknown option, or `undefined`. A member that is `undefined` counts as left out. It allocates
+ * nothing, so that operations can run it on each call.
+ */
+export const problem = (operation: string, options: object, known: KnownOptions): GpuError | undefined => {
+  const unknown = unknownName(options, known)
+  return unknown === undefined
+    ? undefined
+    : invalidRequest(operation, `there is no option ${shown(unknown)}`, hintFor(unknown, known))
+}
+
+/** The same for functions of values, which throw a TypeError. */
+export const demand = (operation: string, options: object | undefined, known: KnownOptions): void => {
+  if (options === undefined) return
+  // Programs without types can pass anything.
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(
+      `${operation}: ${shown(options)} was given for options. Pass an object with ${
+        [...known].join(", ")
+      }, or leave it out.`
+    )
+  }
+  const unknown = unknownName(options, known)
+  if (unknown === undefined) return
+  throw new TypeError(`${operation}: there is no option ${shown(unknown)}. ${hintFor(unknown, known)}`)
+}
+
+const unknownName = (options: object, known: KnownOptions): string | undefined => {
+  for (const name in options) {
+    if (!known.has(name) && Object.hasOwn(options, name) && Reflect.get(options, name) !== undefined) return name
+  }
+  return undefined
+}
+
+const hintFor = (unknown: string, known: KnownOptions): string => {
+  const names = [...known]
+  const near = nearest(unknown, names)
+  const options = names.length === 1
+    ? `The only option is ${names[0]}.`
+    : `The options are ${names.slice(0, -1).join(", ")} and ${names.at(-1)}.`
+  return near === undefined ? options : `Did you mean ${near}? ${options}`
+}
+
+/** Longer names are no typing mistakes. */
+const longest = 40
+
+/**
+ * The name that was probably meant: one that differs in a third of its letters at most, whatever their case, or that
+ * begins or ends with what was written, as `capacityBytes` for `capacity`.
+ */
+export const nearest = (written: string, names: ReadonlyArray<string>): string | undefined => {
+  const word = written.toLowerCase()
+  if (word.length > longest) return undefined
+  const near = names.flatMap((name) => {
+    const other = name.toLowerCase()
+    const edits = distance(word, other)
+    return edits <= allowed(other) || isPartOf(word, other) ? [{ name, edits }] : []
+  })
+  return near.sort((a, b) => a.edits - b.edits)[0]?.name
+}
+
+/** Any two names of one or two letters differ by one or two edits. */
+const allowed = ({ length }: string): number => length < 3 ? 0 : Math.max(1, Math.floor(length / 3))
+
+const isPartOf = (word: string, other: string): boolean =>
+  word.length >= 3 && (other.startsWith(word) || other.endsWith(word) || (other.length >= 3 && word.startsWith(other)))
+
+/**
+ * How many letters must be inserted, removed, changed or swapped with the next one: the Damerau-Levenshtein distance.
+ */
+const distance = (a: string, b: string): number => {
+  let before: ReadonlyArray<number> = []
+  let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
+      next.push(Math.min(changed, swapped, row[j]! + 1, next[j - 1]! + 1))
+    }
+    before = row
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,181 @@
+import { demand } from "../arguments/Demand.ts"
+import { shown } from "../arguments/ShownValue.ts"
+import { hasHalves } from "./HalfSupport.ts"
+/**
+ * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * The name of an element type.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DType = "f32" | "i32" | "u32" | "f16" | "f64"
+
+/**
+ * Half-precision numbers on the host, as far as a program sees of them whose `lib` does not know `Float16Array`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Halves extends ArrayBufferView<ArrayBuffer> {
+  readonly BYTES_PER_ELEMENT: number
+  readonly length: number
+  [index: number]: number
+  fill(value: number, start?: number, end?: number): this
+  set(numbers: ArrayLike<number>, offset?: number): void
+  subarray(begin?: number, end?: number): Halves
+  slice(start?: number, end?: number): Halves
+  [Symbol.iterator](): IterableIterator<number>
+}
+
+/**
+ * `Float16Array`, which came with ES2025: the program's own type where its `lib` has it, else {@link Halves}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Float16Elements = typeof globalThis extends { readonly Float16Array: new(buffer: ArrayBuffer) => infer A }
+  ? A
+  : Halves
+
+/**
+ * The typed array that holds elements of a {@link DType} on the host.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TypedArrayOf {
+  readonly f32: Float32Array<ArrayBuffer>
+  readonly i32: Int32Array<ArrayBuffer>
+  readonly u32: Uint32Array<ArrayBuffer>
+  readonly f16: Float16Elements
+  readonly f64: Float64Array<ArrayBuffer>
+}
+
+const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
+
+/** Whether a value names an element type. @internal */
+export const isDType = (u: unknown): u is DType => typeof u === "string" && Object.hasOwn(sizes, u)
+
+/**
+ * Bytes of one element.
+ *
+ * **Example** (Sizing a buffer)
+ *
+ * ```ts
+ * import { DType } from "effect-gpu-pool"
+ *
+ * 1024 * DType.byteSize("f32") // => 4096
+ * ```
+ *
+ * @category sizes
+ * @since 0.1.0
+ */
+export const byteSize = (dtype: DType): number => isDType(dtype) ? sizes[dtype] : noType("DType.byteSize", dtype)
+
+/** Programs without types can pass anything. */
+const noType = (operation: string, dtype: unknown): never => {
+  throw new TypeError(`${operation}: ${shown(dtype)} was given for an element type. Pass one as "f32".`)
+}
+
+interface HalfClass {
+  new(buffer: ArrayBuffer, byteOffset: number, length: number): Float16Elements
+}
+
+/** Not of ES2022, so not every runtime has it: Node 24 does, Node 22 does not. */
+const halfClass = (): HalfClass | undefined => (globalThis as { readonly Float16Array?: HalfClass }).Float16Array
+
+const rounding = (): ((value: number) => number) | undefined =>
+  (Math as { readonly f16round?: (value: number) => number }).f16round
+
+/** Programs ask first whether there are any. */
+const missing = (): never => {
+  throw new TypeError(`this runtime has no Float16Array: ask DType.hostSupports("f16") first`)
+}
+
+/**
+ * Whether this JavaScript runtime has elements of that type: `f16` needs `Float16Array` and `Math.f16round`, which
+ * Node 24 has. Without them no device has `f16` in its `DeviceInfo.dtypes`.
+ *
+ * **Example** (Choosing a type that every runtime has otherwise)
+ *
+ * ```ts
+ * import { DType } from "effect-gpu-pool"
+ *
+ * const dtype: DType.DType = DType.hostSupports("f16") ? "f16" : "f32"
+ * DType.hostSupports("f32") // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const hostSupports = (dtype: DType): boolean => dtype !== "f16" || hasHalves()
+
+/**
+ * The half-precision number nearest to a number, as `Math.f16round` has it; only where {@link hostSupports} f16.
+ *
+ * @internal
+ */
+export const f16round = (value: number): number => (rounding() ?? missing())(value)
+
+const views: { readonly [D in DType]: (buffer: ArrayBuffer, byteOffset: number, length: number) => TypedArrayOf[D] } = {
+  f32: (buffer, byteOffset, length) => new Float32Array(buffer, byteOffset, length),
+  i32: (buffer, byteOffset, length) => new Int32Array(buffer, byteOffset, length),
+  u32: (buffer, byteOffset, length) => new Uint32Array(buffer, byteOffset, length),
+  f16: (buffer, byteOffset, length) => new (halfClass() ?? missing())(buffer, byteOffset, length),
+  f64: (buffer, byteOffset, length) => new Float64Array(buffer, byteOffset, length)
+}
+
+/**
+ * A typed array of `length` elements over host memory. For `f16` ask {@link hostSupports} first.
+ *
+ * It throws a `TypeError` or `RangeError` for elements that do not lie in the memory, as the constructors of typed arrays
+ * do.
+ *
+ * **Example** (Viewing bytes as numbers)
+ *
+ * ```ts
+ * import { DType } from "effect-gpu-pool"
+ *
+ * DType.viewUnsafe("u32", new ArrayBuffer(16), 4, 2).byteOffset // => 4
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const viewUnsafe = <D extends DType>(
+  dtype: D,
+  buffer: ArrayBuffer,
+  byteOffset: number,
+  length: number
+): TypedArrayOf[D] => {
+  const operation = "DType.viewUnsafe"
+  if (!isDType(dtype)) return noType(operation, dtype)
+  if (!(buffer instanceof ArrayBuffer)) {
+    throw new TypeError(`${operation}: ${shown(buffer)} was given for the buffer. Pass an ArrayBuffer.`)
+  }
+  demand(operation, "byteOffset", byteOffset, "number")
+  demand(operation, "length", length, "number")
+  const itemSize = sizes[dtype]
+  if (
+    byteOffset % itemSize === 0 && byteOffset + length * itemSize <= buffer.byteLength && byteOffset >= 0 && length >= 0
+  ) {
+    return views[dtype](buffer, byteOffset, length)
+  }
+  throw new RangeError(
+    `${operation}: ${length} elements of ${itemSize} bytes from byteOffset ${byteOffset} do not lie in the buffer's ` +
+      `${buffer.byteLength} bytes. Start at a multiple of the element's bytes, and end within the buffer.`
+  )
+}
+
+/**
+ * One element, whose bytes a fill repeats.
+ *
+ * @internal
+ */
+export const element = <D extends DType>(dtype: D, value: number): TypedArrayOf[D] =>
+  viewUnsafe(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]

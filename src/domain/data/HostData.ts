@@ -1,0 +1,136 @@
+/**
+ * Data of the host program on its way to a device. Drivers crash on memory of the wrong kind, so it is checked here.
+ *
+ * @since 0.1.0
+ */
+import { shown } from "../arguments/ShownValue.ts"
+import { GpuError, invalidRequest } from "../GpuError.ts"
+
+/**
+ * Data that `CommandQueue.write` takes: an ArrayBuffer, or a typed array or DataView over one.
+ *
+ * **Example** (A function that uploads whatever it is given)
+ *
+ * ```ts
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import type { HostData } from "effect-gpu-pool"
+ * import { Effect } from "effect"
+ *
+ * const upload = (data: HostData.HostData) =>
+ *   Effect.tap(BufferPool.allocate(data.byteLength), (lease) => CommandQueue.write(lease, data))
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostData = ArrayBuffer | ArrayBufferView
+
+/**
+ * Whether the memory was transferred elsewhere. `detached` came with ES2024, later than the library's target.
+ *
+ * @internal
+ */
+export const isDetached = (buffer: ArrayBuffer): boolean =>
+  (buffer as { readonly detached?: boolean }).detached === true
+
+/**
+ * The bytes of `data`, without a copy; InvalidRequest for shared or detached memory, or something else altogether.
+ *
+ * @internal
+ */
+export const bytes = (
+  operation: string,
+  data: HostData,
+  name: string = "data"
+): Uint8Array<ArrayBuffer> | GpuError => {
+  const view:
+    | { readonly buffer: ArrayBufferLike; readonly byteOffset: number; readonly byteLength: number }
+    | undefined = ArrayBuffer.isView(data)
+      ? data
+      : data instanceof ArrayBuffer
+      ? { buffer: data, byteOffset: 0, byteLength: data.byteLength }
+      : undefined
+  if (view === undefined || !(view.buffer instanceof ArrayBuffer)) {
+    const shared = typeof SharedArrayBuffer !== "undefined" &&
+      (data as unknown instanceof SharedArrayBuffer || view?.buffer instanceof SharedArrayBuffer)
+    return invalidRequest(
+      operation,
+      shared ? `the ${name} is over a SharedArrayBuffer` : `${shown(data)} was given for the ${name}`,
+      shared
+        ? "Pass a typed array over an ordinary ArrayBuffer, as slice() gives it."
+        : "Pass a typed array, as Float32Array.of(1, 2) or Float32Array.from(values), or an ArrayBuffer."
+    )
+  }
+  if (isDetached(view.buffer)) {
+    return invalidRequest(
+      operation,
+      `the ${name}'s ArrayBuffer is detached`,
+      "Write the data before it is transferred elsewhere."
+    )
+  }
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+}
+
+/**
+ * Why a driver cannot keep the address of memory, or `undefined`: the memory must not move.
+ *
+ * @internal
+ */
+export const pinProblem = (operation: string, memory: ArrayBuffer): GpuError | undefined =>
+  (memory as { readonly resizable?: boolean }).resizable === true
+    ? invalidRequest(
+      operation,
+      "the data's ArrayBuffer is resizable",
+      "Pass data of a fixed length: a resize would take it away from the device."
+    )
+    : undefined
+
+/**
+ * Whether the program transferred or resized data while a device took it: the error, or `undefined`. A driver's own
+ * error for that misleads.
+ *
+ * @internal
+ */
+export const changedProblem = (
+  operation: string,
+  data: Uint8Array<ArrayBuffer>,
+  before: number
+): GpuError | undefined =>
+  data.byteLength === before ? undefined : invalidRequest(
+    operation,
+    `the data had ${before} bytes and has ${data.byteLength} now`,
+    "Do not resize or transfer it before the effect has completed."
+  )
+
+/**
+ * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
+ *
+ * @internal
+ */
+export const allocate = (bytes: number): ArrayBuffer | undefined => {
+  try {
+    return new ArrayBuffer(bytes)
+  } catch (cause) {
+    if (cause instanceof RangeError) return undefined
+    throw cause
+  }
+}
+
+/**
+ * Copies `source` into `target`; InvalidRequest when the target is shared, detached, or of another length.
+ *
+ * @internal
+ */
+export const copyInto = (operation: string, source: ArrayBuffer, target: HostData): GpuError | undefined => {
+  const view = bytes(operation, target)
+  if (view instanceof GpuError) return view
+  if (view.byteLength !== source.byteLength) {
+    return invalidRequest(
+      operation,
+      `the target has ${view.byteLength} bytes, ${source.byteLength} were read`,
+      "Do not resize or transfer the target while the read is under way."
+    )
+  }
+  view.set(new Uint8Array(source))
+  return undefined
+}

@@ -1,0 +1,74 @@
+/**
+ * Counts the objects that a driver creates and releases, next to each call. Tests prove with it that no end of a
+ * program leaves an object behind.
+ *
+ * @since 0.1.0
+ */
+import { inOneLine, showing } from "../arguments/Showing.ts"
+
+/**
+ * The counters of one open device. It stays readable after the device is closed.
+ *
+ * **Example** (Proving that nothing is left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, DeviceContext } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   const { driverObjects } = yield* DeviceContext.DeviceContext
+ *   yield* Effect.scoped(BufferPool.allocate(4096).pipe(Effect.provide(BufferPool.layer())))
+ *   return driverObjects
+ * })
+ * const driverObjects = await Effect.runPromise(Effect.provide(program, Host.layer()))
+ * driverObjects.live // => 0
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class DriverObjects {
+  readonly #live = new Map<string, number>()
+  #created = 0
+  #released = 0
+
+  /** Objects that the driver has created. */
+  get created(): number {
+    return this.#created
+  }
+
+  /** Objects that it has released. */
+  get released(): number {
+    return this.#released
+  }
+
+  /** Objects that are alive now. */
+  get live(): number {
+    return this.#created - this.#released
+  }
+
+  /** Live objects by kind, as `buffer` or `kernel`; kinds without live objects are left out. */
+  get liveByKind(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#live].filter(([, count]) => count !== 0))
+  }
+
+  /** To be called next to the driver's create call. */
+  add(kind: string): void {
+    this.#created += 1
+    this.#live.set(kind, (this.#live.get(kind) ?? 0) + 1)
+  }
+
+  /** To be called next to the driver's release call. */
+  remove(kind: string): void {
+    this.#released += 1
+    this.#live.set(kind, (this.#live.get(kind) ?? 0) - 1)
+  }
+}
+
+showing<DriverObjects>(({ created, live, liveByKind }) =>
+  inOneLine("DriverObjects", undefined, [
+    `${live} live of ${created} created`,
+    ...Object.entries(liveByKind).map(([kind, count]) => `${kind} ${count}`)
+  ])
+)(DriverObjects.prototype)

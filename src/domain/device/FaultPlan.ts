@@ -1,0 +1,120 @@
+/**
+ * Which of the next calls fail, as a test plans it.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import { membersOf } from "../arguments/ArgumentProblem.ts"
+import { shown } from "../arguments/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import * as Delay from "./Delay.ts"
+
+/**
+ * Which calls a planned fault meets.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FaultWindow {
+  /** The first call that fails, counted from now: 1, the default, is the next one. */
+  readonly nth?: number | undefined
+  /** How many calls in a row fail, 1 when left out; `Infinity` for all from there on. */
+  readonly times?: number | undefined
+}
+
+/**
+ * Calls of one kind: how many there were, and which of the next ones fail. Faults go by counts of calls, not by time,
+ * so a run with the same calls fails at the same place.
+ *
+ * @internal
+ */
+export class FaultPlan<Fault> {
+  #count = 0
+  #windows: ReadonlyArray<{ readonly first: number; readonly last: number; readonly fault: Fault }> = []
+
+  /** How many calls there were. */
+  get count(): number {
+    return this.#count
+  }
+
+  add({ nth = 1, times = 1 }: FaultWindow, fault: Fault): void {
+    const first = this.#count + nth
+    this.#windows = [...this.#windows, { first, last: first + times - 1, fault }]
+  }
+
+  /** Forgets the faults that are still to come. */
+  clear(): void {
+    this.#windows = []
+  }
+
+  /** Counts a call and returns its fault; of several faults the one that was planned first. */
+  next(): Fault | undefined {
+    const call = ++this.#count
+    if (this.#windows.length === 0) return undefined
+    const met = this.#windows.find((window) => window.first <= call && call <= window.last)
+    this.#windows = this.#windows.filter((window) => window.last > call)
+    return met?.fault
+  }
+}
+
+/**
+ * The plans of one controller of faults.
+ *
+ * A plan that can't happen would make a test pass for a wrong reason. Its error stays with the controller: whatever uses
+ * that fails with it.
+ *
+ * @internal
+ */
+export class FaultPlans {
+  #problem: GpuError | undefined
+
+  /** The first plan that can't happen, until it is cleared. */
+  get problem(): GpuError | undefined {
+    return this.#problem
+  }
+
+  /** Adds what `faultOf` makes of the options, which have names of `own` besides those of a window. */
+  add<Options extends FaultWindow, Fault>(
+    operation: string,
+    plan: FaultPlan<Fault>,
+    options: Options | undefined,
+    own: ReadonlyArray<keyof Options & string>,
+    faultOf: (options: Partial<Options>) => Fault
+  ): void {
+    const read = membersOf(operation, options, new Set([...own, "nth", "times"]))
+    if (isGpuError(read)) return this.refuse(read)
+    const problem = windowProblem(operation, read)
+    if (problem !== undefined) return this.refuse(problem)
+    plan.add(read, faultOf(read))
+  }
+
+  /** Keeps why a plan can't happen. */
+  refuse(problem: GpuError): void {
+    this.#problem ??= problem
+  }
+
+  /** The delay of a plan, `undefined` for none. */
+  delay(operation: string, input: Duration.Input | undefined): Duration.Duration | undefined {
+    if (input === undefined) return undefined
+    const delay = Delay.parse(input)
+    if (delay === undefined) {
+      this.refuse(invalidRequest(operation, `${shown(input)} is no delay`, "Pass a duration of at least 0."))
+    }
+    return delay
+  }
+
+  /** Forgets the faults of these plans that are still to come, and the plan that can't happen. */
+  clear(...plans: ReadonlyArray<FaultPlan<unknown>>): void {
+    for (const plan of plans) plan.clear()
+    this.#problem = undefined
+  }
+}
+
+const windowProblem = (operation: string, { nth, times }: FaultWindow): GpuError | undefined =>
+  positiveProblem(operation, "nth", nth) ??
+    (times === Infinity ? undefined : positiveProblem(operation, "times", times))
+
+const positiveProblem = (operation: string, name: string, value: number | undefined): GpuError | undefined =>
+  value === undefined || (Number.isSafeInteger(value) && value >= 1)
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no positive integer`, "The next call is 1.")

@@ -1,0 +1,551 @@
+/**
+ * A kernel: arguments and one body per backend language. The library writes everything around the body.
+ *
+ * @since 0.1.0
+ */
+import { optionsProblem, readValues, valid } from "../arguments/ArgumentProblem.ts"
+import { demand, demandMembers } from "../arguments/Demand.ts"
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import { shown } from "../arguments/ShownValue.ts"
+import { type DType, isDType, type TypedArrayOf } from "../data/DType.ts"
+import * as HostSource from "../data/HostSource.ts"
+import * as ValueType from "../data/ValueType.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import * as ImageChannel from "../images/ImageChannel.ts"
+import * as Format from "../images/ImageFormat.ts"
+import { kinds as imageKinds } from "../images/ImageShape.ts"
+import type { ReadableImage, Sampler, WritableImage } from "../images/KernelImage.ts"
+import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import { showingKernel } from "./KernelLine.ts"
+import { reservedBy } from "./ReservedWords.ts"
+
+/**
+ * What a host body gets: a typed array per vector, and `<name>_offset` per vector with an offset; per scalar a number, a
+ * bigint, or a frozen array of them; something to load from, or to store to, per image, and per sampler what `sample` of
+ * an image takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
+  & {
+    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D]
+      : A extends ImageArg<string, infer Use> ? Use extends "read" ? ReadableImage : WritableImage
+      : A extends ScalarArg<string, infer V> ? ValueType.HostValueOf<V>
+      : Sampler
+  }
+  & {
+    readonly [A in Args[number] as A extends VectorArg<infer N, DType, true> ? `${N}_offset` : never]: number
+  }
+
+/**
+ * A body for the host backend: works through the items `from` to `to` (exclusive). It is called range by range, with a
+ * yield to the event loop in between. Other backends may move it to threads of their own, as text: see {@link hostSource}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostBody<Args extends ReadonlyArray<KernelArgument>> = (
+  from: number,
+  to: number,
+  args: HostArguments<Args>
+) => void
+
+/**
+ * One body per language. WGSL and OpenCL C bodies are statements for one item: they see the item's index `i`, the
+ * number of items `count` (both unsigned 32-bit) and the arguments by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelBodies<Args extends ReadonlyArray<KernelArgument>> {
+  readonly wgsl?: string | undefined
+  readonly opencl?: string | undefined
+  readonly host?: HostBody<Args> | undefined
+}
+
+/**
+ * A kernel definition; compiled on first use by the device's KernelCache.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = ReadonlyArray<KernelArgument>> {
+  readonly name: string
+  readonly args: Args
+  readonly body: {
+    readonly wgsl: string | undefined
+    readonly opencl: string | undefined
+    readonly host: ((from: number, to: number, args: never) => void) | undefined
+  }
+  /** Declarations put before the kernel, such as functions. */
+  readonly preamble: { readonly wgsl: string; readonly opencl: string }
+  /** Items of one workgroup. */
+  readonly workgroupSize: number
+  /** Options for the OpenCL compiler, as `-cl-mad-enable`. */
+  readonly buildOptions: string
+  /** Element types that the bodies use besides those of the arguments; the device must have them too. */
+  readonly dtypes: ReadonlyArray<DType>
+  /**
+   * Names of vectors of which item `i` touches element `i`, counted from the offset: a dispatch with more items than
+   * their elements is InvalidRequest.
+   */
+  readonly itemwise: ReadonlyArray<string>
+  /**
+   * Name of the scalar argument with the most elements that an item works through; without a name that is 1. The host
+   * backend divides its range of items by it, so that a task of the event loop stays short. It changes no result.
+   */
+  readonly workPerItem: string | undefined
+  /** What is wrong with the definition of a generated kernel: its first dispatch fails with it. */
+  readonly problem: GpuError | undefined
+}
+
+/**
+ * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
+ * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors
+ * of which item `i` touches element `i`. `workPerItem` names the scalar that says how many elements an item works
+ * through, for kernels whose items loop. `problem` is what is wrong with a generated kernel.
+ *
+ * **Example** (Scaling a vector on every backend)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const scale = Kernel.make({
+ *   name: "scale",
+ *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
+ *   body: {
+ *     wgsl: "x[i] = a * x[i];",
+ *     opencl: "x[i] = a * x[i];",
+ *     host: (from, to, { a, x }) => {
+ *       for (let i = from; i < to; i++) x[i] = a * x[i]!
+ *     }
+ *   },
+ *   itemwise: ["x"]
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: {
+  readonly name: string
+  readonly args: Args
+  readonly body: KernelBodies<Args>
+  readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
+  readonly workgroupSize?: number | undefined
+  readonly buildOptions?: string | undefined
+  readonly dtypes?: ReadonlyArray<DType> | undefined
+  readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
+  readonly workPerItem?: Args[number]["name"] | undefined
+  readonly problem?: GpuError | undefined
+}): Kernel<Args> => {
+  const { args, body, buildOptions = "", dtypes = [], itemwise = [], name, preamble, problem, workPerItem } = given(
+    options
+  )
+  const { workgroupSize = 64 } = options
+  const kernel: Kernel<Args> = Object.freeze(shownKernel<Kernel<Args>>({
+    name,
+    args: fixedList(args),
+    body: Object.freeze({ wgsl: body.wgsl, opencl: body.opencl, host: body.host }),
+    preamble: Object.freeze({ wgsl: preamble?.wgsl ?? "", opencl: preamble?.opencl ?? "" }),
+    workgroupSize,
+    buildOptions,
+    dtypes: fixedList(dtypes),
+    itemwise: fixedList(itemwise),
+    workPerItem,
+    problem: problem ?? namesProblem(options)
+  }))
+  fixedForms.set(kernel, kernel)
+  return kernel
+}
+
+const shownKernel = showingKernel<Kernel>("Kernel")
+
+/**
+ * What a host body can use besides its arguments and still be moved to another thread.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostValue =
+  | number
+  | bigint
+  | string
+  | boolean
+  | null
+  | undefined
+  | ((...args: ReadonlyArray<never>) => unknown)
+  | ReadonlyArray<HostValue>
+  | { readonly [name: string]: HostValue }
+
+/**
+ * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and answers with the function.
+ * On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written
+ * as text ({@link hostSource}). Functions among them see nothing but their own arguments and what JavaScript has everywhere,
+ * unless they are made so themselves. Throws a TypeError for a value without a text, as a typed array.
+ *
+ * **Example** (A body that uses a number of the program's)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const power = (exponent: number) =>
+ *   Kernel.make({
+ *     name: "power",
+ *     args: [KernelArgument.VectorArg("f32", "x")],
+ *     body: {
+ *       host: Kernel.hostFunction({ exponent }, ({ exponent }) => (from: number, to: number, { x }: { x: Float32Array }) => {
+ *         for (let i = from; i < to; i++) x[i] = x[i]! ** exponent
+ *       })
+ *     }
+ *   })
+ * const cube = power(3)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const hostFunction = <
+  const Values extends { readonly [name: string]: HostValue },
+  F extends (...args: ReadonlyArray<never>) => unknown
+>(values: Values, make: (values: Values) => F): F => {
+  demand("Kernel.hostFunction", "the values", values, "object")
+  demand("Kernel.hostFunction", "make", make, "function")
+  const text = `${HostSource.textOf(make)}(${HostSource.literal(values)})`
+  const made = make(values)
+  demand("Kernel.hostFunction", "what make answers", made, "function")
+  return HostSource.withText(made, text)
+}
+
+/**
+ * The host body of a kernel as text, for backends that run it where functions cannot be sent: an expression that gives the
+ * body, in strict mode or not. `undefined` for a kernel without one. Bodies of generated kernels are written as such, those of
+ * {@link hostFunction} with the values that they use; every other is its function's own text, and sees nothing but its arguments
+ * and what JavaScript has everywhere: a name of the program around it is a ReferenceError where it runs.
+ *
+ * **Example** (Running a body of a kernel from its text)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ *
+ * const double = Kernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("u32", "x")],
+ *   body: {
+ *     host: (from, to, { x }) => {
+ *       for (let i = from; i < to; i++) x[i] = 2 * x[i]!
+ *     }
+ *   }
+ * })
+ * const body = new Function(`return ${Kernel.hostSource(double)}`)()
+ * const x = Uint32Array.of(1, 2, 3)
+ * body(0, 3, { x })
+ * Array.from(x) // => [2, 4, 6]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const hostSource = (kernel: Kernel): string | undefined => {
+  demandMembers("Kernel.hostSource", "the kernel", kernel, { body: "object" })
+  const { host } = kernel.body
+  if (host === undefined) return undefined
+  demand("Kernel.hostSource", "its host body", host, "function")
+  return HostSource.textOf(host)
+}
+
+/** Programs without types can pass anything. */
+const given = <O extends { readonly body: object }>(options: O): O => {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${operation}: ${shown(options)} was given for options. Pass { name, args, body }.`)
+  }
+  if (typeof options.body === "object" && options.body !== null) return options
+  throw new TypeError(
+    `${operation}: ${shown(options.body)} was given for the body. Pass an object, as { wgsl, opencl, host }.`
+  )
+}
+
+const known: KnownOptions.KnownOptions = KnownOptions.of<Parameters<typeof make>[0]>({
+  name: true,
+  args: true,
+  body: true,
+  preamble: true,
+  workgroupSize: true,
+  buildOptions: true,
+  dtypes: true,
+  itemwise: true,
+  workPerItem: true,
+  problem: true
+})
+const knownOfBody = KnownOptions.of<KernelBodies<ReadonlyArray<KernelArgument>>>({
+  wgsl: true,
+  opencl: true,
+  host: true
+})
+const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl: true })
+
+/** Under an unknown language name the kernel would have no body. */
+const namesProblem = (options: Parameters<typeof make>[0]): GpuError | undefined => {
+  const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
+  return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
+    optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
+}
+
+/** A copy of a list; any other value is returned unchanged, for the checks that follow. @internal */
+export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
+  (Array.isArray(list) ? Object.freeze(list.map(fixedElement)) : list) as A
+
+const fixedElement = (element: unknown): unknown =>
+  typeof element === "object" && element !== null ? Object.freeze({ ...element }) : element
+
+const fixedForms = new WeakMap<object, Kernel>()
+
+/**
+ * A copy of a kernel at its first use, so that later changes by the program cannot disagree with the compiled code.
+ * Kernels of {@link make} never change, but a program can copy one with some fields replaced.
+ *
+ * @internal
+ */
+export const fixed = (kernel: Kernel): Kernel => {
+  if (typeof kernel !== "object" || kernel === null) return kernel
+  const known = fixedForms.get(kernel)
+  if (known !== undefined) return known
+  const { args, body, dtypes, itemwise, preamble } = kernel
+  const own: Kernel = {
+    ...kernel,
+    args: fixedList(args),
+    body: fixedElement(body) as Kernel["body"],
+    preamble: fixedElement(preamble) as Kernel["preamble"],
+    dtypes: fixedList(dtypes),
+    itemwise: fixedList(itemwise)
+  }
+  fixedForms.set(kernel, own)
+  return own
+}
+
+const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
+const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
+const imageAccesses: ReadonlyArray<ImageAccess> = ["read", "write"]
+const imageChannels: ReadonlyArray<ImageChannel.ImageChannel> = ["float", "int", "uint"]
+
+const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
+
+/** PoCL makes file names of kernels' names: longer ones fail to link, and from 800 on end the process. */
+const longestName = 128
+
+const operation = "Kernel.make"
+
+const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
+  argument._tag === "VectorArg"
+    ? [argument.name, `${argument.name}_length`, ...(argument.withOffset ? [`${argument.name}_offset`] : [])]
+    : [argument.name]
+
+/**
+ * What is wrong with a kernel definition, or `undefined` for a good one.
+ *
+ * @internal
+ */
+export const check = (kernel: Kernel): GpuError | undefined => readValues(operation, () => problemOf(kernel))
+
+const problemOf = (kernel: Kernel): GpuError | undefined => {
+  // Programs without types can pass anything, also an object that Kernel.make did not make.
+  if (
+    typeof kernel?.body !== "object" || kernel.body === null ||
+    !Array.isArray(kernel.args) || !Array.isArray(kernel.dtypes) || !Array.isArray(kernel.itemwise) ||
+    (kernel.problem !== undefined && !isGpuError(kernel.problem))
+  ) {
+    return invalidRequest(
+      operation,
+      `${shown(kernel)} was given for a kernel`,
+      "Pass the result of Kernel.make or ElementwiseKernel.make. Reductions and scans are run with ReductionKernel.run " +
+        "and ScanKernel.run."
+    )
+  }
+  return kernel.problem ?? textProblem(kernel) ?? argumentProblem(kernel) ?? nameProblem(kernel) ??
+    dtypeProblem(kernel) ??
+    itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
+}
+
+/** Compilers get these, and some end the process when one is no string. */
+const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
+  const texts: ReadonlyArray<readonly [what: string, value: unknown, isOptional: boolean]> = [
+    ["name", name, false],
+    ["body.wgsl", body.wgsl, true],
+    ["body.opencl", body.opencl, true],
+    ["preamble.wgsl", preamble?.wgsl, false],
+    ["preamble.opencl", preamble?.opencl, false],
+    ["buildOptions", buildOptions, false]
+  ]
+  for (const [what, value, isOptional] of texts) {
+    if (typeof value === "string" || (isOptional && value === undefined)) continue
+    return invalidRequest(
+      operation,
+      `${shown(value)} was given for ${what}${typeof name === "string" ? ` of kernel "${name}"` : ""}`,
+      isOptional ? "Pass source as a string, or leave it out." : "Pass a string."
+    )
+  }
+  return undefined
+}
+
+/** What the types of the arguments forbid. */
+const argumentProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const argument of kernel.args) {
+    if (!tags.has(argument?._tag)) {
+      return invalidRequest(
+        operation,
+        `kernel "${kernel.name}" has an argument that is neither a vector nor a scalar, nor an image or a sampler`,
+        "Declare it with KernelArgument.VectorArg, ScalarArg, ImageArg or SamplerArg."
+      )
+    }
+    if (argument._tag === "SamplerArg") continue
+    if (argument._tag !== "ScalarArg" && isGpuError(argument.problem)) return argument.problem
+    if (argument._tag === "ImageArg") {
+      valid(imageProblem(kernel, argument))
+      continue
+    }
+    if (argument._tag === "ScalarArg") {
+      if (!ValueType.isValueType(argument.dtype)) return unknownValueType(kernel, argument)
+      continue
+    }
+    if (!isDType(argument.dtype)) return unknownDType(kernel, argument.dtype, `of argument "${argument.name}"`)
+    if (!accesses.has(argument.access)) {
+      return invalidRequest(
+        operation,
+        `the access ${shown(argument.access)} of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
+        `Use "read", "write" or "readwrite".`
+      )
+    }
+  }
+  return undefined
+}
+
+const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
+  const { access, channel, format, kind, name } = argument
+  const of = `of image ${shown(name)} in kernel "${kernel.name}"`
+  valid(unknownChoice("access", access, imageAccesses, of))
+  valid(unknownChoice("kind", kind, imageKinds, of))
+  valid(unknownChoice("channel", channel, imageChannels, of))
+  if (format === undefined) {
+    return access === "read" ? undefined : invalidRequest(
+      operation,
+      `the format ${of} is missing, which the kernel writes`,
+      "Name it, as ImageFormat.rgba8: WGSL declares the format of what it writes."
+    )
+  }
+  const wrong = Format.problem(format)
+  if (wrong !== undefined) {
+    return invalidRequest(operation, `the format ${of}: ${wrong}`, "Take one of ImageFormat.all.")
+  }
+  const formatted = ImageChannel.of(format)
+  return formatted === channel ? undefined : invalidRequest(
+    operation,
+    `the channel "${channel}" ${of} does not fit its format ${Format.format(format)}`,
+    `Leave the channel out, or say "${formatted}".`
+  )
+}
+
+const unknownChoice = <A extends string>(
+  what: string,
+  value: A,
+  choices: ReadonlyArray<A>,
+  of: string
+): GpuError | undefined =>
+  choices.includes(value) ? undefined : invalidRequest(
+    operation,
+    `the ${what} ${shown(value)} ${of} is unknown`,
+    `Use one of ${choices.join(", ")}.`
+  )
+
+const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
+  invalidRequest(
+    operation,
+    `the element type ${shown(dtype)} ${of} in kernel "${kernel.name}" is unknown`,
+    "Use f32, i32 or u32, or f16 or f64 where the device has it."
+  )
+
+const unknownValueType = (
+  kernel: Kernel,
+  { dtype, name }: { readonly dtype: unknown; readonly name: string }
+): GpuError =>
+  invalidRequest(
+    operation,
+    `the type ${shown(dtype)} of argument "${name}" in kernel "${kernel.name}" is unknown`,
+    `Use f32, f16, f64, i8, u8, i16, u16, i32, u32, i64 or u64, or 2, 3, 4, 8 or 16 of one, as "vec3<f32>".`
+  )
+
+const dtypeProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const dtype of kernel.dtypes) if (!isDType(dtype)) return unknownDType(kernel, dtype, "of a body")
+  return undefined
+}
+
+const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
+  for (const name of kernel.itemwise) {
+    if (kernel.args.some((argument) => argument._tag === "VectorArg" && argument.name === name)) continue
+    return invalidRequest(
+      operation,
+      `${shown(name)}, which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
+      "List names of its vectors only."
+    )
+  }
+  return undefined
+}
+
+const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined =>
+  workPerItem === undefined ||
+    args.some((argument) =>
+      argument._tag === "ScalarArg" && argument.name === workPerItem && ValueType.partsOf(argument.dtype).length === 1
+    )
+    ? undefined
+    : invalidRequest(
+      operation,
+      `${shown(workPerItem)}, which kernel "${name}" names as its workPerItem, is no number of it`,
+      "Name the scalar that holds how many elements an item works through, or leave it out."
+    )
+
+const nameProblem = (kernel: Kernel): GpuError | undefined => {
+  if (typeof kernel.name === "string" && kernel.name.length > longestName) {
+    return invalidRequest(
+      operation,
+      `the name of kernel "${kernel.name.slice(0, 20)}..." has ${kernel.name.length} characters`,
+      `Use ${longestName} at most.`
+    )
+  }
+  const seen = new Set(["i", "count"])
+  for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
+    if (typeof name !== "string" || !identifier.test(name) || name.includes("__")) {
+      return invalidRequest(
+        operation,
+        `${
+          typeof name === "string" ? `"${name}"` : shown(name)
+        } in kernel "${kernel.name}" is no name that every language accepts`,
+        "Use letters, digits and single underscores, a letter first."
+      )
+    }
+    const keeper = name === kernel.name ? undefined : reservedBy(name)
+    if (keeper !== undefined) {
+      return invalidRequest(
+        operation,
+        `"${name}" in kernel "${kernel.name}" is a word that ${keeper}`,
+        `Choose another name, as ${name}_value: kernels are portable, so what one language reserves is ` +
+          "refused on every backend."
+      )
+    }
+    if (seen.has(name)) {
+      return invalidRequest(
+        operation,
+        `the name "${name}" is taken in kernel "${kernel.name}"`,
+        "Give every argument a name of its own, other than i, count and the kernel's name."
+      )
+    }
+    seen.add(name)
+  }
+  return undefined
+}
+
+const workgroupProblem = ({ name, workgroupSize }: Kernel): GpuError | undefined =>
+  Number.isInteger(workgroupSize) && workgroupSize >= 1 ? undefined : invalidRequest(
+    operation,
+    `workgroupSize ${workgroupSize} of kernel "${name}" is no positive integer`,
+    "Leave it out, or use a power of two such as 64."
+  )

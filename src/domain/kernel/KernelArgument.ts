@@ -1,0 +1,299 @@
+/**
+ * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a
+ * number or a few of them; and beside them `ImageArg` for an image and `SamplerArg` for how it is read.
+ *
+ * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
+ * @since 0.1.0
+ */
+import { optionsProblem } from "../arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import { shown } from "../arguments/ShownValue.ts"
+import type { DType } from "../data/DType.ts"
+import type { SmallInteger, ValueType } from "../data/ValueType.ts"
+import type { GpuError } from "../GpuError.ts"
+import * as ImageChannel from "../images/ImageChannel.ts"
+import * as Format from "../images/ImageFormat.ts"
+import type { ImageKind } from "../images/ImageShape.ts"
+
+/**
+ * How a kernel uses a vector.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Access = "read" | "write" | "readwrite"
+
+/**
+ * A buffer argument. In a body its name is the array; in WGSL and OpenCL C `<name>_length` is its number of whole
+ * elements (a host body's typed array has a `length`), and with
+ * `withOffset` the first element of the view is at `<name>_offset`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VectorArg<
+  Name extends string = string,
+  D extends DType = DType,
+  Offset extends boolean = boolean,
+  A extends Access = Access
+> {
+  readonly _tag: "VectorArg"
+  readonly dtype: D
+  readonly name: Name
+  readonly access: A
+  readonly withOffset: Offset
+  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
+  readonly problem?: GpuError | undefined
+}
+
+/**
+ * An argument that is passed by value: a number, or a short vector of numbers. In a body its name is the value.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScalarArg<Name extends string = string, D extends ValueType = ValueType> {
+  readonly _tag: "ScalarArg"
+  readonly dtype: D
+  readonly name: Name
+}
+
+/**
+ * How a kernel uses an image: no kernel reads and writes the same one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ImageAccess = "read" | "write"
+
+/**
+ * An image argument. In a WGSL or OpenCL C body its name is the image, for the functions that the language has for it; a
+ * host body gets a `KernelImage.ReadableImage` or a `KernelImage.WritableImage`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageArg<Name extends string = string, A extends ImageAccess = ImageAccess> {
+  readonly _tag: "ImageArg"
+  readonly name: Name
+  readonly access: A
+  readonly kind: ImageKind
+  readonly channel: ImageChannel.ImageChannel
+  /** The format that images must have; any with such channels without it. An image that is written has one. */
+  readonly format: Format.ImageFormat | undefined
+  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
+  readonly problem?: GpuError | undefined
+}
+
+/**
+ * A sampler argument: how images are read at coordinates between and beyond their elements.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SamplerArg<Name extends string = string> {
+  readonly _tag: "SamplerArg"
+  readonly name: Name
+}
+
+/**
+ * An argument that has numbers of which expressions are made. Kernels made of expressions take only these.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumericArgument = VectorArg | ScalarArg<string, DType | SmallInteger>
+
+/**
+ * Any argument of a kernel.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type KernelArgument = VectorArg | ScalarArg | ImageArg | SamplerArg
+
+/**
+ * The options of a buffer argument.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VectorOptions {
+  /** `"readwrite"` without it. */
+  readonly access?: Access | undefined
+  /** Lets a dispatch choose the first element of the view; the body sees it as `<name>_offset`. */
+  readonly withOffset?: boolean | undefined
+}
+
+/**
+ * Declares a buffer argument; without options kernels may read and write it, and it has no offset.
+ *
+ * **Example** (An input and an output)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ *
+ * const x = KernelArgument.VectorArg("f32", "x", { access: "read" })
+ * const y = KernelArgument.VectorArg("f32", "y", { access: "write" })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const VectorArg = <D extends DType, Name extends string, const Options extends VectorOptions = {}>(
+  dtype: D,
+  name: Name,
+  options?: Options
+): VectorArg<Name, D, OffsetOf<Options>, AccessOf<Options>> => ({
+  _tag: "VectorArg",
+  dtype,
+  name,
+  // Inside a kernel's list of arguments plain type parameters would be inferred too widely, from the list's type.
+  access: (options?.access ?? "readwrite") as AccessOf<Options>,
+  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>,
+  ...problemOf("VectorArg", name, options, knownOfVector)
+})
+
+const knownOfVector = KnownOptions.of<VectorOptions>({ access: true, withOffset: true })
+
+/** A definition never throws. A valid one has no such member. */
+const problemOf = (
+  what: string,
+  name: unknown,
+  options: unknown,
+  known: KnownOptions.KnownOptions
+): { readonly problem?: GpuError } => {
+  const problem = optionsProblem(`KernelArgument.${what}, argument ${shown(name)}`, options, known)
+  return problem === undefined ? {} : { problem }
+}
+
+type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false
+
+type AccessOf<Options> = Options extends { readonly access: infer A extends Access } ? A : "readwrite"
+
+/**
+ * Declares an argument that is passed by value: a number, or a short vector of 2, 3, 4, 8 or 16 numbers. Their types are
+ * those of elements, `i8` to `u16`, and `i64` and `u64`, which are bigints.
+ *
+ * A kernel of which WGSL has no such type is Unsupported on WebGPU: one with 64-bit integers, or with a vector of 8 or
+ * 16. WGSL has no integers of 8 and 16 bits either: a WGSL body sees them as integers of 32 bits.
+ *
+ * **Example** (A factor, a direction and a seed)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ *
+ * const a = KernelArgument.ScalarArg("f32", "a")
+ * const direction = KernelArgument.ScalarArg("vec3<f32>", "direction")
+ * const seed = KernelArgument.ScalarArg("u64", "seed")
+ * ```
+ *
+ * @see pyopencl.tools.ScalarArg, pyopencl.cltypes
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ScalarArg = <D extends ValueType, Name extends string>(dtype: D, name: Name): ScalarArg<Name, D> => ({
+  _tag: "ScalarArg",
+  dtype,
+  name
+})
+
+/**
+ * The options of an image argument.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageOptions {
+  /** `"read"` without it. */
+  readonly access?: ImageAccess | undefined
+  /** `"2d"` without it. */
+  readonly kind?: ImageKind | undefined
+  /** What a body reads or writes: that of the format, or `"float"` without one. */
+  readonly channel?: ImageChannel.ImageChannel | undefined
+  /** An image that is written needs it, since WGSL declares it. */
+  readonly format?: Format.ImageFormat | undefined
+}
+
+/**
+ * Declares an image argument; without options a two-dimensional one that kernels read as floats.
+ *
+ * **Example** (A picture in, a picture out)
+ *
+ * ```ts
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { ImageFormat } from "effect-gpu-pool/images"
+ *
+ * const mirror = Kernel.make({
+ *   name: "mirror",
+ *   args: [
+ *     KernelArgument.ImageArg("picture"),
+ *     KernelArgument.ImageArg("mirrored", { access: "write", format: ImageFormat.rgba8 }),
+ *     KernelArgument.ScalarArg("i32", "width")
+ *   ],
+ *   body: {
+ *     wgsl: `
+ *       let x = i32(i) % width;
+ *       let y = i32(i) / width;
+ *       textureStore(mirrored, vec2<i32>(width - 1 - x, y), textureLoad(picture, vec2<i32>(x, y), 0));`,
+ *     opencl: `
+ *       const int x = (int) i % width;
+ *       const int y = (int) i / width;
+ *       write_imagef(mirrored, (int2)(width - 1 - x, y), read_imagef(picture, (int2)(x, y)));`,
+ *     host: (from, to, { mirrored, picture, width }) => {
+ *       for (let i = from; i < to; i++) {
+ *         const [x, y] = [i % width, Math.floor(i / width)]
+ *         mirrored.store(width - 1 - x, y, 0, picture.load(x, y, 0))
+ *       }
+ *     }
+ *   }
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ImageArg = <Name extends string, const Options extends ImageOptions = {}>(
+  name: Name,
+  options?: Options
+): ImageArg<Name, ImageAccessOf<Options>> => ({
+  _tag: "ImageArg",
+  name,
+  access: (options?.access ?? "read") as ImageAccessOf<Options>,
+  kind: options?.kind ?? "2d",
+  channel: options?.channel ?? channelOf(options?.format),
+  format: options?.format,
+  ...problemOf("ImageArg", name, options, knownOfImage)
+})
+
+const knownOfImage = KnownOptions.of<ImageOptions>({ access: true, kind: true, channel: true, format: true })
+
+/** Programs without types can pass anything for a format, and a definition never throws. */
+const channelOf = (format: Format.ImageFormat | undefined): ImageChannel.ImageChannel =>
+  format === undefined || Format.problem(format) !== undefined ? "float" : ImageChannel.of(format)
+
+type ImageAccessOf<Options> = Options extends { readonly access: infer A extends ImageAccess } ? A : "read"
+
+/**
+ * Declares a sampler argument. WGSL keeps the name `sampler` for itself.
+ *
+ * **Example** (How a picture is read)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ *
+ * const args = [KernelArgument.ImageArg("picture"), KernelArgument.SamplerArg("smooth_edges")] as const
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> => ({ _tag: "SamplerArg", name })
+
+/**
+ * Whether an argument is a vector or a scalar, not an image or a sampler.
+ *
+ * @internal
+ */
+export const isNumeric = (argument: KernelArgument): argument is VectorArg | ScalarArg =>
+  argument._tag === "VectorArg" || argument._tag === "ScalarArg"

@@ -1,0 +1,41 @@
+/**
+ * The line that shows a kernel of any kind, and a compiled one.
+ *
+ * @internal
+ */
+import { inOneLine, showing } from "../arguments/Showing.ts"
+import { line } from "../arguments/ShownValue.ts"
+import type { GpuError } from "../GpuError.ts"
+import type { KernelArgument } from "./KernelArgument.ts"
+
+interface Named {
+  readonly name: string
+  readonly args: ReadonlyArray<KernelArgument>
+  /** What is wrong with the definition, if anything. */
+  readonly problem: GpuError | undefined
+}
+
+const argumentText = (argument: KernelArgument): string => {
+  const name = line(argument.name)
+  switch (argument._tag) {
+    case "VectorArg":
+      return `${argument.access} ${argument.dtype} ${name}[]`
+    case "ScalarArg":
+      return `${argument.dtype} ${name}`
+    case "ImageArg":
+      return `${argument.access} image ${name}`
+    case "SamplerArg":
+      return `sampler ${name}`
+  }
+}
+
+export const kernelLine = (kind: string, { args, name, problem }: Named, state?: string | undefined): string =>
+  inOneLine(kind, name, [
+    ...args.map(argumentText),
+    problem === undefined ? undefined : `wrong: ${line(problem.message)}`,
+    state
+  ])
+
+/** Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data. */
+export const showingKernel = <K extends Named>(kind: string): <B extends K>(kernel: B) => B =>
+  showing<K>((kernel) => kernelLine(kind, kernel))

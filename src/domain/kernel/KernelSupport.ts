@@ -1,0 +1,144 @@
+/**
+ * Whether a device can run a well-formed kernel: a body in its language, element types, limits. Checked once, before a
+ * backend compiles.
+ *
+ * @internal
+ */
+import { withArticle } from "../arguments/ShownValue.ts"
+import * as DType from "../data/DType.ts"
+import * as ValueType from "../data/ValueType.ts"
+import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
+import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../GpuError.ts"
+import { check, fixed, type Kernel } from "./Kernel.ts"
+import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
+
+type Bodies = Kernel["body"]
+
+const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", opencl: "OpenCL", host: "host" }
+
+const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
+
+/** The kernel as it was when it was first used, or why it is none, or why the device cannot run it. */
+export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
+  const kernel = fixed(given)
+  return check(kernel) ?? problem(kernel, info) ?? kernel
+}
+
+/** Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`. */
+export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
+  dtypeProblem(kernel, info) ??
+    limitProblem(
+      kernel,
+      info,
+      "maxVectorArguments",
+      kernel.args.filter(({ _tag }) => _tag === "VectorArg").length,
+      "vectors"
+    ) ??
+    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
+    imagesProblem(kernel, info)
+
+/** The kernel's body in a backend's language, or Unsupported. */
+export const bodyOf = <L extends keyof Bodies>(
+  kernel: Kernel,
+  language: L,
+  backend: DeviceInfo["backend"]
+): NonNullable<Bodies[L]> | GpuError =>
+  kernel.body[language] ?? makeError(
+    new Unsupported({
+      operation: operationOf(kernel),
+      backend,
+      feature: `a kernel without ${withArticle(languages[language])} body`,
+      hint: `Give the kernel a body.${language}, or run it on a backend that it has a body for.`
+    })
+  )
+
+const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
+  const operation = operationOf(kernel)
+  for (const argument of kernel.args) {
+    if (!isNumeric(argument)) continue
+    // Other integers than those of elements are a matter of languages, not of devices.
+    const { element, length } = ValueType.partsOf(argument.dtype)
+    if (!DType.isDType(element)) continue
+    const user = `argument "${argument.name}"${length === 1 ? "" : `, a ${argument.dtype}`}`
+    const problem = typeProblem(operation, info, element, user)
+    if (problem !== undefined) return problem
+  }
+  for (const dtype of kernel.dtypes) {
+    const problem = typeProblem(operation, info, dtype, "in its body")
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type. */
+export const typeProblem = (
+  operation: string,
+  info: DeviceInfo,
+  dtype: DType.DType,
+  user: string
+): GpuError | undefined =>
+  info.dtypes.has(dtype) ? undefined : makeError(
+    new Unsupported({
+      operation,
+      backend: info.backend,
+      feature: `${dtype} (${user}) on ${info.name}`,
+      hint: `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
+    })
+  )
+
+/** What has the types that not every device has. */
+const where = (dtype: DType.DType): string => {
+  switch (dtype) {
+    case "f64":
+      return ": for f64 OpenCL needs cl_khr_fp64, and WGSL has none"
+    case "f16":
+      return DType.hostSupports("f16")
+        ? ": for f16 WebGPU needs the feature shader-f16, and OpenCL cl_khr_fp16"
+        : ": f16 needs a JavaScript runtime with Float16Array and Math.f16round, as Node 24, on every backend"
+    default:
+      return ""
+  }
+}
+
+const limitProblem = (
+  kernel: Kernel,
+  { limits, name }: DeviceInfo,
+  limitName: "maxVectorArguments" | "maxWorkgroupSize",
+  requested: number,
+  unit: string
+): GpuError | undefined =>
+  requested <= limits[limitName] ? undefined : makeError(
+    new LimitExceeded({
+      operation: operationOf(kernel),
+      requested,
+      limitName,
+      limit: limits[limitName],
+      unit,
+      owner: { kind: "device", name }
+    })
+  )
+
+const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument) => boolean } = {
+  maxReadImages: (argument) => argument._tag === "ImageArg" && argument.access === "read",
+  maxWriteImages: (argument) => argument._tag === "ImageArg" && argument.access === "write",
+  maxSamplers: ({ _tag }) => _tag === "SamplerArg"
+}
+
+/** How many images and samplers it takes; a device may have none at all. */
+const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): GpuError | undefined => {
+  if (kernel.args.every(isNumeric)) return undefined
+  const operation = operationOf(kernel)
+  const { images } = limits
+  if (images === undefined) {
+    const hint = "Use buffers, or a device that has images."
+    return makeError(new Unsupported({ operation, backend, feature: `images in kernels on ${name}`, hint }))
+  }
+  for (const limitName of Object.keys(imageUses) as Array<keyof ImageLimits>) {
+    const requested = kernel.args.filter(imageUses[limitName]).length
+    const limit = images[limitName]
+    const unit = limitName === "maxSamplers" ? "samplers" : "images"
+    const owner = { kind: "device", name } as const
+    if (requested > limit) return makeError(new LimitExceeded({ operation, requested, limitName, limit, unit, owner }))
+  }
+  return undefined
+}

@@ -1,0 +1,710 @@
+/**
+ * The free lists and the byte ledger of a pool, as one synchronous state machine.
+ *
+ * Every kind of pool uses it: it knows sizes and blocks, and nothing of devices, effects or leases. A bin is the set of
+ * interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size. Its owner
+ * asks the driver, frees the blocks that the core detaches, and tells the core about both.
+ *
+ * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest
+ * evicted first), with borrowing, a limit, reservations and other orders of eviction added.
+ *
+ * @since 0.1.0
+ */
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import * as EvictionPolicy from "./EvictionPolicy.ts"
+import { HeldOrder } from "./HeldOrder.ts"
+import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
+import { type Bin, PoolBins } from "./PoolBins.ts"
+import type { PoolStats } from "./PoolStats.ts"
+import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
+
+export type { IdleDecayOptions } from "./IdleDecay.ts"
+
+/**
+ * The state of a block: leased (`active`), kept for reuse (`held`), handed to the owner, who must free it (`detached`),
+ * or freed (`freed`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BlockState = "active" | "held" | "detached" | "freed"
+
+/**
+ * The set of interchangeable blocks to which a block returns.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolBin<F = number> {
+  /** The family: what the blocks have in common besides their size. */
+  readonly family: F
+  /** The capacity of every block in the bin, in bytes. */
+  readonly size: number
+}
+
+/**
+ * One device allocation as the pool keeps it. Only the {@link PoolCore} that made it changes it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolBlock<A, F = number> {
+  /** What the driver made. */
+  readonly value: A
+  /** Its byte count. */
+  readonly capacity: number
+  /** The bin to which it returns, or undefined when it is freed at release. */
+  readonly bin: PoolBin<F> | undefined
+  /** The bytes that its present lease asked for; 0 while it is not active. */
+  readonly request: number
+  readonly state: BlockState
+}
+
+/**
+ * The options of a {@link PoolCore}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolCoreOptions {
+  /** The limit on managed and reserved bytes together. Default: none. */
+  readonly maxBytes?: number | undefined
+  /** The limit on held bytes. Default: none. A finite one turns `recency` on. */
+  readonly maxHeldBytes?: number | undefined
+  /**
+   * Whether held blocks are kept in the order of their release too, so that the longest held one can be evicted. It
+   * makes hits and releases a little dearer. Default: false.
+   */
+  readonly recency?: boolean | undefined
+  /** How idle blocks are freed. Default: they stay. It turns `recency` on. */
+  readonly idle?: IdleDecayOptions | undefined
+  /**
+   * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
+   * ages turns `recency` on.
+   */
+  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
+}
+
+const knownOfCore = KnownOptions.of<PoolCoreOptions>({
+  maxBytes: true,
+  maxHeldBytes: true,
+  recency: true,
+  idle: true,
+  eviction: true
+})
+
+const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
+
+class Block<A, F> implements PoolBlock<A, F> {
+  readonly value: A
+  readonly capacity: number
+  readonly bin: Bin<Block<A, F>, F> | undefined
+  request = 0
+  state: BlockState = "detached"
+  below: Block<A, F> | undefined = undefined
+  // These four are kept only while the pool keeps its held blocks in order.
+  above: Block<A, F> | undefined = undefined
+  older: Block<A, F> | undefined = undefined
+  newer: Block<A, F> | undefined = undefined
+  heldAt = 0
+
+  constructor(value: A, capacity: number, bin: Bin<Block<A, F>, F> | undefined) {
+    this.value = value
+    this.capacity = capacity
+    this.bin = bin
+  }
+}
+
+/**
+ * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of
+ * interchangeable blocks apart (`F`, compared as keys of a `Map`).
+ *
+ * **Details**
+ *
+ * - A hit allocates nothing and takes the same time however many blocks are held. Blocks of a bin are reused last in,
+ *   first out.
+ * - A miss goes: {@link PoolCore.reserve}, then the driver, then {@link PoolCore.addActive} (or
+ *   {@link PoolCore.unreserve} when the driver refuses).
+ * - A block that the core hands back is `detached`: its bytes stay managed until the owner has called the driver's free
+ *   and then {@link PoolCore.freed}, both in the same synchronous step.
+ * - A bin lasts as long as it has blocks, active or held.
+ * - How much stays held is bounded by {@link PoolCore.setMaxBytes} and {@link PoolCore.setMaxHeldBytes} and, by the
+ *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
+ *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.trim}.
+ *
+ * **Gotchas**
+ *
+ * The counters are plain fields: read them, and leave writing to the core (`releaseFailures`, `waiters` and
+ * `setAsideBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is
+ * not detached, throws an `Error`: the owner must tell stale leases apart. Byte counts are integers from 1 to 2^53−1;
+ * they are not checked again here.
+ *
+ * **Example** (Missing once, then hitting)
+ *
+ * ```ts
+ * import { PoolCore } from "effect-gpu-pool"
+ *
+ * const core = new PoolCore.PoolCore<ArrayBuffer>({ maxBytes: 1 << 20 })
+ * const family = 0
+ * if (core.acquire(family, 1024, 1000, 2048) === undefined && core.reserve(1024)) {
+ *   const block = core.addActive(family, 1024, new ArrayBuffer(1024), 1000)
+ *   core.release(block)
+ * }
+ * core.acquire(family, 1024, 900, 2048)?.capacity // => 1024
+ * core.stats().hits // => 1
+ * ```
+ *
+ * **Example** (Letting go of what nobody asks for)
+ *
+ * ```ts
+ * import { PoolCore } from "effect-gpu-pool"
+ *
+ * // The time to live is two of the owner's clock ticks.
+ * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })
+ * for (const value of ["a", "b"]) {
+ *   core.reserve(1024)
+ *   core.addHeld(0, 1024, value)
+ * }
+ * // The clock starts to run.
+ * core.tick()
+ *
+ * const step = () => {
+ *   core.tick()
+ *   for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) core.freed(block)
+ *   return core.heldBytes
+ * }
+ * step() // => 1024
+ * step() // => 0
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class PoolCore<A, F = number> {
+  /** Blocks kept for reuse. */
+  heldBlocks = 0
+  /** Blocks leased out. */
+  activeBlocks = 0
+  /** Blocks that the driver has not got back. */
+  managedBlocks = 0
+  /** Capacity of the held blocks, in bytes. */
+  heldBytes = 0
+  /** Bytes that the active leases asked for. */
+  activeBytes = 0
+  /** Capacity of the managed blocks, in bytes. */
+  managedBytes = 0
+  /** Bytes of driver allocations under way. */
+  reservedBytes = 0
+  /** The most `activeBytes` so far. */
+  peakActiveBytes = 0
+  /** The most `activeBlocks` so far. */
+  peakActiveBlocks = 0
+  /** The most `managedBytes` so far. */
+  peakManagedBytes = 0
+  /** The most `managedBlocks` so far. */
+  peakManagedBlocks = 0
+  /** Leases served from a held block. */
+  hits = 0
+  /** Hits served from a larger bin than the request's own. */
+  borrows = 0
+  /** Leases that needed the driver. */
+  misses = 0
+  /** Blocks that the driver made. */
+  driverAllocations = 0
+  /** Blocks that the driver got back. */
+  driverFrees = 0
+  /** Driver errors while a block was released or freed; counted by the owner. */
+  releaseFailures = 0
+  /** Requests that wait for a release; counted by the owner. */
+  waiters = 0
+  /** Bytes that are certain to requests to come; counted by the owner. */
+  setAsideBytes = 0
+
+  private limit: number
+  private heldLimit: number
+  private isHolding = true
+  /** The capacity up to which a released block is kept; −1 when none is. */
+  private keepsUpTo = Infinity
+  /** Whether every block with a bin is simply pushed on it: most releases check only this. */
+  private keepsAll = true
+  private readonly eviction: EvictionPolicy.EvictionPolicy
+  private order: HeldOrder<Block<A, F>> | undefined = undefined
+  /** The bins that hold blocks, by their last use; only in a pool that keeps the order of its blocks too. */
+  private uses: HeldOrder<Bin<Block<A, F>, F>> | undefined = undefined
+  private decay: IdleDecay<Block<A, F>> | undefined = undefined
+  private readonly bins = new PoolBins<Block<A, F>, F>()
+
+  constructor(options?: PoolCoreOptions) {
+    KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
+    KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
+    this.limit = options?.maxBytes ?? Infinity
+    this.heldLimit = options?.maxHeldBytes ?? Infinity
+    this.eviction = checkedPolicy(options?.eviction)
+    if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
+    if (EvictionPolicy.asksFor(this.eviction, "leastRecentlyUsed")) this.uses = new HeldOrder()
+    const recency = options?.recency === true || EvictionPolicy.asksFor(this.eviction, "oldestFirst")
+    if (recency || this.uses !== undefined || this.decay !== undefined || this.heldLimit < Infinity) {
+      this.order = new HeldOrder()
+    }
+    this.updateKeeping()
+  }
+
+  /** The limit on managed and reserved bytes together; `Infinity` for none. */
+  get maxBytes(): number {
+    return this.limit
+  }
+
+  /** The limit on held bytes; `Infinity` for none. */
+  get maxHeldBytes(): number {
+    return this.heldLimit
+  }
+
+  /** Whether more bytes are held than {@link PoolCore.maxHeldBytes} allows: see {@link PoolCore.evictOldest}. */
+  get excessHeld(): boolean {
+    return this.heldBytes > this.heldLimit
+  }
+
+  /** Leases that have ended. */
+  get releases(): number {
+    return this.hits + this.misses - this.activeBlocks
+  }
+
+  /** Whether released blocks are kept for reuse. */
+  get holding(): boolean {
+    return this.isHolding
+  }
+
+  /** The capacity of the largest held block in bytes, 0 when none is held. */
+  get largestHeld(): number {
+    return this.bins.largest()?.size ?? 0
+  }
+
+  /**
+   * From now on released blocks are handed back to be freed. Held blocks stay held: see {@link PoolCore.evictAll}.
+   */
+  stopHolding(): void {
+    this.isHolding = false
+    this.updateKeeping()
+  }
+
+  /** From now on released blocks are kept again. */
+  resumeHolding(): void {
+    this.isHolding = true
+    this.updateKeeping()
+  }
+
+  /**
+   * Changes the limit on managed and reserved bytes together; `Infinity` for none. Lowering it frees nothing by itself
+   * (see {@link PoolCore.trim}); but while the pool is above it, released blocks are handed back to be freed.
+   */
+  setMaxBytes(bytes: number): void {
+    this.limit = bytes
+    this.updateKeeping()
+  }
+
+  /**
+   * Changes the limit on held bytes; `Infinity` for none. Released blocks larger than it are handed back to be freed;
+   * the owner evicts the held blocks above it: see {@link PoolCore.evictOldest}. In a pool without recency so far, the
+   * held blocks count as released in the order of their sizes, the smallest first.
+   */
+  setMaxHeldBytes(bytes: number): void {
+    this.heldLimit = bytes
+    if (bytes < Infinity && this.order === undefined) this.startOrder()
+    this.updateKeeping()
+  }
+
+  /**
+   * A hit: a held block of the request's own bin or, failing that, the smallest held block of its family that is no
+   * larger than `borrowLimit`. It becomes active; a borrowed block still returns to its own bin.
+   */
+  acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
+  }
+
+  /** The first half of {@link PoolCore.acquire}: the request's own bin. */
+  acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
+    const bin = this.bins.find(family, blockSize)
+    return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
+  }
+
+  /** Whether as many blocks are held in a request's own bin. Takes none. */
+  holds(family: F, blockSize: number, blocks: number): boolean {
+    let block = this.bins.find(family, blockSize)?.top
+    for (let left = blocks - 1; left > 0 && block !== undefined; left--) block = block.below
+    return block !== undefined
+  }
+
+  /** The second half of {@link PoolCore.acquire}: a larger bin of the family. */
+  borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    if (borrowLimit <= blockSize) return undefined
+    const bin = this.bins.smallestOfFamily(family, blockSize + 1)
+    if (bin === undefined || bin.size > borrowLimit) return undefined
+    this.borrows++
+    return this.hit(bin, request)
+  }
+
+  /** Reserves bytes for a driver allocation, if the limit allows them. */
+  reserve(bytes: number): boolean {
+    if (bytes > this.availableBytes()) return false
+    this.reservedBytes += bytes
+    return true
+  }
+
+  /** Gives back a reservation whose driver allocation failed. */
+  unreserve(bytes: number): void {
+    this.takeReserved(bytes)
+    this.updateKeeping()
+  }
+
+  /** By how many bytes a reservation of `bytes` would exceed the limit; 0 when it fits. */
+  deficit(bytes: number): number {
+    return Math.min(Math.max(bytes - this.availableBytes(), 0), largestByteCount)
+  }
+
+  /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
+  addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
+    this.takeReserved(blockSize)
+    return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
+  }
+
+  /** The same for a block that belongs to no bin: it is handed back to be freed when it is released. */
+  addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
+    this.takeReserved(capacity)
+    return this.addMiss(capacity, undefined, value, request)
+  }
+
+  /**
+   * Turns the reservation of a miss whose fiber was interrupted into a held block; no miss is counted. Where the pool
+   * would not keep the block at release, it is detached instead (see `block.state`) and the caller must free it now.
+   */
+  addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
+    this.takeReserved(blockSize)
+    const bin = this.bins.findOrMake(family, blockSize)
+    const block = this.add(blockSize, bin, value)
+    this.keep(block, bin)
+    return block
+  }
+
+  /**
+   * Turns the reservation of a miss whose fiber was interrupted into a block without a bin; no miss is counted. It is
+   * detached: the caller must free it now.
+   */
+  addDetached(capacity: number, value: A): PoolBlock<A, F> {
+    this.takeReserved(capacity)
+    return this.add(capacity, undefined, value)
+  }
+
+  /**
+   * Ends a lease. True when the block is held now; false when it is detached, and the caller must free it now: because
+   * it has no bin, or is larger than {@link PoolCore.maxHeldBytes}, or the pool is not holding or above its limit.
+   */
+  release(block: PoolBlock<A, F>): boolean {
+    const own = this.deactivate(block)
+    const { bin } = own
+    return this.keepsAll && bin !== undefined ? this.push(own, bin) : this.keep(own, bin)
+  }
+
+  /** Ends a lease whose block must not be reused: it is detached whatever its bin, and the caller must free it now. */
+  discard(block: PoolBlock<A, F>): void {
+    this.deactivate(block)
+  }
+
+  /**
+   * Detaches the held block, of all families, that goes next by the option `eviction` while so many bytes are missing, or
+   * an unknown number of them; the caller must free it now.
+   */
+  evictNext(missing?: number): PoolBlock<A, F> | undefined {
+    const { whenKnown, whenUnknown } = this.eviction
+    switch (missing === undefined ? whenUnknown : whenKnown) {
+      case "byNeed":
+        return this.evict(this.covering(missing) ?? this.bins.largest())
+      case "largestFirst":
+        return this.evict(this.bins.largest())
+      case "oldestFirst":
+        return this.evictBlock(this.order?.oldest)
+      case "leastRecentlyUsed":
+        return this.evict(this.uses?.oldest)
+    }
+  }
+
+  /**
+   * Detaches the block that has been held for the longest time; the caller must free it now. To keep held bytes within
+   * {@link PoolCore.maxHeldBytes}, do so while {@link PoolCore.excessHeld} says, after a block became held or that limit
+   * was lowered. Needs the option `recency`.
+   */
+  evictOldest(): PoolBlock<A, F> | undefined {
+    if (this.order === undefined) throw new Error("PoolCore: the oldest block is known only with the option recency")
+    return this.evictBlock(this.order.oldest)
+  }
+
+  /**
+   * One step of the time to live of idle blocks has passed. Time is counted in whole steps: the step in which a block
+   * was released does not count for it, unless the owner calls this right after the release too, as it does when the
+   * release starts its timer. This frees nothing: see {@link PoolCore.evictIdle}. Without the option `idle` it does
+   * nothing.
+   *
+   * An owner whose timer is late passes how many steps have passed. Blocks that were released meanwhile count from the
+   * last of these steps on, since the owner does not know in which step that was.
+   */
+  tick(steps = 1): void {
+    if (steps === 1) this.decay?.tick()
+    else this.decay?.tickLate(steps)
+  }
+
+  /**
+   * Detaches the next block that has been idle for too long, if there is one; the caller must free it now. After k
+   * whole ticks the share 1 − k / steps of the bytes that became idle in one tick stays, rounded up to whole blocks.
+   * `keepBytes` always stay. The longest idle are freed first.
+   */
+  evictIdle(): PoolBlock<A, F> | undefined {
+    return this.evictBlock(this.decay?.next(this.order?.oldest, this.heldBytes))
+  }
+
+  /**
+   * Detaches held blocks one after the other, as {@link PoolCore.evictNext} says, until no more than `target` bytes are
+   * managed, or nothing is held; the caller must free each before it asks for the next. Less than one block goes too much.
+   */
+  *trim(target: number): Generator<PoolBlock<A, F>, void> {
+    while (this.managedBytes > target) {
+      const block = this.evictNext(this.managedBytes - target)
+      if (block === undefined) return
+      yield block
+    }
+  }
+
+  /** Detaches the held blocks one after the other, as {@link PoolCore.evictNext} says; the caller must free each. */
+  *evictAll(): Generator<PoolBlock<A, F>, void> {
+    for (let block = this.evictNext(); block !== undefined; block = this.evictNext()) yield block
+  }
+
+  /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. @internal */
+  *evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
+    for (let block = this.evict(this.bins.anyOf(isMeant)); block !== undefined;) {
+      yield block
+      block = this.evict(this.bins.anyOf(isMeant))
+    }
+  }
+
+  /** Says that the driver's free was called for a detached block: its bytes are no longer managed. */
+  freed(block: PoolBlock<A, F>): void {
+    const own = block as Block<A, F>
+    if (own.state !== "detached") {
+      throw new Error(`PoolCore: only a detached block can be freed, this one is ${own.state}`)
+    }
+    own.state = "freed"
+    this.managedBlocks--
+    this.managedBytes -= own.capacity
+    this.driverFrees++
+    this.updateKeeping()
+    if (own.bin !== undefined) this.bins.leave(own.bin)
+  }
+
+  /** The counters for an out-of-memory error, in bytes. @internal */
+  get evidence() {
+    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this
+    return {
+      limit: maxBytes,
+      activeBytes,
+      heldBytes,
+      managedBytes,
+      reservedBytes,
+      setAsideBytes,
+      largestHeldBytes: largestHeld
+    }
+  }
+
+  /** A snapshot of the counters. */
+  stats(): PoolStats {
+    return {
+      heldBlocks: this.heldBlocks,
+      activeBlocks: this.activeBlocks,
+      managedBlocks: this.managedBlocks,
+      heldBytes: this.heldBytes,
+      activeBytes: this.activeBytes,
+      managedBytes: this.managedBytes,
+      reservedBytes: this.reservedBytes,
+      peakActiveBytes: this.peakActiveBytes,
+      peakActiveBlocks: this.peakActiveBlocks,
+      peakManagedBytes: this.peakManagedBytes,
+      peakManagedBlocks: this.peakManagedBlocks,
+      hits: this.hits,
+      borrows: this.borrows,
+      misses: this.misses,
+      driverAllocations: this.driverAllocations,
+      driverFrees: this.driverFrees,
+      releaseFailures: this.releaseFailures,
+      waiters: this.waiters,
+      setAsideBytes: this.setAsideBytes
+    }
+  }
+
+  // Sums stay exact because no limit is above 2^53−1.
+  private availableBytes(): number {
+    return Math.min(this.limit, largestByteCount) - this.managedBytes - this.reservedBytes
+  }
+
+  /** Not called by a hit and its release: only by a change that can end or begin an excess. */
+  private updateKeeping(): void {
+    this.keepsUpTo = this.isHolding && this.availableBytes() >= 0 ? this.heldLimit : -1
+    const keepsAll = this.keepsUpTo === Infinity && this.order === undefined
+    // Written only when it changes, so that the engine may treat it as a constant.
+    if (keepsAll !== this.keepsAll) this.keepsAll = keepsAll
+  }
+
+  private takeReserved(bytes: number): void {
+    if (bytes > this.reservedBytes) {
+      throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.reservedBytes} are reserved`)
+    }
+    this.reservedBytes -= bytes
+  }
+
+  private addMiss(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A, request: number): Block<A, F> {
+    const block = this.add(capacity, bin, value)
+    this.misses++
+    this.activate(block, request)
+    return block
+  }
+
+  private add(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A): Block<A, F> {
+    if (bin !== undefined) bin.blocks++
+    this.managedBlocks++
+    this.managedBytes += capacity
+    if (this.managedBlocks > this.peakManagedBlocks) this.peakManagedBlocks = this.managedBlocks
+    if (this.managedBytes > this.peakManagedBytes) this.peakManagedBytes = this.managedBytes
+    this.driverAllocations++
+    return new Block(value, capacity, bin)
+  }
+
+  private activate(block: Block<A, F>, request: number): void {
+    block.state = "active"
+    block.request = request
+    const blocks = this.activeBlocks + 1
+    const bytes = this.activeBytes + request
+    this.activeBlocks = blocks
+    this.activeBytes = bytes
+    if (blocks > this.peakActiveBlocks) this.peakActiveBlocks = blocks
+    if (bytes > this.peakActiveBytes) this.peakActiveBytes = bytes
+  }
+
+  private deactivate(block: PoolBlock<A, F>): Block<A, F> {
+    const own = block as Block<A, F>
+    if (own.state !== "active") throw notActive(own)
+    this.activeBlocks--
+    this.activeBytes -= own.request
+    own.request = 0
+    own.state = "detached"
+    return own
+  }
+
+  /** Makes a block held, if it has a bin and may be kept now. */
+  private keep(block: Block<A, F>, bin: Bin<Block<A, F>, F> | undefined): boolean {
+    if (bin === undefined || block.capacity > this.keepsUpTo) return false
+    this.push(block, bin)
+    if (this.order !== undefined) this.enter(block, bin)
+    return true
+  }
+
+  private push(block: Block<A, F>, bin: Bin<Block<A, F>, F>): true {
+    block.state = "held"
+    block.below = bin.top
+    if (bin.top === undefined) this.bins.fill(bin)
+    bin.top = block
+    this.heldBlocks++
+    this.heldBytes += bin.size
+    return true
+  }
+
+  private pop(bin: Bin<Block<A, F>, F>, isUse: boolean): Block<A, F> {
+    const block = bin.top!
+    if (this.order !== undefined) this.leave(block, bin, isUse)
+    bin.top = block.below
+    block.below = undefined
+    this.heldBlocks--
+    this.heldBytes -= bin.size
+    return block
+  }
+
+  /** A block enters the order, which is on top of its bin's stack. */
+  private enter(block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
+    if (block.below === undefined) {
+      this.uses?.add(bin)
+    } else {
+      block.below.above = block
+      this.uses?.renew(bin)
+    }
+    this.order?.add(block)
+    this.decay?.add(block)
+  }
+
+  /** A block leaves the order, which is on top of its bin's stack. To be evicted is no use of its bin. */
+  private leave(block: Block<A, F>, bin: Bin<Block<A, F>, F>, isUse: boolean): void {
+    if (block.below === undefined) {
+      this.uses?.remove(bin)
+    } else {
+      block.below.above = undefined
+      if (isUse) this.uses?.renew(bin)
+    }
+    this.decay?.remove(block)
+    this.order?.remove(block)
+  }
+
+  /** Takes everything out and puts it back, which leaves the bins as they were: they go largest first. */
+  private startOrder(): void {
+    const blocks = [...this.evictAll()] as Array<Block<A, F>>
+    this.order = new HeldOrder()
+    for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
+      this.push(block, block.bin!)
+      this.enter(block, block.bin!)
+    }
+  }
+
+  /** The smallest bin that holds blocks no smaller than what is missing. */
+  private covering(missing: number | undefined): Bin<Block<A, F>, F> | undefined {
+    return missing === undefined || missing > largestByteCount ? undefined : this.bins.smallest(Math.max(missing, 1))
+  }
+
+  private evict(bin: Bin<Block<A, F>, F> | undefined): Block<A, F> | undefined {
+    if (bin === undefined) return undefined
+    const block = this.pop(bin, false)
+    block.state = "detached"
+    return block
+  }
+
+  /** The same for a block that may lie anywhere in its bin's stack, in a pool that keeps an order. */
+  private evictBlock(block: Block<A, F> | undefined): Block<A, F> | undefined {
+    if (block === undefined) return undefined
+    this.lift(block, block.bin!)
+    return this.evict(block.bin)
+  }
+
+  /** Puts a block on top of its bin's stack. */
+  private lift(block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
+    const { above, below } = block
+    if (above === undefined) return
+    above.below = below
+    if (below !== undefined) below.above = above
+    block.above = undefined
+    block.below = bin.top
+    bin.top!.above = block
+    bin.top = block
+  }
+
+  private hit(bin: Bin<Block<A, F>, F>, request: number): Block<A, F> {
+    this.hits++
+    const block = this.pop(bin, true)
+    this.activate(block, request)
+    return block
+  }
+}
+
+// Separate from the rest of a release, which then is short enough for the engine to inline.
+const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
+  new Error(`PoolCore: only an active block can be released, this one is ${state}`)
+
+const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
+  const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
+  if (problem !== undefined) throw new TypeError(problem.message)
+  const { name, whenKnown, whenUnknown } = policy
+  // What is read of a program's object from now on is what was checked.
+  return { name, whenKnown, whenUnknown }
+}

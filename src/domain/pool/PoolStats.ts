@@ -1,0 +1,123 @@
+import { demandMembers } from "../arguments/Demand.ts"
+/**
+ * The memory of a pool now, and its counters so far.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A snapshot of a pool's ledger. Blocks are counted one by one; every other size is in bytes.
+ *
+ * **Details**
+ *
+ * It follows the counters of PyOpenCL's `MemoryPool` (held_blocks, active_blocks, managed_bytes, active_bytes) and adds
+ * the rest. These hold at all times: `managedBlocks = heldBlocks + activeBlocks = driverAllocations − driverFrees`, and
+ * `managedBytes + reservedBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
+ * reservedBytes + setAsideBytes`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolStats {
+  /** Blocks kept for reuse. */
+  readonly heldBlocks: number
+  /** Blocks leased to a live scope. */
+  readonly activeBlocks: number
+  /** Held and active blocks. */
+  readonly managedBlocks: number
+  /** Capacity of the held blocks, in bytes. */
+  readonly heldBytes: number
+  /** Bytes that the active leases asked for; their blocks' capacity is `managedBytes − heldBytes`. */
+  readonly activeBytes: number
+  /** Capacity of the held and active blocks, in bytes. */
+  readonly managedBytes: number
+  /** Bytes of driver allocations under way. */
+  readonly reservedBytes: number
+  /** The most bytes that active leases asked for at one time. */
+  readonly peakActiveBytes: number
+  /** The most blocks that were active at one time. */
+  readonly peakActiveBlocks: number
+  /** The most bytes that were managed at one time. */
+  readonly peakManagedBytes: number
+  /** The most blocks that were managed at one time. */
+  readonly peakManagedBlocks: number
+  /** Leases served from a held block, borrowed ones included. */
+  readonly hits: number
+  /** Hits served from a larger bin than the request's own. */
+  readonly borrows: number
+  /** Leases that needed the driver. */
+  readonly misses: number
+  /** Blocks that the driver made for the pool. */
+  readonly driverAllocations: number
+  /** Blocks that the pool gave back to the driver. */
+  readonly driverFrees: number
+  /** Driver errors while a block was released or freed; they cannot fail the scope that closes, so they are counted. */
+  readonly releaseFailures: number
+  /** Requests that wait for a release. */
+  readonly waiters: number
+  /** Bytes that `BufferPool.reserve` has set aside for running effects, and that they do not use now. */
+  readonly setAsideBytes: number
+}
+
+/**
+ * The share of leases that were served from a held block, from 0 to 1; 0 before the first lease.
+ *
+ * **Example** (Reporting how well a pool reuses)
+ *
+ * ```ts
+ * import { BufferPool, PoolStats } from "effect-gpu-pool"
+ * import { Effect } from "effect"
+ *
+ * const report = Effect.map(BufferPool.stats, (stats) => `${Math.round(100 * PoolStats.hitRate(stats))} % hits`)
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
+  demandMembers("PoolStats.hitRate", "the counters", stats, { hits: "number", misses: "number" })
+  const leases = stats.hits + stats.misses
+  return leases === 0 ? 0 : stats.hits / leases
+}
+
+/**
+ * The counters in one line, for logs: active, held and managed blocks, and the share of hits. A pool prints the same
+ * line.
+ *
+ * **Example** (One line about a pool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PoolStats } from "effect-gpu-pool"
+ *
+ * BufferPool.allocate(1000).pipe(
+ *   Effect.andThen(BufferPool.stats),
+ *   Effect.map(PoolStats.format)
+ * ) // => "active 1 (1000 B), held 0 (0 B), managed 1024 B, hits 0 of 1"
+ * ```
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (
+  stats: Pick<
+    PoolStats,
+    "activeBlocks" | "activeBytes" | "heldBlocks" | "heldBytes" | "managedBytes" | "hits" | "misses" | "waiters"
+  >
+): string => {
+  demandMembers("PoolStats.format", "the counters", stats, formatted)
+  const { activeBlocks, activeBytes, heldBlocks, heldBytes, hits, managedBytes, misses, waiters } = stats
+  return `active ${activeBlocks} (${activeBytes} B), held ${heldBlocks} (${heldBytes} B), managed ${managedBytes} B, ` +
+    `hits ${hits} of ${hits + misses}${waiters === 0 ? "" : `, ${waiters} waiting`}`
+}
+
+const formatted = {
+  activeBlocks: "number",
+  activeBytes: "number",
+  heldBlocks: "number",
+  heldBytes: "number",
+  managedBytes: "number",
+  hits: "number",
+  misses: "number",
+  waiters: "number"
+} as const

@@ -1,0 +1,170 @@
+/**
+ * Memory of a buffer or an image that the driver has mapped for the program.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import { detachMemory } from "../../../domain/data/DetachMemory.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
+import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { DriverMapping, MapAccess } from "../../../services/device/QueueDriver.ts"
+import { memoryAt } from "../memory/DriverMemory.ts"
+import { leaveUnsafe } from "../memory/TakenMemory.ts"
+import type { Pointer } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError } from "../OpenClError.ts"
+import { isVersion12 } from "../opening/OpenClDevices.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import type { Recorder } from "./Recorder.ts"
+
+const CL_MAP_READ = 1
+const CL_MAP_WRITE = 2
+const CL_MAP_WRITE_INVALIDATE_REGION = 4
+
+/** What to map, and the calls that do it. */
+export interface MapCall {
+  readonly memory: DeviceBuffer | DeviceImage
+  /** The OpenCL function. */
+  readonly call: string
+  readonly unmapCall: string
+  /** Bytes of the part that is mapped. */
+  readonly bytes: number
+  /** Answers the address, and sets the code where there is none. */
+  readonly map: (queue: bigint, event: Pointer, code: Int32Array<ArrayBuffer>) => bigint | null
+  readonly unmap: (queue: bigint, event: Pointer, address: bigint) => number
+  /** Views of the same memory, which other code may have detached already. */
+  readonly shown?: Set<ArrayBuffer> | undefined
+}
+
+/** What was mapped. */
+export interface Mapped {
+  readonly address: bigint
+  /** Waits for the driver to have mapped it. */
+  readonly ended: Effect.Effect<void, GpuError>
+}
+
+/** The mappings of one queue that have not ended. */
+export class OpenClMappings {
+  readonly #device: OpenDevice
+  readonly #queue: Recorder
+  readonly #live = new Set<OpenClMapping>()
+  readonly #code = new Int32Array(new ArrayBuffer(4))
+
+  constructor(device: OpenDevice, queue: Recorder) {
+    this.#device = device
+    this.#queue = queue
+  }
+
+  /** The cl_map_flags for what a program does. */
+  flagsOf(access: MapAccess): number {
+    if (access === "read") return CL_MAP_READ
+    if (access === "readwrite") return CL_MAP_READ | CL_MAP_WRITE
+    return isVersion12(this.#device.device) ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE
+  }
+
+  /** `spanOf` says, once the driver has answered, how many bytes there are from the first one to the last. */
+  map(given: MapCall, spanOf: () => number): Exit.Exit<OpenClMapping, GpuError> {
+    const { bytes, call, memory } = given
+    const name = memory.label
+    let address: bigint | null = null
+    const recorded = this.#queue.recordAwaited(
+      { call, bytes, label: () => CommandLabel.map(bytes, name), ...usedBy(memory) },
+      (queue, event) => {
+        this.#code[0] = OpenClCode.success
+        address = given.map(queue, event, this.#code)
+        return this.#code[0]
+      }
+    )
+    if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)
+    if (address === null) return Exit.fail(driverError({ call, code: this.#code[0]! }))
+    this.#device.driverObjects.add("mapping")
+    const mapping = new OpenClMapping(this.#device, this.#queue, given, spanOf(), this.#live, {
+      address,
+      ended: recorded.value
+    })
+    this.#live.add(mapping)
+    return Exit.succeed(mapping)
+  }
+
+  /** Ends what is left, when the queue closes. */
+  endAll(): void {
+    for (const mapping of this.#live) mapping.unmapUnsafe()
+  }
+}
+
+const usedBy = (memory: DeviceBuffer | DeviceImage) =>
+  memory instanceof DeviceBuffer ? { buffers: [memory] } : { images: [memory] }
+
+export class OpenClMapping implements DriverMapping {
+  readonly #device: OpenDevice
+  readonly #queue: Recorder
+  readonly #given: MapCall
+  readonly #span: number
+  readonly #mapped: Mapped
+  readonly #live: Set<OpenClMapping>
+  #view: ArrayBuffer | undefined = undefined
+  #ended = false
+
+  constructor(
+    device: OpenDevice,
+    queue: Recorder,
+    given: MapCall,
+    span: number,
+    live: Set<OpenClMapping>,
+    mapped: Mapped
+  ) {
+    this.#device = device
+    this.#queue = queue
+    this.#given = given
+    this.#span = span
+    this.#live = live
+    this.#mapped = mapped
+  }
+
+  /** A view is only made of memory that is mapped: it may have ended while the device was busy. */
+  readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.suspend(() =>
+    Effect.map(this.#mapped.ended, () => this.#ended ? new ArrayBuffer(0) : this.#view ??= this.#show())
+  )
+
+  /** The driver gets the memory back only when no program can reach it any more. */
+  readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
+    if (this.#ended) return Exit.void
+    this.#ended = true
+    this.#live.delete(this)
+    const { memory, unmap, unmapCall } = this.#given
+    const { driverObjects, status } = this.#device
+    if (!this.#cutOff()) {
+      // The program has transferred the memory.
+      driverObjects.remove("mapping")
+      return Exit.fail(leaveUnsafe(this.#device, memory))
+    }
+    const name = memory.label
+    const recorded = this.#queue.recordReturn(
+      { call: unmapCall, bytes: 0, label: () => CommandLabel.unmap(name), ...usedBy(memory) },
+      (queue, event) => {
+        const code = unmap(queue, event, this.#mapped.address)
+        if (code === OpenClCode.success) driverObjects.remove("mapping")
+        return code
+      }
+    )
+    return status.error === undefined ? recorded : Exit.void
+  }
+
+  /** False where the program has transferred the memory. */
+  #cutOff(): boolean {
+    const view = this.#view
+    if (view === undefined) return true
+    const { shown } = this.#given
+    // Views of shared memory that was freed are detached already.
+    return (shown !== undefined && !shown.delete(view)) || detachMemory(view)
+  }
+
+  #show(): ArrayBuffer {
+    const view = memoryAt(this.#device.api, this.#mapped.address, this.#span)
+    this.#given.shown?.add(view)
+    return view
+  }
+}

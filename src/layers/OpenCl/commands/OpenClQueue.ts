@@ -1,0 +1,471 @@
+/**
+ * The backend's side of a command queue, on one in-order OpenCL queue.
+ *
+ * Every enqueue is non-blocking, and host data goes through memory of its own that is kept until the command has ended.
+ * Each command has an event: it tells when that memory is free, and whether the command failed.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import * as BytePattern from "../../../domain/data/BytePattern.ts"
+import { allocate } from "../../../domain/data/HostData.ts"
+import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
+import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import {
+  commandsPerFlush,
+  type Dispatch,
+  type DriverMapping,
+  type MapAccess,
+  type QueueDriver,
+  type ReadAnswer,
+  type VectorBinding
+} from "../../../services/device/QueueDriver.ts"
+import { imageOf } from "../images/OpenClImage.ts"
+import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
+import { memoryOf } from "../memory/OpenClBuffer.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError, onDevice, onMemory } from "../OpenClError.ts"
+import { isVersion12 } from "../opening/OpenClDevices.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import * as BufferMapping from "./BufferMapping.ts"
+import { OpenClMappings } from "./OpenClMapping.ts"
+import { QueueWait } from "./QueueWait.ts"
+import { RecordedCommands } from "./RecordedCommands.ts"
+import {
+  type ArgumentsOf,
+  CL_NON_BLOCKING,
+  type Enqueue,
+  type Enqueuing,
+  type ReadArgumentsOf,
+  type Recorder,
+  type Recording
+} from "./Recorder.ts"
+import { RectangleTransfers } from "./RectangleTransfers.ts"
+
+type Driver = QueueDriver["Service"]
+
+const CL_MIGRATE_MEM_OBJECT_HOST = 1
+const CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED = 2
+
+/** A pattern of 1 to 32 words. */
+type Words = Uint32Array<ArrayBuffer>
+
+/** Bytes of host memory for a pattern, where the device cannot fill by itself: a multiple of every pattern. */
+const patternBytes = 1024 * 1024
+
+/** Computes its text only when something failed. */
+class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
+  readonly call = "clEnqueueNDRangeKernel"
+  readonly #kernel: OpenClKernel
+  readonly #vectors: ReadonlyArray<VectorBinding>
+  readonly #images: ReadonlyArray<DeviceImage>
+  readonly #count: number
+
+  constructor(kernel: OpenClKernel, { count, images, vectors }: Dispatch) {
+    this.#kernel = kernel
+    this.#vectors = vectors
+    this.#images = images
+    this.#count = count
+  }
+
+  get bytes(): number {
+    const imageBytes = this.#images.reduce((sum, { format, shape }) => sum + ImageFormat.imageBytes(format, shape), 0)
+    return this.#vectors.reduce((sum, { size }) => sum + size, imageBytes)
+  }
+
+  get buffers(): ReadonlyArray<DeviceBuffer> {
+    return this.#vectors.map(({ buffer }) => buffer)
+  }
+
+  get images(): ReadonlyArray<DeviceImage> {
+    return this.#images
+  }
+
+  label(): string {
+    return CommandLabel.dispatch(this.#kernel.kernel.name, this.#count)
+  }
+}
+
+export class OpenClQueue implements Driver, Recorder {
+  readonly #device: OpenDevice
+  readonly #commands: RecordedCommands
+  readonly #wait: QueueWait
+  readonly #rectangles: RectangleTransfers
+  /** The mappings of buffers and images. */
+  readonly mappings: OpenClMappings
+  readonly #canFillAndMigrate: boolean
+  readonly #event = new BigUint64Array(new ArrayBuffer(8))
+  readonly #memory = new BigUint64Array(new ArrayBuffer(8))
+  readonly #pattern = new Uint32Array(new ArrayBuffer(4))
+  readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
+  readonly #localSize = new Uint32Array(new ArrayBuffer(8))
+  /** Came with OpenCL 1.2. */
+  readonly migrateUnsafe?: NonNullable<Driver["migrateUnsafe"]>
+  /** Commands since the last flush. */
+  #unflushed = 0
+
+  constructor(device: OpenDevice) {
+    this.#device = device
+    this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
+    this.#wait = new QueueWait(device.api, this.#commands)
+    this.#rectangles = new RectangleTransfers(this)
+    this.mappings = new OpenClMappings(device, this)
+    this.#canFillAndMigrate = isVersion12(device.device)
+    device.keepUntilEnded = (memory) => this.#commands.keep(memory)
+    if (!this.#canFillAndMigrate) return
+    this.migrateUnsafe = (objects, to, contentUndefined) => {
+      const names = objects.map(({ label }) => label)
+      const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
+        (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
+      return this.#migrate(objects, flags, () => CommandLabel.migrate(names, to))
+    }
+  }
+
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
+    const memory = allocate(data.byteLength)
+    if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
+    new Uint8Array(memory).set(data)
+    return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
+  }
+
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
+    const [from, to] = [source.label, target.label]
+    const label = () => CommandLabel.copy(bytes, from, to)
+    return this.enqueue(
+      { call: "clEnqueueCopyBuffer", bytes, label, buffers: [source, target] },
+      memoryOf(source),
+      memoryOf(target),
+      sourceOffset,
+      targetOffset,
+      bytes
+    )
+  }
+
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+    this.#rectangles.copy(extent, source, from, target, to)
+
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
+    this.#rectangles.write(extent, target, to, rows.buffer)
+
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
+    this.#rectangles.readUnsafe(extent, source, from, answer)
+
+  readonly mapUnsafe = (
+    buffer: DeviceBuffer,
+    offset: number,
+    bytes: number,
+    access: MapAccess
+  ): Exit.Exit<DriverMapping, GpuError> =>
+    BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
+
+  readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#commands.recorded
+
+  readonly endedUnsafe: Driver["endedUnsafe"] = () => {
+    this.#wait.sweep()
+    return this.#commands.ended
+  }
+
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
+    Effect.flatMap(this.awaitEnded(position), () => this.#commands.takeError() ?? Exit.void)
+
+  readonly awaitEnded: Driver["awaitEnded"] = (position) => this.#endedUpTo(() => position, true)
+
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) => {
+    this.#pattern[0] = pattern
+    return this.#fill(target, offset, bytes, this.#pattern)
+  }
+
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) =>
+    this.#fill(target, offset, bytes, Uint32Array.from(patterns))
+
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
+    const kernel = dispatch.compiled as OpenClKernel
+    const { api, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const recording = new DispatchRecording(kernel, dispatch)
+    const set = kernel.parameters.set(api, kernel.handle, dispatch)
+    if (set !== OpenClCode.success) {
+      return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))
+    }
+    setSize(this.#globalSize, Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
+    setSize(this.#localSize, kernel.localSize)
+    return this.enqueue(recording, kernel.handle, 1, null, this.#globalSize, this.#localSize)
+  }
+
+  /**
+   * Makes the driver find memory for a fresh buffer, as PyOpenCL's ImmediateAllocator does: the enqueue itself fails
+   * without memory. The caller that created the buffer then releases it.
+   */
+  readonly touch: Driver["touch"] = (buffer) =>
+    Effect.suspend(() => this.#canFillAndMigrate ? this.touchUnsafe(buffer) : this.#writeFirstBytes(buffer))
+
+  /** The same for a buffer or an image, from OpenCL 1.2 on. */
+  touchUnsafe(object: DeviceBuffer | DeviceImage): Exit.Exit<void, GpuError> {
+    const name = object.label
+    return this.#migrate([object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
+  }
+
+  readonly flushUnsafe: Driver["flushUnsafe"] = () => {
+    if (this.#unflushed === 0) return Exit.void
+    const { status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const code = this.#flush()
+    if (code !== OpenClCode.success) {
+      return Exit.fail(onDevice(status, { call: "clFlush", code, commands: this.#commands.labels }))
+    }
+    this.#wait.sweepIfLong()
+    return Exit.void
+  }
+
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
+    const name = source.label
+    return this.enqueueRead(
+      { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },
+      answer,
+      memoryOf(source),
+      CL_NON_BLOCKING,
+      offset,
+      bytes
+    )
+  }
+
+  readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
+  )
+
+  /** The driver frees a released buffer once the last command on it has ended. Failures stay for the next finish. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#allEnded)
+
+  record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
+    const { queue, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    return this.#enqueued(enqueue(queue, this.#event), recording)
+  }
+
+  enqueue<Call extends Enqueuing>(recording: Recording<Call>, ...args: ArgumentsOf<Call>): Exit.Exit<void, GpuError> {
+    return this.record(recording, this.#calling(recording.call, args))
+  }
+
+  recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError> {
+    let failure: GpuError | undefined
+    const recorded = this.record({
+      ...recording,
+      failed: (code) => {
+        failure = driverError({ call: recording.call, code, commands: [recording.label()] })
+      }
+    }, enqueue)
+    if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)
+    const position = this.#commands.recorded
+    const ended = this.#endedUpTo(() => position)
+    return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
+  }
+
+  enqueueRead<Call extends Enqueuing>(
+    recording: Recording<Call>,
+    answer: ReadAnswer,
+    ...args: ReadArgumentsOf<Call>
+  ): () => void {
+    const memory = allocate(recording.bytes)
+    if (memory === undefined) answer(outOfMemory(recording.bytes))
+    else {
+      const ended = this.recordAwaited({ ...recording, memory }, this.#calling(recording.call, [...args, memory]))
+      answer(Exit.isFailure(ended) ? Exit.failCause(ended.cause) : Effect.as(ended.value, memory))
+    }
+    return constVoid
+  }
+
+  recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
+    return this.#enqueued(enqueue(this.#device.queue, this.#event), recording)
+  }
+
+  /**
+   * Ends the queue: later calls get a typed error, work under way ends, and no native wait is left when the queue is
+   * released.
+   */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#device.status.lose("its layer is closed")
+    this.mappings.endAll()
+    if (this.#unflushed > 0) this.#flush()
+    return Effect.callback<void>((resume) => {
+      this.#wait.start(() => resume(Exit.void))
+    })
+  })
+
+  /** Waits for everything that is recorded now. Fails when the device is or gets lost. */
+  readonly #allEnded: Effect.Effect<void, GpuError> = this.#endedUpTo(() => this.#commands.recorded)
+
+  /**
+   * Waits for the first commands; `target` tells how many, when the wait begins. With `exact` it waits for no more than
+   * those.
+   */
+  #endedUpTo(position: () => number, exact: boolean = false): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      const { status } = this.#device
+      const flushed = this.flushUnsafe()
+      this.#wait.sweep()
+      const target = position()
+      if (status.error !== undefined) return status.error
+      if (Exit.isFailure(flushed) || this.#commands.ended >= target) return flushed
+      return Effect.callback<void, GpuError>((resume) => {
+        let giveUp = constVoid
+        const stopListening = status.onLost((error) => {
+          giveUp()
+          resume(error)
+        })
+        giveUp = this.#wait.start(
+          () => {
+            stopListening()
+            resume(status.error ?? Exit.void)
+          },
+          target,
+          exact
+        )
+        return Effect.sync(() => {
+          stopListening()
+          giveUp()
+        })
+      })
+    })
+  }
+
+  /** That the arguments are those of the function is checked where they are given. */
+  #calling(call: Enqueuing, args: ReadonlyArray<unknown>): Enqueue {
+    const enqueue = this.#device.api[call] as (...args: ReadonlyArray<unknown>) => number
+    return (queue, event) => enqueue(queue, ...args, 0, null, event)
+  }
+
+  /** Takes the driver's answer to an enqueue. */
+  #enqueued(code: number, recording: Recording): Exit.Exit<void, GpuError> {
+    if (code !== OpenClCode.success) {
+      const { bytes, call } = recording
+      return Exit.fail(onMemory(this.#device.status, bytes, { call, code, commands: [recording.label()] }))
+    }
+    this.#commands.add(this.#event[0]!, recording)
+    this.#unflushed += 1
+    if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
+    else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
+    return Exit.void
+  }
+
+  #write(
+    target: DeviceBuffer,
+    offset: number,
+    memory: ArrayBuffer,
+    bytes: number,
+    label: (bytes: number, name: string | undefined) => string
+  ): Exit.Exit<void, GpuError> {
+    const name = target.label
+    return this.enqueue(
+      { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory, buffers: [target] },
+      memoryOf(target),
+      CL_NON_BLOCKING,
+      offset,
+      bytes,
+      memory
+    )
+  }
+
+  #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
+    if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
+    const name = target.label
+    return this.enqueue(
+      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
+      memoryOf(target),
+      words,
+      patternSize(words, offset, bytes),
+      offset,
+      bytes
+    )
+  }
+
+  /** OpenCL 1.1 cannot fill: the pattern is written, piece by piece from the same memory. */
+  #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
+    const memory = new ArrayBuffer(Math.min(bytes, patternBytes))
+    BytePattern.repeat(new Uint8Array(memory), words)
+    for (let done = 0; done < bytes; done += memory.byteLength) {
+      const exit = this.#write(
+        target,
+        offset + done,
+        memory,
+        Math.min(memory.byteLength, bytes - done),
+        CommandLabel.fill
+      )
+      if (Exit.isFailure(exit)) return exit
+    }
+    return Exit.void
+  }
+
+  #migrate(
+    objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
+    flags: number,
+    label: () => string
+  ): Exit.Exit<void, GpuError> {
+    return this.enqueue(
+      {
+        call: "clEnqueueMigrateMemObjects",
+        bytes: objects.reduce((sum, object) => sum + bytesOf(object), 0),
+        label,
+        buffers: objects.filter((object) => object instanceof DeviceBuffer),
+        images: objects.filter((object) => object instanceof DeviceImage)
+      },
+      objects.length,
+      this.#addressesOf(objects),
+      flags
+    )
+  }
+
+  #addressesOf(objects: ReadonlyArray<DeviceBuffer | DeviceImage>): BigUint64Array<ArrayBuffer> {
+    const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
+    objects.forEach((object, index) => {
+      addresses[index] = object instanceof DeviceImage ? imageOf(object) : memoryOf(object)
+    })
+    return addresses
+  }
+
+  #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
+    const bytes = Math.min(buffer.size, 4)
+    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, (_, name) => CommandLabel.touch(name))
+  }
+
+  /** So that work starts although no fiber waits for it. */
+  readonly #endOfTurn = (): void => {
+    if (this.#unflushed > 0 && this.#device.status.error === undefined) this.#flushUnasked()
+  }
+
+  /** A failure here is that of the commands: the next finish tells it. */
+  #flushUnasked(): void {
+    const code = this.#flush()
+    if (code !== OpenClCode.success) this.#commands.fail("clFlush", code)
+    this.#wait.sweepIfLong()
+  }
+
+  #flush(): number {
+    this.#unflushed = 0
+    return this.#device.api.clFlush(this.#device.queue)
+  }
+}
+
+const bytesOf = (object: DeviceBuffer | DeviceImage): number =>
+  object instanceof DeviceImage ? ImageFormat.imageBytes(object.format, object.shape) : object.size
+
+/** Writes a size_t without making a bigint of it. */
+const setSize = (words: Uint32Array, size: number): void => {
+  words[0] = size
+  words[1] = size / 0x1_0000_0000
+}
+
+/**
+ * How much of a pattern OpenCL is to repeat: it fills whole patterns only, from a multiple of them on. A pattern of
+ * less than a word is in it more than once.
+ */
+const patternSize = (words: Words, offset: number, bytes: number): number =>
+  words.length > 1 || (offset % 4 === 0 && bytes % 4 === 0)
+    ? words.byteLength
+    : offset % 2 === 0 && bytes % 2 === 0
+    ? 2
+    : 1

@@ -1,0 +1,215 @@
+/**
+ * The commands of one in-order queue that have not been seen to end: their events, the memory that they use, and what
+ * to call them when they fail.
+ *
+ * @internal
+ */
+import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
+import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
+import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError, onDevice } from "../OpenClError.ts"
+
+const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
+const CL_COMPLETE = 0
+
+/** One command. The label is a function, because only an error needs it. */
+export interface Command {
+  readonly label: () => string
+  /** Host memory that the driver reads or writes until the command ends. */
+  readonly memory?: ArrayBuffer | undefined
+  /** The device memory that it uses: when it fails, that memory may not exist. */
+  readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
+  readonly images?: ReadonlyArray<DeviceImage> | undefined
+  /**
+   * Called with the failure, for callers that need the outcome of this command: `takeError` returns each failure only
+   * once.
+   */
+  readonly failed?: ((code: number) => void) | undefined
+}
+
+/** A command under way, with the event of its end. */
+interface Recorded {
+  readonly event: bigint
+  readonly command: Command
+}
+
+interface Failure {
+  readonly call: string
+  readonly code: number
+  readonly labels: ReadonlyArray<string>
+}
+
+const longCommands = 256
+const longBytes = 4 * 1024 * 1024
+
+/** Ended commands are removed from the list when they are so many, and at least half of it. */
+const cutAt = 1024
+
+/** Commands in queue order. They are counted: the n-th recorded command has ended once `ended` is at least n. */
+export class RecordedCommands {
+  readonly #api: OpenClApi
+  readonly #status: DeviceStatus
+  readonly #objects: DriverObjects
+  readonly #statusValue = new Int32Array(new ArrayBuffer(4))
+  #commands: Array<Recorded> = []
+  /** Index of the oldest command that has not ended. */
+  #first = 0
+  #ended = 0
+  /** Bytes of host memory that the commands use. */
+  #memoryBytes = 0
+  #failures: Array<Failure> = []
+  /** The failure that lost the device, until the device's status is told. */
+  #loss: Failure | undefined
+  /** Memory of commands whose end is unknown: the driver may still use it, so it is never given back. */
+  readonly #abandoned: Array<ArrayBuffer> = []
+  /** Memory that any of the commands recorded until then may use, in queue order. */
+  readonly #kept: Array<{ readonly until: number; readonly memory: ArrayBuffer }> = []
+
+  constructor(api: OpenClApi, status: DeviceStatus, objects: DriverObjects) {
+    this.#api = api
+    this.#status = status
+    this.#objects = objects
+  }
+
+  /** How many commands were recorded. */
+  get recorded(): number {
+    return this.#ended + this.#commands.length - this.#first
+  }
+
+  /** How many of them have been seen to end. */
+  get ended(): number {
+    return this.#ended
+  }
+
+  /** What the commands that have not been seen to end are called. */
+  get labels(): ReadonlyArray<string> {
+    return this.#commands.slice(this.#first).map(({ command }) => command.label())
+  }
+
+  /** The event of the `position`-th recorded command, which must not have been seen to end. */
+  eventOf(position: number): bigint {
+    return this.#commands[this.#first + position - this.#ended - 1]!.event
+  }
+
+  /** Takes over an event that the driver has just given for a command. */
+  add(event: bigint, command: Command): void {
+    const { memory } = command
+    this.#objects.add("event")
+    this.#commands.push({ event, command })
+    if (memory !== undefined) this.#memoryBytes += memory.byteLength
+  }
+
+  /** Keeps memory for as long as the commands recorded so far may use it. */
+  keep(memory: ArrayBuffer): void {
+    if (this.recorded > this.#ended) this.#kept.push({ until: this.recorded, memory })
+  }
+
+  /** Remembers the failure of a call that no command's event tells of. */
+  fail(call: string, code: number): void {
+    this.#addFailure({ call, code, labels: this.labels })
+    this.#tellLoss()
+  }
+
+  /**
+   * Whether commands under way keep so much memory that it pays to ask which have ended. Each question is a call, and
+   * takes locks that the driver's own threads need.
+   */
+  get isLong(): boolean {
+    return this.#commands.length - this.#first >= longCommands || this.#memoryBytes >= longBytes
+  }
+
+  /** Releases the commands at the front that have ended. */
+  sweep(): void {
+    this.#endEnded()
+    this.#tellLoss()
+  }
+
+  /** Releases the commands up to the `target`-th, after a wait for it that returned `code`. */
+  settle(target: number, code: number): void {
+    while (this.#ended < target) {
+      const recorded = this.#commands[this.#first]!
+      const { memory } = recorded.command
+      const status = this.#statusOf(recorded.event)
+      if (status > CL_COMPLETE) {
+        if (memory !== undefined) this.#abandoned.push(memory)
+        this.#abandoned.push(...this.#kept.map((kept) => kept.memory))
+        this.#kept.length = 0
+      }
+      this.#end(recorded, status > CL_COMPLETE ? code : status)
+    }
+    this.sweep()
+  }
+
+  /**
+   * The error of everything that failed since the last call. Each failure is returned once, so that it is reported in
+   * one place.
+   */
+  takeError(): GpuError | undefined {
+    const [first] = this.#failures
+    if (first === undefined) return undefined
+    const failures = this.#failures
+    this.#failures = []
+    // A command that only waited for a failed one is not the cause.
+    const cause = failures.find((failure) => failure.code !== OpenClCode.waitedEventFailed) ?? first
+    return driverError({
+      call: cause.call,
+      code: cause.code,
+      log: failures.length === 1 ? "recorded work failed" : `recorded work failed in ${failures.length} places`,
+      commands: failures.flatMap((failure) => failure.labels)
+    })
+  }
+
+  #statusOf(event: bigint): number {
+    const code = this.#api.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4, this.#statusValue, null)
+    return code === OpenClCode.success ? this.#statusValue[0]! : code
+  }
+
+  #endEnded(): void {
+    while (this.#first < this.#commands.length) {
+      const recorded = this.#commands[this.#first]!
+      const status = this.#statusOf(recorded.event)
+      if (status > CL_COMPLETE) return
+      this.#end(recorded, status)
+    }
+  }
+
+  #end({ command, event }: Recorded, status: number): void {
+    if (status < CL_COMPLETE) this.#failed(command, status)
+    if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
+    if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
+    this.#ended += 1
+    this.#first += 1
+    while (this.#kept[0] !== undefined && this.#kept[0].until <= this.#ended) this.#kept.shift()
+    if (this.#first === this.#commands.length || (this.#first >= cutAt && this.#first * 2 >= this.#commands.length)) {
+      this.#commands = this.#commands.slice(this.#first)
+      this.#first = 0
+    }
+  }
+
+  #failed(command: Command, code: number): void {
+    for (const buffer of command.buffers ?? []) buffer.root.recyclable = false
+    for (const image of command.images ?? []) image.distrust()
+    command.failed?.(code)
+    this.#addFailure({ call: "a command", code, labels: [command.label()] })
+  }
+
+  #addFailure(failure: Failure): void {
+    this.#failures.push(failure)
+    if (OpenClCode.isDeviceLost(failure.code)) this.#loss ??= failure
+  }
+
+  /**
+   * Only ever the last thing that a method does: a listener may at once sweep again, wait, or close the layer. It must
+   * not find a command half ended, whose event would be released a second time.
+   */
+  #tellLoss(): void {
+    const loss = this.#loss
+    if (loss === undefined) return
+    this.#loss = undefined
+    onDevice(this.#status, { ...loss, commands: loss.labels })
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Recording commands: what the queue does for the parts of it that know a kind of command.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import type { QueueDriver, ReadAnswer } from "../../../services/device/QueueDriver.ts"
+import type { OpenClApi, Pointer } from "../OpenClApi.ts"
+import type { Command } from "./RecordedCommands.ts"
+
+/** Nothing waits in the driver. */
+export const CL_NON_BLOCKING = 0
+
+/** A command before it is enqueued. */
+export interface Recording<Call extends string = string> extends Command {
+  /** The OpenCL function. */
+  readonly call: Call
+  /** Bytes of device memory that it needs, for OutOfMemory. */
+  readonly bytes: number
+}
+
+/** Calls the function, which puts its event where `event` points, and returns its code. */
+export type Enqueue = (queue: bigint, event: Pointer) => number
+
+/** The functions that enqueue a command and return a code: those that map return an address. */
+export type Enqueuing = Exclude<Extract<keyof OpenClApi, `clEnqueue${string}`>, `clEnqueueMap${string}`>
+
+/** What such a function takes between the queue and the events. */
+export type ArgumentsOf<Call extends Enqueuing> = Parameters<OpenClApi[Call]> extends
+  readonly [queue: bigint, ...between: infer Between, waitCount: number, waitList: Pointer, event: Pointer] ? Between
+  : never
+
+/** The same without the memory that it reads into, which is last. */
+export type ReadArgumentsOf<Call extends Enqueuing> = ArgumentsOf<Call> extends
+  readonly [...before: infer Before, memory: Pointer] ? Before : never
+
+export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
+  /** Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails. */
+  record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
+  /** As `record`, by the function that the recording names. */
+  enqueue<Call extends Enqueuing>(recording: Recording<Call>, ...args: ArgumentsOf<Call>): Exit.Exit<void, GpuError>
+  /**
+   * As `record`, for a command whose outcome a program needs. The effect waits for it, and fails when it failed, also where
+   * another fiber was told so before.
+   */
+  recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError>
+  /**
+   * As `enqueue`, for a command that reads `bytes` bytes into memory of its own. The driver keeps what it reads from until
+   * it has ended, also where that is released meanwhile. There is nothing to give up.
+   */
+  enqueueRead<Call extends Enqueuing>(
+    recording: Recording<Call>,
+    answer: ReadAnswer,
+    ...args: ReadArgumentsOf<Call>
+  ): () => void
+  /** As `record`, for a command that gives back what the driver gave: on a lost device too. */
+  recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
+}

@@ -1,0 +1,190 @@
+/**
+ * Kernels compiled by an OpenCL device, and their arguments.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
+import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import { bodyOf } from "../../../domain/kernel/KernelSupport.ts"
+import { CompiledKernel, type KernelCompiler } from "../../../services/device/KernelCache.ts"
+import * as InfoQuery from "../InfoQuery.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { onDevice } from "../OpenClError.ts"
+import { isPocl } from "../opening/OpenClDevices.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import * as CompilerStack from "./CompilerStack.ts"
+import { KernelParameters } from "./KernelParameters.ts"
+import * as OpenClSource from "./OpenClSource.ts"
+
+const CL_PROGRAM_BUILD_LOG = 0x1183
+const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
+
+export class OpenClKernel extends CompiledKernel {
+  /** The cl_kernel. */
+  readonly handle: bigint
+  readonly parameters: KernelParameters
+  /**
+   * Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups.
+   */
+  readonly localSize: number
+
+  constructor(kernel: Kernel, handle: bigint, localSize: number) {
+    super(kernel)
+    this.handle = handle
+    this.parameters = new KernelParameters(kernel.args)
+    this.localSize = localSize
+  }
+}
+
+export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
+  // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
+  const turns = Semaphore.makeUnsafe(1)
+  return {
+    key: ({ args, body, buildOptions, dtypes, name, preamble, workgroupSize }) =>
+      JSON.stringify([name, args, body.opencl, preamble.opencl, workgroupSize, buildOptions, dtypes]),
+    compile: (kernel) => turns.withPermit(Effect.suspend(() => compile(kernel, device))),
+    release: (compiled) => releaseKernel(device, compiled)
+  }
+}
+
+const releaseKernel = ({ api, driverObjects }: OpenDevice, kernel: OpenClKernel): void => {
+  if (api.clReleaseKernel(kernel.handle) === OpenClCode.success) driverObjects.remove("kernel")
+}
+
+const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> => {
+  const body = bodyOf(kernel, "opencl", "opencl")
+  if (isGpuError(body)) return body
+  if (device.status.error !== undefined) return device.status.error
+  const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
+    CompilerStack.problem(
+      kernel.name,
+      sourceOf(kernel, body, kernel.workgroupSize, device),
+      device.api.asyncStackBytes
+    )
+  if (beyond !== undefined) return beyond
+  return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
+    if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
+    // The program needs more resources than a group of that size may have. Items are independent, so a smaller group
+    // works too.
+    releaseKernel(device, compiled)
+    return build(kernel, body, undefined, device)
+  })
+}
+
+/** With too many parameters drivers fail in the compiler, or only at a dispatch. */
+const parameterProblem = (
+  kernel: Kernel,
+  { device: { maxParameterBytes, name } }: OpenDevice
+): GpuError | undefined => {
+  const { bytes } = new KernelParameters(kernel.args)
+  // A driver that does not tell returns 0.
+  return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
+    new LimitExceeded({
+      operation: `KernelCache.get, kernel "${kernel.name}"`,
+      requested: bytes,
+      limitName: "maxParameterBytes",
+      limit: maxParameterBytes,
+      owner: { kind: "device", name }
+    })
+  )
+}
+
+const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDevice): GpuError | undefined =>
+  !OpenClSource.writesVolumes(kernel) || extensions.includes(OpenClSource.volumeWrites)
+    ? undefined
+    : unsupported(
+      `KernelCache.get, kernel "${kernel.name}"`,
+      "opencl",
+      `writing 3-D images in kernels (${OpenClSource.volumeWrites}) on ${name}`,
+      "Write a buffer and copy it to the image, or write an image for each slice."
+    )
+
+/** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
+const build = (
+  kernel: Kernel,
+  body: string,
+  workgroupSize: number | undefined,
+  device: OpenDevice
+): Effect.Effect<OpenClKernel, GpuError> =>
+  Effect.suspend(() => {
+    const source = sourceOf(kernel, body, workgroupSize, device)
+    return Effect.acquireUseRelease(
+      Effect.suspend(() => createProgram(source, device)),
+      (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
+      (program) =>
+        Effect.sync(() => {
+          if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
+        })
+    )
+  })
+
+/**
+ * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
+ * same images there.
+ */
+const sourceOf = (
+  kernel: Kernel,
+  body: string,
+  workgroupSize: number | undefined,
+  { platform }: OpenDevice
+): string => OpenClSource.source(kernel, { body, workgroupSize, rowsForBuffers: isPocl(platform) })
+
+const createProgram = (
+  source: string,
+  { api, context, driverObjects, status }: OpenDevice
+): Effect.Effect<bigint, GpuError> => {
+  const code = new Int32Array(new ArrayBuffer(4))
+  const program = api.clCreateProgramWithSource(context, 1, [source], null, code)
+  if (program === null) return onDevice(status, { call: "clCreateProgramWithSource", code: code[0]! })
+  driverObjects.add("program")
+  return Effect.succeed(program)
+}
+
+/** Uninterruptible: a program must not be released while a thread still builds it. */
+const buildProgram = (
+  program: bigint,
+  kernel: Kernel,
+  source: string,
+  device: OpenDevice
+): Effect.Effect<void, GpuError> =>
+  Effect.uninterruptible(Effect.callback((resume) => {
+    // No list of devices means all of the context, which has one.
+    device.api.clBuildProgramAsync(program, 0, null, kernel.buildOptions, null, null, (_, code) => {
+      resume(
+        code === OpenClCode.success ? Effect.void : onDevice(device.status, {
+          call: "clBuildProgram",
+          code,
+          log: buildLog(program, device) || `the compiler said nothing; its options were "${kernel.buildOptions}"`,
+          source,
+          commands: [`kernel ${kernel.name}`]
+        })
+      )
+    })
+  }))
+
+const createKernel = (program: bigint, kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> =>
+  Effect.suspend(() => {
+    const { api, driverObjects, status } = device
+    const code = new Int32Array(new ArrayBuffer(4))
+    const handle = api.clCreateKernel(program, OpenClSource.entryPoint(kernel), code)
+    if (handle === null) {
+      return onDevice(status, { call: "clCreateKernel", code: code[0]!, commands: [`kernel ${kernel.name}`] })
+    }
+    driverObjects.add("kernel")
+    return Effect.succeed(
+      new OpenClKernel(kernel, handle, Math.min(kernel.workgroupSize, largestGroup(handle, device)))
+    )
+  })
+
+const buildLog = (program: bigint, { api, device }: OpenDevice): string => {
+  const query: InfoQuery.Query = (...args) => api.clGetProgramBuildInfo(program, ...args)
+  return new TextDecoder().decode(InfoQuery.bytes(query, device.id, CL_PROGRAM_BUILD_LOG)).replaceAll("\0", "").trim()
+}
+
+/** How many work items a group of this kernel may have; drivers that don't tell have no limit of their own. */
+const largestGroup = (handle: bigint, { api, device }: OpenDevice): number => {
+  const query: InfoQuery.Query = (...args) => api.clGetKernelWorkGroupInfo(handle, ...args)
+  return InfoQuery.long(query, device.id, CL_KERNEL_WORK_GROUP_SIZE) || Infinity
+}

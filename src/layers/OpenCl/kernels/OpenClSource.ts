@@ -1,0 +1,128 @@
+/**
+ * OpenCL C source around a kernel's body.
+ *
+ * @internal
+ */
+import type { DType } from "../../../domain/data/DType.ts"
+import * as ValueType from "../../../domain/data/ValueType.ts"
+import type { ImageKind } from "../../../domain/images/ImageShape.ts"
+import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import { isNumeric, type KernelArgument, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
+
+const types: { readonly [N in ValueType.NumberType]: string } = {
+  f32: "float",
+  f16: "half",
+  f64: "double",
+  i8: "char",
+  u8: "uchar",
+  i16: "short",
+  u16: "ushort",
+  i32: "int",
+  u32: "uint",
+  i64: "long",
+  u64: "ulong"
+}
+
+/**
+ * The name of the function in the source. OpenCL C has hundreds of built-in functions, `distance` and `max` among them,
+ * that a kernel's own name could clash with; no argument can have a name with two underscores.
+ */
+export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
+
+const imageTypes: { readonly [K in ImageKind]: string } = {
+  "1d": "image1d_t",
+  "1dArray": "image1d_array_t",
+  "1dBuffer": "image1d_buffer_t",
+  "2d": "image2d_t",
+  "2dArray": "image2d_array_t",
+  "3d": "image3d_t"
+}
+
+const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
+
+/** Kernels write 3-D images by an extension, on any version of OpenCL C. */
+export const volumeWrites = "cl_khr_3d_image_writes"
+
+/** Whether a kernel writes 3-D images. */
+export const writesVolumes = ({ args }: Kernel): boolean =>
+  args.some((argument) => argument._tag === "ImageArg" && argument.access === "write" && argument.kind === "3d")
+
+/** Halves, doubles and writing 3-D images are extensions in OpenCL C. */
+const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
+  const { args, dtypes } = kernel
+  const uses = (type: DType): boolean =>
+    dtypes.includes(type) ||
+    args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === type)
+  const used = extensions.flatMap(([type, extension]) => uses(type) ? [extension] : [])
+  return [...used, ...(writesVolumes(kernel) ? [volumeWrites] : [])].map((extension) =>
+    `#pragma OPENCL EXTENSION ${extension} : enable`
+  )
+}
+
+/** Kernels cannot take a half by value everywhere: it comes as a float and is narrowed. */
+const isNarrowed = ({ dtype }: ScalarArg): boolean => ValueType.partsOf(dtype).element === "f16"
+
+/** `float3`, or `float`. */
+const typeOf = (element: ValueType.NumberType, { dtype }: ScalarArg): string => {
+  const { length } = ValueType.partsOf(dtype)
+  return `${types[element]}${length === 1 ? "" : length}`
+}
+
+const narrowing = (argument: ScalarArg): string => {
+  const type = typeOf("f16", argument)
+  const wide = wideName(argument)
+  return `  const ${type} ${argument.name} = ${type === "half" ? `(half) ${wide}` : `convert_${type}(${wide})`};`
+}
+
+const wideName = ({ name }: ScalarArg): string => `${name}__wide`
+
+const parameters = (argument: KernelArgument, rowsForBuffers: boolean): ReadonlyArray<string> => {
+  if (argument._tag === "ImageArg") {
+    const { access, kind, name } = argument
+    return [`__${access}_only ${imageTypes[rowsForBuffers && kind === "1dBuffer" ? "1d" : kind]} ${name}`]
+  }
+  if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
+  if (argument._tag === "ScalarArg") {
+    const { element } = ValueType.partsOf(argument.dtype)
+    return isNarrowed(argument)
+      ? [`const ${typeOf("f32", argument)} ${wideName(argument)}`]
+      : [`const ${typeOf(element, argument)} ${argument.name}`]
+  }
+  const type = types[argument.dtype]
+  return [
+    `__global ${argument.access === "read" ? "const " : ""}${type} *${argument.name}`,
+    `const uint ${argument.name}_length`,
+    ...(argument.withOffset ? [`const uint ${argument.name}_offset`] : [])
+  ]
+}
+
+/**
+ * The whole source of a kernel: one work item per item, guarded because the global size is rounded up to whole
+ * workgroups. The guard compares before the index is narrowed, so rounding past 2^32 cannot wrap to item 0.
+ */
+export const source = (kernel: Kernel, options: {
+  /** The body in OpenCL C. */
+  readonly body: string
+  /** Makes the workgroup size part of the program; without it the driver takes any. */
+  readonly workgroupSize: number | undefined
+  /** Declares images over buffers as 1-D images, for a driver that does not tell the two apart. */
+  readonly rowsForBuffers?: boolean | undefined
+}): string => {
+  const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))
+  return [
+    ...pragmas(kernel),
+    ...(kernel.preamble.opencl === "" ? [] : [kernel.preamble.opencl]),
+    ...(options.workgroupSize === undefined
+      ? ["__kernel"]
+      : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize}, 1, 1)))`]),
+    `void ${entryPoint(kernel)}(${[...declared, "const uint count"].join(", ")}) {`,
+    "  if (get_global_id(0) >= count) return;",
+    "  const uint i = (uint) get_global_id(0);",
+    ...kernel.args.filter((argument) => argument._tag === "ScalarArg").filter(isNarrowed).map(narrowing),
+    "  {",
+    options.body,
+    "  }",
+    "}",
+    ""
+  ].join("\n")
+}

@@ -1,0 +1,50 @@
+/**
+ * The driver's object under a buffer, an image or a sampler, once it is checked that it can be used.
+ *
+ * @internal
+ */
+import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import * as DriverObject from "../../../services/device/DriverObject.ts"
+import * as ImageLike from "../../../services/images/ImageLike.ts"
+import { imageOf, samplerOf } from "../images/OpenClImage.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { memoryOf } from "./OpenClBuffer.ts"
+
+/** The cl_mem of an image, or the error. */
+export const imageHandle = (
+  operation: string,
+  image: ImageLike.ImageLike,
+  { info, status }: OpenDevice
+): bigint | GpuError =>
+  status.error ?? ImageLike.problem(operation, image, info) ?? imageOf(ImageLike.deviceImage(image))
+
+/** The cl_mem of a buffer or an image, or the error. */
+export const memoryHandle = (
+  operation: string,
+  object: BufferLike.BufferLike | ImageLike.ImageLike,
+  device: OpenDevice
+): bigint | GpuError => {
+  if (ImageLike.isImageLike(object)) return imageHandle(operation, object, device)
+  const problem = device.status.error ?? BufferLike.problem(operation, object, device.info)
+  if (problem !== undefined) return problem
+  const memory = BufferLike.deviceBuffer(object)
+  return memory === undefined ? BufferLike.noMemory(operation) : memoryOf(memory)
+}
+
+/** The cl_sampler of a sampler, or the error. */
+export const samplerHandle = (
+  operation: string,
+  sampler: DeviceSampler,
+  { info, status }: OpenDevice
+): bigint | GpuError => {
+  if (status.error !== undefined) return status.error
+  // Programs without types can pass anything.
+  if (!isInstance(sampler, DeviceSampler)) {
+    return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
+  }
+  return DriverObject.problem(operation, sampler, info, 0) ?? samplerOf(sampler)
+}

@@ -1,0 +1,462 @@
+/**
+ * OpenCL's memory objects themselves: the driver's facts about them, and handles for and from other OpenCL code.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import { withArticle } from "../../../domain/arguments/ShownValue.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import * as Adoption from "../../../services/backend/Adoption.ts"
+import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import { leaseOf } from "../../../services/buffers/SubRegion.ts"
+import type { DeviceBuffer, Part } from "../../../services/device/DeviceBuffer.ts"
+import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import { giveBackUnsafe, logged } from "../../../services/device/GivingBack.ts"
+import { ScopedAttachment } from "../../../services/device/ScopedAttachment.ts"
+import * as ImageLike from "../../../services/images/ImageLike.ts"
+import { PooledImage } from "../../../services/images/PooledImage.ts"
+import type { Attachable } from "../../../services/lease/Attachments.ts"
+import * as AdoptedImage from "../images/AdoptedImage.ts"
+import * as AdoptedSampler from "../images/AdoptedSampler.ts"
+import { type OpenCl, own } from "../OpenCl.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError } from "../OpenClError.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import type { Opened } from "../opening/Opened.ts"
+import { useOpened } from "../opening/UseOpened.ts"
+import { typeOf } from "./AdoptedHandle.ts"
+import { memoryHandle } from "./MemoryHandle.ts"
+import * as MemoryQuery from "./MemoryQuery.ts"
+import { OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
+
+/**
+ * A lease, a device buffer, or an image.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MemoryObject = BufferLike.BufferLike | ImageLike.ImageLike
+
+/**
+ * What the driver says of a memory object. A field is `undefined` where the driver does not answer, as for queries of a
+ * later OpenCL version.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryInfo {
+  /** CL_MEM_TYPE by its name, as `CL_MEM_OBJECT_BUFFER`. */
+  readonly type: string | undefined
+  /** CL_MEM_FLAGS by their names. */
+  readonly flags: ReadonlyArray<string> | undefined
+  /** CL_MEM_SIZE in bytes: of a lease that of its whole block. */
+  readonly size: number | undefined
+  /** CL_MEM_HOST_PTR: the address of the program's memory in use, or 0. */
+  readonly hostPointer: bigint | undefined
+  /** CL_MEM_MAP_COUNT: how often it is mapped now. */
+  readonly mapCount: number | undefined
+  /** CL_MEM_REFERENCE_COUNT; drivers count references of their own too. */
+  readonly referenceCount: number | undefined
+  /** CL_MEM_CONTEXT: the cl_context. */
+  readonly context: bigint | undefined
+  /** CL_MEM_ASSOCIATED_MEMOBJECT: the cl_mem under it, or 0. */
+  readonly associatedMemory: bigint | undefined
+  /** CL_MEM_OFFSET: its first byte in that, or 0. */
+  readonly offset: number | undefined
+  /** CL_MEM_USES_SVM_POINTER, since OpenCL 2.0: whether the memory in use is shared virtual memory. */
+  readonly usesSvmPointer: boolean | undefined
+  /** CL_MEM_PROPERTIES, since OpenCL 3.0: what it was created with, names and values in turns. */
+  readonly properties: ReadonlyArray<bigint> | undefined
+}
+
+/**
+ * Everything that the driver says of a memory object. Fails with Released, ForeignDevice or DeviceLost, and with
+ * InvalidRequest for a buffer of no bytes, which has no memory object.
+ *
+ * **Example** (Seeing where a buffer lies)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const describe = (lease: PooledBuffer.PooledBuffer) =>
+ *   Effect.map(OpenClMemory.info(lease), ({ flags, mapCount, size }) => `${size} bytes, ${flags}, mapped ${mapCount} times`)
+ * ```
+ *
+ * @see pyopencl.MemoryObject.get_info
+ * @category accessors
+ * @since 0.1.0
+ */
+export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
+  useOpened("OpenClMemory.info", ({ api, opened }) => {
+    const memory = memoryHandle("OpenClMemory.info", object, opened)
+    if (isGpuError(memory)) return memory
+    const { property } = MemoryQuery
+    const type = MemoryQuery.count(api, memory, property.type)
+    const flags = MemoryQuery.word(api, memory, property.flags)
+    const svm = MemoryQuery.count(api, memory, property.usesSvmPointer)
+    return Effect.succeed({
+      type: type === undefined ? undefined : MemoryQuery.typeName(type),
+      flags: flags === undefined ? undefined : MemoryQuery.flagNames(flags),
+      size: MemoryQuery.count(api, memory, property.size),
+      hostPointer: MemoryQuery.word(api, memory, property.hostPointer),
+      mapCount: MemoryQuery.count(api, memory, property.mapCount),
+      referenceCount: MemoryQuery.count(api, memory, property.referenceCount),
+      context: MemoryQuery.word(api, memory, property.context),
+      associatedMemory: MemoryQuery.word(api, memory, property.associatedMemory),
+      offset: MemoryQuery.count(api, memory, property.offset),
+      usesSvmPointer: svm === undefined ? undefined : svm !== 0,
+      properties: MemoryQuery.words(api, memory, property.properties)
+    })
+  })
+
+/**
+ * How the handle of a buffer, an image or a sampler is taken over.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdoptOptions {
+  /**
+   * Whether the program hands its reference over: it is released when the scope closes, and the program must not release it.
+   * Without it the program keeps its own, and the library gets another.
+   */
+  readonly takeOver?: boolean | undefined
+  /** What the memory object allows without it; it can say less. */
+  readonly usage?: BufferUsage.BufferUsage | undefined
+  /** What errors call it. */
+  readonly label?: string | undefined
+}
+
+/**
+ * A buffer around a cl_mem that other code has made on this device's context, until the scope closes. Every operation
+ * takes it; adopting one cl_mem twice, or the handle of a buffer of this library, gives buffers that are equal
+ * (`Equal.equals`) and count as one where operations compare.
+ *
+ * **Gotchas**
+ *
+ * Pass a valid handle only: for another number the driver reads the memory at that address. The handle of a lease is
+ * that of its block, which goes to the next owner when the lease ends, whatever references there are.
+ *
+ * Fails with InvalidRequest for what is no handle of a buffer (images among them), ForeignDevice for one of another
+ * context, DeviceLost, and DriverError.
+ *
+ * **Example** (Working on memory of another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const clear = Effect.fnUntraced(function*(theirs: bigint) {
+ *   const buffer = yield* OpenClMemory.adopt(theirs)
+ *   yield* CommandQueue.fill(buffer, 0)
+ *   yield* CommandQueue.finish
+ * }, Effect.scoped)
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adopt = (
+  memory: bigint,
+  options?: AdoptOptions
+): Effect.Effect<DeviceBuffer, GpuError, OpenCl | Scope.Scope> =>
+  Effect.flatMap(own, ({ opened, queue }) =>
+    Effect.map(
+      Adoption.acquire(
+        operation,
+        opened.status,
+        options,
+        known,
+        (options) => adoptUnsafe(opened, memory, options),
+        ({ buffer, ownParent }) =>
+          Effect.ensuring(
+            Effect.suspend(() => giveBackUnsafe(opened, queue, buffer)),
+            ownParent === undefined ? Exit.void : logged(() => giveBackUnsafe(opened, queue, ownParent))
+          )
+      ),
+      ({ buffer }) => buffer
+    ))
+
+/**
+ * An image around a cl_mem that other code has made on this device's context, until the scope closes; shape, format and
+ * usage are what the driver says. Every operation of `Images` and every dispatch takes it. Adopting one cl_mem twice, or the
+ * handle of an image of this library, gives images that are equal (`Equal.equals`) and count as one where operations compare.
+ *
+ * **Gotchas**
+ *
+ * Pass a valid handle only: for another number the driver reads the memory at that address.
+ *
+ * Fails with InvalidRequest for what is no handle of an image; Unsupported for a format that `ImageFormat` does not have, for
+ * mip levels, and for an image over a buffer; ForeignDevice for one of another context, DeviceLost, and DriverError.
+ *
+ * **Example** (Reading an image of another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Images } from "effect-gpu-pool/images"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const pixels = (theirs: bigint) =>
+ *   Effect.scoped(Effect.flatMap(OpenClMemory.adoptImage(theirs, { label: "theirs" }), (image) => Images.read(image)))
+ * ```
+ *
+ * @see pyopencl.MemoryObject.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptImage = (
+  memory: bigint,
+  options?: Omit<AdoptOptions, "usage">
+): Effect.Effect<DeviceImage, GpuError, OpenCl | Scope.Scope> =>
+  Effect.flatMap(own, (own) =>
+    Adoption.acquire(
+      "OpenClMemory.adoptImage",
+      own.opened.status,
+      options,
+      knownOfImage,
+      (options) => adoptImageUnsafe(own, memory, options),
+      (image) => own.allocator.destroyUnsafe(image),
+      "An image"
+    ))
+
+const adoptImageUnsafe = (
+  { images, opened }: Opened,
+  memory: bigint,
+  { label, takeOver = false }: Omit<AdoptOptions, "usage">
+): Exit.Exit<DeviceImage, GpuError> => {
+  const found = AdoptedImage.find(opened, images, memory, label)
+  if (isGpuError(found)) return Exit.fail(found)
+  const unretained = takeOver ? undefined : retained(opened, "clRetainMemObject", memory)
+  if (unretained !== undefined) return Exit.fail(unretained)
+  return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
+}
+
+/**
+ * A sampler around a cl_sampler that other code has made on this device's context, until the scope closes; its options are
+ * what the driver says. Every dispatch takes it. Adopting one cl_sampler twice, or the handle of a sampler of this library,
+ * gives samplers that are equal (`Equal.equals`).
+ *
+ * **Gotchas**
+ *
+ * Pass a valid handle only: for another number the driver reads the memory at that address.
+ *
+ * Fails with InvalidRequest for what is no address, ForeignDevice for a sampler of another context, Unsupported for one that
+ * does what `SamplerOptions` cannot say, DeviceLost, and DriverError.
+ *
+ * **Example** (Reading as another OpenCL library does)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const isSmooth = (theirs: bigint) =>
+ *   Effect.scoped(Effect.map(OpenClMemory.adoptSampler(theirs), ({ options }) => options.filter === "linear"))
+ * ```
+ *
+ * @see pyopencl.Sampler.from_int_ptr
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adoptSampler = (
+  sampler: bigint,
+  options?: Pick<AdoptOptions, "takeOver">
+): Effect.Effect<DeviceSampler, GpuError, OpenCl | Scope.Scope> =>
+  Effect.flatMap(own, (own) =>
+    Adoption.acquire(
+      "OpenClMemory.adoptSampler",
+      own.opened.status,
+      options,
+      knownOfSampler,
+      (options) => adoptSamplerUnsafe(own, sampler, options),
+      (adopted) => own.allocator.destroySamplerUnsafe(adopted),
+      "A sampler"
+    ))
+
+const adoptSamplerUnsafe = (
+  { images, opened }: Opened,
+  sampler: bigint,
+  { takeOver = false }: Pick<AdoptOptions, "takeOver">
+): Exit.Exit<DeviceSampler, GpuError> => {
+  const found = AdoptedSampler.find(opened, sampler)
+  if (isGpuError(found)) return Exit.fail(found)
+  const unretained = takeOver ? undefined : retained(opened, "clRetainSampler", sampler)
+  if (unretained !== undefined) return Exit.fail(unretained)
+  return Exit.succeed(images.samplers.adoptUnsafe(sampler, found))
+}
+
+/**
+ * The cl_mem of a lease, a device buffer or an image with a reference for other code, which is released when the scope
+ * closes: until then the handle is valid, also when the buffer is freed before. The reference to a lease, or to a
+ * sub-region of one, ends with the lease, since its block goes to the next owner. Other code that needs the memory for
+ * longer must retain it itself.
+ *
+ * Fails with Released, ForeignDevice, DeviceLost or DriverError, and with InvalidRequest for a buffer of no bytes.
+ *
+ * **Example** (Lending memory to another OpenCL library)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { DeviceBuffer } from "effect-gpu-pool"
+ * import { OpenClMemory } from "effect-gpu-pool/opencl"
+ *
+ * const lend = (buffer: DeviceBuffer.DeviceBuffer, theirs: (memory: bigint) => Promise<void>) =>
+ *   Effect.scoped(Effect.flatMap(OpenClMemory.retain(buffer), (memory) => Effect.promise(() => theirs(memory))))
+ * ```
+ *
+ * @see pyopencl.MemoryObjectHolder.int_ptr
+ * @category accessors
+ * @since 0.1.0
+ */
+export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
+  useOpened(
+    "OpenClMemory.retain",
+    ({ opened }) =>
+      ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {
+        const memory = memoryHandle("OpenClMemory.retain", object, opened)
+        if (isGpuError(memory)) return Exit.fail(memory)
+        const unretained = retained(opened, "clRetainMemObject", memory)
+        if (unretained !== undefined) return Exit.fail(unretained)
+        opened.driverObjects.add("reference")
+        const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
+        // Memory that is not the driver's lives as long as the driver has its address.
+        const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+        beneath?.retain()
+        const pinned = pinnedOf(object)
+        attachment.begin(ownerOf(object), () => {
+          // First, while the reference keeps the context alive: the layer may have closed.
+          const freed = beneath?.releaseUnsafe() ?? Exit.void
+          const released = releaseReference(opened, memory, pinned)
+          return Exit.isFailure(released) ? released : freed
+        })
+        return Exit.succeed(memory)
+      })
+  )
+
+/** The program's memory that it uses, which must stay for as long as the driver has its address. */
+const pinnedOf = (object: MemoryObject): Uint8Array<ArrayBuffer> | undefined => {
+  if (BufferLike.isBufferLike(object)) return BufferLike.deviceBuffer(object)?.root.pinned
+  const { beneath, pinned } = ImageLike.deviceImage(object)
+  return pinned ?? beneath?.root.pinned
+}
+
+const releaseReference = (
+  { api, driverObjects, keepUntilEnded }: OpenDevice,
+  memory: bigint,
+  pinned: Uint8Array<ArrayBuffer> | undefined
+): Exit.Exit<void, GpuError> => {
+  if (pinned !== undefined) keepUntilEnded(pinned.buffer)
+  const code = api.clReleaseMemObject(memory)
+  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+  driverObjects.remove("reference")
+  return Exit.void
+}
+
+/** A reference may keep a buffer alive that is freed, but not the block of a lease, which goes to the next owner. */
+const ownerOf = (object: MemoryObject): Attachable | undefined => {
+  if (BufferLike.isBufferLike(object)) return leaseOf(object)
+  if (object instanceof PooledImage) return object
+  const image = ImageLike.deviceImage(object)
+  return image.beneath === undefined ? undefined : image
+}
+
+/** What adoption made. A sub-buffer's parent may have to be adopted with it. */
+interface Adopted {
+  readonly buffer: OpenClBuffer
+  readonly ownParent: OpenClBuffer | undefined
+}
+
+const operation = "OpenClMemory.adopt"
+
+const known = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
+
+const knownOfImage = KnownOptions.of<Omit<AdoptOptions, "usage">>({ takeOver: true, label: true })
+
+const knownOfSampler = KnownOptions.of<Pick<AdoptOptions, "takeOver">>({ takeOver: true })
+
+/** Takes a reference of this library's own, or says why it cannot. */
+const retained = (
+  { api }: OpenDevice,
+  call: "clRetainMemObject" | "clRetainSampler",
+  handle: bigint
+): GpuError | undefined => {
+  const code = api[call](handle)
+  return code === OpenClCode.success ? undefined : driverError({ call, code })
+}
+
+const adoptUnsafe = (
+  device: OpenDevice,
+  memory: bigint,
+  { label, takeOver = false, usage }: AdoptOptions
+): Exit.Exit<Adopted, GpuError> => {
+  const found = describe(device, memory, label)
+  if (isGpuError(found)) return Exit.fail(found)
+  const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
+  if (problem !== undefined) return Exit.fail(problem)
+  const unretained = takeOver ? undefined : retained(device, "clRetainMemObject", memory)
+  if (unretained !== undefined) return Exit.fail(unretained)
+  const { ownParent, part } = parentOf(device, memory)
+  const twin = device.known(memory)
+  const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part, twin)
+  buffer.pinned = twin?.pinned
+  device.adoptUnsafe(buffer)
+  return Exit.succeed({ buffer, ownParent })
+}
+
+/** What a handle is of, or why it cannot be adopted. */
+const describe = (
+  device: OpenDevice,
+  memory: bigint,
+  label: string | undefined
+): { readonly size: number; readonly usage: BufferUsage.BufferUsage } | GpuError => {
+  const type = typeOf(operation, device, memory, label)
+  if (isGpuError(type)) return type
+  if (type !== MemoryQuery.bufferType) {
+    return invalidRequest(
+      operation,
+      `the handle is of ${withArticle(MemoryQuery.typeName(type))}`,
+      "Pass the cl_mem of a buffer; OpenClMemory.adoptImage takes an image's."
+    )
+  }
+  const { api } = device
+  return {
+    size: MemoryQuery.count(api, memory, MemoryQuery.property.size) ?? 0,
+    usage: usageOf(MemoryQuery.count(api, memory, MemoryQuery.property.flags) ?? 0)
+  }
+}
+
+const usageProblem = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): GpuError | undefined => {
+  const problem = BufferUsage.problem(usage)
+  return problem === undefined && BufferUsage.isWithin(usage, whole) ? undefined : invalidRequest(
+    operation,
+    problem ?? `the usage ${BufferUsage.format(usage)} is beyond the memory object's ${BufferUsage.format(whole)}`,
+    "Leave the usage out, or name some of the flags that it has."
+  )
+}
+
+/** The whole buffer that a sub-buffer is a part of: one that is known here, or adopted along with it. */
+const parentOf = (
+  device: OpenDevice,
+  memory: bigint
+): { readonly part: Part | undefined; readonly ownParent: OpenClBuffer | undefined } => {
+  const { api, info } = device
+  const handle = MemoryQuery.word(api, memory, MemoryQuery.property.associatedMemory) ?? 0n
+  if (handle === 0n) return { part: undefined, ownParent: undefined }
+  const origin = MemoryQuery.count(api, memory, MemoryQuery.property.offset) ?? 0
+  const known = device.known(handle)
+  if (known !== undefined) return { part: { parent: known, origin }, ownParent: undefined }
+  api.clRetainMemObject(handle)
+  const size = MemoryQuery.count(api, handle, MemoryQuery.property.size) ?? 0
+  const flags = MemoryQuery.count(api, handle, MemoryQuery.property.flags) ?? 0
+  const parent = new OpenClBuffer(handle, info, size, usageOf(flags), undefined)
+  device.adoptUnsafe(parent)
+  return { part: { parent, origin }, ownParent: parent }
+}

@@ -1,0 +1,233 @@
+/**
+ * An open OpenCL device: its context and queue, and the buffers that are alive on it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { portableAlignment } from "../../../domain/data/BufferRange.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
+import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import type { TriedDevice } from "../../../domain/GpuError.ts"
+import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
+import {
+  CL_MEM_ALLOC_HOST_PTR,
+  hostFlags,
+  memoryFlags,
+  memoryOf,
+  OpenClBuffer,
+  regionFlags
+} from "../memory/OpenClBuffer.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError, onMemory } from "../OpenClError.ts"
+import { isVersion12, makeInfo } from "./OpenClDevices.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
+import { type Candidate, nameOf, select, type Selection } from "./OpenClSelection.ts"
+import { noDevice } from "./UnavailableOpenCl.ts"
+
+const CL_CONTEXT_PLATFORM = 0x1084n
+const CL_INVALID_BUFFER_SIZE = -61
+const CL_BUFFER_CREATE_TYPE_REGION = 0x1220
+
+/** What a program can say of all memory of a device. */
+export interface MemoryOptions {
+  readonly hostMemory?: boolean | undefined
+  readonly byteGranular?: boolean | undefined
+}
+
+export class OpenDevice {
+  readonly api: OpenClApi
+  readonly platform: OpenClPlatform
+  readonly device: OpenClDevice
+  readonly context: bigint
+  readonly queue: bigint
+  readonly info: DeviceInfo
+  readonly driverObjects: DriverObjects
+  readonly status = new DeviceStatus("opencl")
+  /**
+   * What all buffers and images get beside their own flags: CL_MEM_ALLOC_HOST_PTR or 0. On a CPU device all memory is
+   * the host's. With the flag its driver allocates at once, and fails when there is none. Without it PoCL 3.1 aborts
+   * the process when the first use finds no memory.
+   */
+  readonly hostMemoryFlag: number
+  /** Buffers that nobody has destroyed yet. */
+  readonly #buffers = new Set<OpenClBuffer>()
+  readonly #code = new Int32Array(new ArrayBuffer(4))
+  readonly #region = new BigUint64Array(new ArrayBuffer(16))
+  /** Objects that can be released only when no command is under way. */
+  readonly atClose: Array<() => void> = []
+  /** The same, for what may stand on buffers: it goes before them. */
+  readonly beforeBuffers: Array<() => void> = []
+  /** Whether these have been released. */
+  closed = false
+  /** Keeps memory for as long as commands under way may use it; the queue's. */
+  keepUntilEnded: (memory: ArrayBuffer) => void = constVoid
+
+  constructor(
+    api: OpenClApi,
+    { device, platform }: Candidate,
+    handles: { readonly context: bigint; readonly queue: bigint },
+    driverObjects: DriverObjects,
+    { byteGranular = false, hostMemory = device.type === "cpu" }: MemoryOptions
+  ) {
+    this.api = api
+    this.platform = platform
+    this.device = device
+    this.context = handles.context
+    this.queue = handles.queue
+    this.driverObjects = driverObjects
+    this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment.bytes)
+    this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
+  }
+
+  readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
+    Effect.suspend(() => {
+      if (this.status.error !== undefined) return this.status.error
+      const flags = memoryFlags(this.toldOf(usage), this.hostMemoryFlag)
+      const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
+      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
+    })
+
+  readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
+    Effect.suspend(() => {
+      const bytes = data.byteLength
+      const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
+      if (problem !== undefined) return problem
+      const flags = hostFlags(this.toldOf(usage), mode, this.hostMemoryFlag)
+      const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
+      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
+      const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
+      if (mode === "use") buffer.pinned = data
+      return Exit.succeed(this.#add("buffer", buffer))
+    })
+
+  readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (
+    { origin, parent },
+    size,
+    usage,
+    label
+  ) => {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    this.#region[0] = BigInt(origin)
+    this.#region[1] = BigInt(size)
+    const memory = this.api.clCreateSubBuffer(
+      memoryOf(parent),
+      regionFlags(this.toldOf(usage), this.toldOf(parent.usage)),
+      CL_BUFFER_CREATE_TYPE_REGION,
+      this.#region,
+      this.#code
+    )
+    if (memory === null) {
+      return Exit.fail(onMemory(this.status, size, { call: "clCreateSubBuffer", code: this.#code[0]! }))
+    }
+    const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
+    return Exit.succeed(this.#add("region", region))
+  }
+
+  /** What the driver is told of a usage: the flags for what the host may do came with OpenCL 1.2. */
+  toldOf(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return isVersion12(this.device) ? usage : usage & ~BufferUsage.hostAccess(usage)
+  }
+
+  /** Takes over a reference to a cl_mem that the program made, and releases it as that of any buffer. */
+  adoptUnsafe(buffer: OpenClBuffer): void {
+    this.#add(kindOf(buffer), buffer)
+  }
+
+  /** A live buffer of this device around a cl_mem. */
+  known(memory: bigint): OpenClBuffer | undefined {
+    for (const buffer of this.#buffers) {
+      if (buffer.memory === memory) return buffer
+    }
+    return undefined
+  }
+
+  readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
+    if (buffer.destroyed) return Exit.void
+    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    return problem === undefined ? this.#destroy(buffer as OpenClBuffer) : Exit.fail(problem)
+  }
+
+  #destroy(buffer: OpenClBuffer): Exit.Exit<void, GpuError> {
+    buffer.destroyed = true
+    this.#buffers.delete(buffer)
+    const { pinned } = buffer.root
+    if (pinned !== undefined) this.keepUntilEnded(pinned.buffer)
+    const code = this.api.clReleaseMemObject(buffer.memory)
+    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+    this.driverObjects.remove(kindOf(buffer))
+    return buffer.beneath?.releaseUnsafe() ?? Exit.void
+  }
+
+  /** Releases everything. The queue must be idle, and no fiber may wait for it. */
+  close(): void {
+    for (const giveBack of this.beforeBuffers) giveBack()
+    for (const buffer of this.#buffers) this.#destroy(buffer)
+    for (const giveBack of this.atClose) giveBack()
+    this.closed = true
+    if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
+    if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")
+  }
+
+  #add(kind: "buffer" | "region", buffer: OpenClBuffer): OpenClBuffer {
+    this.driverObjects.add(kind)
+    this.#buffers.add(buffer)
+    buffer.beneath?.retain()
+    return buffer
+  }
+
+  /**
+   * The driver may refuse a size within the device's own limit where a smaller block would succeed. So the answer is
+   * OutOfMemory, after which the ladder tries the exact size.
+   */
+  #notCreated(bytes: number, code: number): GpuError {
+    if (code === CL_INVALID_BUFFER_SIZE && bytes <= this.info.limits.maxBufferSize) return outOfMemory(bytes)
+    return onMemory(this.status, bytes, { call: "clCreateBuffer", code })
+  }
+}
+
+const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
+
+/** Opens the first candidate that can be opened, and releases everything of the others. */
+export const openFirst = (
+  api: OpenClApi,
+  platforms: ReadonlyArray<OpenClPlatform>,
+  selection: Selection & MemoryOptions
+): OpenDevice | GpuError => {
+  const { candidates, tried } = select(platforms, selection)
+  const failed: Array<TriedDevice> = []
+  for (const candidate of candidates) {
+    const opened = open(api, candidate, selection)
+    if (opened instanceof OpenDevice) return opened
+    failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
+  }
+  return noDevice(platforms, selection, [...failed, ...tried])
+}
+
+/** The device, or why it cannot be opened. */
+const open = (api: OpenClApi, candidate: Candidate, options: MemoryOptions): OpenDevice | string => {
+  const driverObjects = new DriverObjects()
+  const code = new Int32Array(new ArrayBuffer(4))
+  const properties = new BigUint64Array(new ArrayBuffer(24))
+  properties.set([CL_CONTEXT_PLATFORM, candidate.platform.id, 0n])
+  const devices = new BigUint64Array(new ArrayBuffer(8))
+  devices[0] = candidate.device.id
+  const context = api.clCreateContext(properties, 1, devices, null, null, code)
+  if (context === null) return `clCreateContext: ${OpenClCode.format(code[0]!)}`
+  driverObjects.add("context")
+  const queue = api.clCreateCommandQueue(context, candidate.device.id, 0, code)
+  if (queue === null) {
+    api.clReleaseContext(context)
+    return `clCreateCommandQueue: ${OpenClCode.format(code[0]!)}`
+  }
+  driverObjects.add("queue")
+  return new OpenDevice(api, candidate, { context, queue }, driverObjects, options)
+}

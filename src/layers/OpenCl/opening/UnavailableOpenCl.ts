@@ -1,0 +1,90 @@
+/**
+ * Why there is no OpenCL device, and what to do about it: the advice fits the cause.
+ *
+ * @internal
+ */
+import { list, messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import { isMissing } from "../../../domain/device/OptionalPackage.ts"
+import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../../domain/GpuError.ts"
+import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
+import { matches, type Selection } from "./OpenClSelection.ts"
+
+const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"
+
+const unavailable = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, hint: string): GpuError =>
+  makeError(new DeviceUnavailable({ tried: tried.map((one) => ({ backend: "opencl", ...one })), hint }))
+
+/** The error where npm `koffi` does not load. */
+export const noPackage = (cause: unknown): GpuError =>
+  isMissing("koffi", cause)
+    ? unavailable(
+      [{ device: "npm koffi", why: "the package is not installed: npm install koffi" }],
+      `Install it, or ${otherBackends}.`
+    )
+    : unavailable(
+      [{ device: "npm koffi", why: `the package is installed and does not load: ${messageOf(cause)}` }],
+      "It is built for each system and version of Node: install it anew on this machine, with the Node that runs this " +
+        `program. Or ${otherBackends}.`
+    )
+
+const driverPackages = "on Debian and Ubuntu pocl-opencl-icd, or `npm run drivers` in a checkout of effect-gpu-pool; " +
+  "elsewhere the driver of your GPU's vendor, or PoCL"
+
+/** The error where no file is an OpenCL loader; `library` is the one that the program named. */
+export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, library: string | undefined): GpuError =>
+  unavailable(
+    tried,
+    library === undefined
+      ? "Install an OpenCL loader, on Debian and Ubuntu the package ocl-icd-libopencl1, and a driver: " +
+        `${driverPackages}. Where the loader has another name, pass it as the option library. Or ${otherBackends}.`
+      : "Check the option library, which is the path or name of an OpenCL loader, or leave it out for the system's own. " +
+        `Or ${otherBackends}.`
+  )
+
+/** The error where no platform or device can be opened: `tried` are those that were to be. */
+export const noDevice = (
+  platforms: ReadonlyArray<OpenClPlatform>,
+  selection: Selection,
+  tried: ReadonlyArray<TriedDevice>
+): GpuError =>
+  platforms.length === 0
+    ? unavailable(
+      [{ device: "loader", why: "it finds no platform: no driver is installed" }],
+      `Install an OpenCL driver: ${driverPackages}. If one is installed, see that its .icd file is in ` +
+        "/etc/OpenCL/vendors, or where OCL_ICD_VENDORS points."
+    )
+    : unavailable(tried, hintFor(platforms, selection))
+
+const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }: Selection): string => {
+  const fitting = platforms.filter((one) => matches(platform, one))
+  if (fitting.length === 0) {
+    return `No platform ${wanted(platform)}: there ${
+      are("platform", platforms)
+    }. Pass one of these, by its index or a part of its ` +
+      "name, or leave platform out; for another one install its driver."
+  }
+  const devices = fitting.flatMap((one) => one.devices)
+  if (devices.length === 0) {
+    return "The driver is installed and finds no device: see that the device is there, and that this user may use it, as " +
+      `by the group render or video on Linux. Or ${otherBackends}.`
+  }
+  const chosen = devices.filter((one) => matches(device, one))
+  if (chosen.length === 0) {
+    return `No device ${wanted(device)}: there ${
+      are("device", devices)
+    }. Pass one of these, by its index or a part of its name, ` +
+      "or leave device out."
+  }
+  return chosen.every(({ unusable }) => unusable !== undefined)
+    ? `Choose another one with platform and device, or ${otherBackends}.`
+    : "The driver lists the device and does not open it: see what the code means, whether another program has the device " +
+      `or its memory, and whether this user may use it. Or ${otherBackends}.`
+}
+
+const wanted = (selector: Selection["platform"]): string =>
+  typeof selector === "string" ? `has ${shown(selector)} in its name` : `has the index ${shown(selector)}`
+
+const are = (what: "platform" | "device", items: ReadonlyArray<OpenClPlatform | OpenClDevice>): string => {
+  const all = list(items.map(({ index, name }) => `${index} ${shown(name)}`), ", ", 8)
+  return items.length === 1 ? `is ${what} ${all}` : `are ${what}s ${all}`
+}

@@ -1,0 +1,85 @@
+/**
+ * Driver calls inside error scopes. A device has one stack of scopes for all callers, so they are pushed and popped in
+ * one synchronous step: fibers then never see each other's errors.
+ *
+ * @internal
+ */
+import * as DriverHint from "../../../domain/device/DriverHint.ts"
+import { DriverError, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+
+export interface ScopedFailure {
+  readonly codeName: string
+  readonly message: string
+}
+
+const outOfMemory = "GPUOutOfMemoryError"
+
+/** In the order of popping, which is the reverse of pushing. */
+const scopes: ReadonlyArray<readonly [WebGpuApi.ErrorFilter, string]> = [
+  ["out-of-memory", outOfMemory],
+  ["internal", "GPUInternalError"],
+  ["validation", "GPUValidationError"]
+]
+
+/** Runs `calls` and tells what failed, thrown exceptions included. The promise never rejects. */
+export const inScopes = async (
+  device: WebGpuHandle.Device,
+  calls: () => void
+): Promise<ReadonlyArray<ScopedFailure>> => {
+  for (let index = scopes.length - 1; index >= 0; index--) device.pushErrorScope(scopes[index]![0])
+  const failures: Array<ScopedFailure> = []
+  try {
+    calls()
+  } catch (cause) {
+    failures.push(thrown(cause))
+  }
+  const popped = scopes.map(([, codeName]) => pop(device, codeName))
+  for (const failure of await Promise.all(popped)) if (failure !== undefined) failures.push(failure)
+  return failures
+}
+
+const pop = async (device: WebGpuHandle.Device, codeName: string): Promise<ScopedFailure | undefined> => {
+  try {
+    const error = await device.popErrorScope()
+    return error === null ? undefined : { codeName, message: error.message }
+  } catch (cause) {
+    return thrown(cause)
+  }
+}
+
+/** An exception as a failure. Dawn's OperationError and AbortError come without a message. */
+export const thrown = (cause: unknown): ScopedFailure =>
+  cause instanceof Error
+    ? { codeName: cause.name, message: cause.message === "" ? `${cause.name} without a message` : cause.message }
+    : { codeName: "unknown", message: String(cause) }
+
+export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =>
+  failures.some(({ codeName }) => codeName === outOfMemory)
+
+const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", "GPUDevice.createComputePipelineAsync"])
+
+/** What the driver says of failures. */
+export const logOf = (failures: ReadonlyArray<ScopedFailure>): string =>
+  failures.map(({ message }) => message.trim()).join("\n")
+
+/** Failures of one call as an error; there is at least one failure. `source` are the lines that did not compile. */
+export const driverError = (
+  call: string,
+  failures: ReadonlyArray<ScopedFailure>,
+  commands: ReadonlyArray<string>,
+  source?: string
+): GpuError =>
+  makeError(
+    new DriverError({
+      backend: "webgpu",
+      call,
+      codeName: failures[0]?.codeName,
+      code: undefined,
+      log: logOf(failures),
+      ...(source === undefined ? {} : { source }),
+      commands,
+      hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
+    })
+  )

@@ -1,0 +1,126 @@
+/**
+ * Reading a buffer or a texture through a staging buffer of its own.
+ *
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
+import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
+import { ask } from "../opening/AwaitDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { gpuOf, roundUp4, usageBits } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
+
+const mapModeRead = 0x1
+
+class Staging {
+  readonly gpu: WebGpuHandle.Buffer
+  readonly #driverObjects: DriverObjects
+  #destroyed = false
+  #mapping: Promise<unknown> = Promise.resolve()
+
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects, size: number) {
+    this.gpu = device.createBuffer({
+      label: "effect-gpu-pool staging",
+      size,
+      usage: usageBits.mapRead | usageBits.copyDst
+    })
+    this.#driverObjects = driverObjects
+    driverObjects.add("staging")
+  }
+
+  /** Maps it for reading, and tells what failed. */
+  map(): Promise<ScopedFailure | undefined> {
+    const mapping = this.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
+    this.#mapping = mapping
+    return mapping
+  }
+
+  /**
+   * A pending mapping is waited for: when one is cut short, Dawn's binding may settle its promise twice, which ends the
+   * process.
+   */
+  destroy(): void {
+    if (this.#destroyed) return
+    this.#destroyed = true
+    void this.#mapping.then(() => this.gpu.destroy())
+    this.#driverObjects.remove("staging")
+  }
+}
+
+/** Copies `bytes` bytes out, after everything submitted before. */
+export const readUnsafe = (
+  opened: OpenDevice,
+  source: DeviceBuffer,
+  offset: number,
+  bytes: number,
+  answer: ReadAnswer
+): () => void =>
+  readThroughUnsafe(opened, {
+    label: CommandLabel.read(bytes, source.label),
+    bytes,
+    encode: (encoder, staging) =>
+      encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
+    take: (staged) => staged.slice(0, bytes)
+  }, answer)
+
+/** What is read, and how it comes into the staging buffer. */
+export interface Reading {
+  /** What errors call it. */
+  readonly label: string
+  /** Of the staging buffer. */
+  readonly bytes: number
+  readonly encode: (encoder: WebGpuHandle.CommandEncoder, staging: WebGpuHandle.Buffer) => void
+  /** Copies what is wanted out of the mapped bytes. */
+  readonly take: (staged: ArrayBuffer) => ArrayBuffer
+}
+
+/**
+ * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
+ * later change of the source. Giving up destroys the staging buffer.
+ */
+export const readThroughUnsafe = (opened: OpenDevice, reading: Reading, answer: ReadAnswer): () => void => {
+  const { bytes, label } = reading
+  let staging: Staging | undefined
+  return ask<ArrayBuffer>({
+    status: opened.status,
+    call: "GPUBuffer.mapAsync",
+    start: async () => {
+      try {
+        let mapping: Promise<ScopedFailure | undefined> | undefined
+        const failures = await inScopes(opened.device, () => {
+          staging = new Staging(opened.device, opened.driverObjects, roundUp4(bytes))
+          mapping = request(opened.device, reading, staging)
+        })
+        const unmapped = await mapping
+        if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
+          return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
+        }
+        return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
+      } finally {
+        staging?.destroy()
+      }
+    },
+    abandon: () => staging?.destroy()
+  }, answer)
+}
+
+const request = (
+  device: WebGpuHandle.Device,
+  reading: Reading,
+  staging: Staging
+): Promise<ScopedFailure | undefined> => {
+  const encoder = device.createCommandEncoder()
+  reading.encode(encoder, staging.gpu)
+  device.queue.submit([encoder.finish()])
+  return staging.map()
+}
+
+const failure = (failures: ReadonlyArray<ScopedFailure>, label: string, bytes: number): GpuError =>
+  isOutOfMemory(failures)
+    ? outOfMemory(bytes)
+    : driverError("GPUBuffer.mapAsync", failures, [label])

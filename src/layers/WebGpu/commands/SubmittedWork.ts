@@ -1,0 +1,55 @@
+/**
+ * How much of the submitted work the device has done. It counts submits and writes, not commands, because a device
+ * tells only their end.
+ *
+ * @internal
+ */
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+export class SubmittedWork {
+  readonly #queue: WebGpuHandle.Queue
+  #submitted = 0
+  #ended = 0
+  #asking = false
+
+  constructor(queue: WebGpuHandle.Queue) {
+    this.#queue = queue
+  }
+
+  /** How many submits and writes there were. */
+  get submitted(): number {
+    return this.#submitted
+  }
+
+  /** How many of them are known to have ended. */
+  get ended(): number {
+    return this.#ended
+  }
+
+  /** One more was made. */
+  add(): void {
+    this.#submitted += 1
+  }
+
+  /** What was submitted until now has ended when this settles; it need not, on a device that gets lost. */
+  async worked(): Promise<void> {
+    const until = this.#submitted
+    await this.#queue.onSubmittedWorkDone()
+    this.endedUpTo(until)
+  }
+
+  /** What comes after it has ended. */
+  endedUpTo(position: number): void {
+    this.#ended = Math.max(this.#ended, position)
+  }
+
+  /** Asks the device, once at a time. */
+  ask(): void {
+    if (this.#asking || this.#ended === this.#submitted) return
+    this.#asking = true
+    const answered = (): void => {
+      this.#asking = false
+    }
+    // On a loss, a fiber that waits for the work fails; a fiber that only asks sees that it has not ended.
+    void this.worked().then(answered, answered)
+  }
+}

@@ -1,0 +1,280 @@
+/**
+ * The queue of a WebGPU device: records commands, submits them in flushes, and follows each flush's errors.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
+import type { UniformRing } from "../kernels/UniformRing.ts"
+import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
+import { awaitDevice } from "../opening/AwaitDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { gpuOf } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import * as Commands from "./Commands.ts"
+import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
+import { FillPattern, type Words } from "./FillPattern.ts"
+import * as Readback from "./Readback.ts"
+import * as RectangleCommands from "./RectangleCommands.ts"
+import { SubmittedWork } from "./SubmittedWork.ts"
+import { Temporaries } from "./Temporaries.ts"
+
+export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new WebGpuQueue(opened)),
+    (queue) => Effect.sync(() => queue.close())
+  )
+
+type Driver = QueueDriver["Service"]
+
+export class WebGpuQueue implements Driver {
+  readonly #opened: OpenDevice
+  readonly #device: WebGpuHandle.Device
+  /** The first dispatch brings it. */
+  #uniforms: UniformRing | undefined
+  readonly #pattern: FillPattern
+  readonly #work: SubmittedWork
+  #commands: Array<Commands.Command> = []
+
+  constructor(opened: OpenDevice) {
+    this.#opened = opened
+    this.#device = opened.device
+    this.#pattern = new FillPattern(opened.device, opened.driverObjects)
+    this.#work = new SubmittedWork(opened.device.queue)
+  }
+
+  /**
+   * Recorded work is submitted first, since the device does a write when it is called. WebGPU writes multiples of 4
+   * bytes: the last ones go through a padded word.
+   */
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    const whole = data.byteLength - data.byteLength % 4
+    const scopes = inScopes(this.#device, () => {
+      const buffer = gpuOf(target)
+      const from = target.origin + offset
+      if (whole > 0) this.#device.queue.writeBuffer(buffer, from, data, 0, whole)
+      if (whole < data.byteLength) {
+        const last = new Uint8Array(4)
+        last.set(data.subarray(whole))
+        this.#device.queue.writeBuffer(buffer, from + whole, last)
+      }
+    })
+    const [bytes, name] = [data.byteLength, target.label]
+    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.write(bytes, name)])
+    return Exit.void
+  }
+
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
+    const names = { sourceName: source.label, targetName: target.label }
+    return this.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes, ...names })
+  }
+
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
+    const names = { sourceName: source.label, targetName: target.label }
+    return this.record({ _tag: "copyRect", extent, source, from, target, to, ...names })
+  }
+
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    const { queue } = this.#device
+    const scopes = inScopes(this.#device, () => RectangleCommands.write(queue, extent, target, to, rows))
+    const name = target.label
+    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.writeRect(extent, name)])
+    return Exit.void
+  }
+
+  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
+    this.inOrderUnsafe((answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer), answer)
+
+  /** Everything before the next submit, if there is something to submit, and else before the last one's end. */
+  readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
+
+  readonly endedUnsafe = (): number => {
+    this.#work.ask()
+    return this.#work.ended
+  }
+
+  readonly awaitPosition: Driver["awaitPosition"] = (position) =>
+    Effect.andThen(this.awaitEnded(position), Effect.suspend(() => this.recorded))
+
+  /** What was recorded later than the position is left to be submitted by the end of the turn. */
+  readonly awaitEnded: Driver["awaitEnded"] = (position) => {
+    const flushed = Effect.suspend(() =>
+      position > this.#work.submitted ? this.flushUnsafe() : this.#opened.status.error ?? Effect.void
+    )
+    const worked = Effect.suspend(() => this.#work.ended >= position ? Effect.void : this.#worked)
+    return Effect.andThen(flushed, worked)
+  }
+
+  /** Counts a submit or a write that has just been made, and follows what becomes of it. */
+  follow(
+    call: string,
+    scopes: Promise<ReadonlyArray<ScopedFailure>>,
+    onFailure: () => ReadonlyArray<string>
+  ): void {
+    this.#work.add()
+    this.#opened.failures.follow(call, scopes, onFailure)
+  }
+
+  readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
+    this.fillWideUnsafe(target, offset, bytes, [pattern])
+
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
+    const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
+    if (patterns.length === 1 && patterns[0] === 0) return this.record({ ...fill, pattern: undefined })
+    const source = this.pattern(patterns, bytes)
+    if (Exit.isFailure(source)) return Exit.asVoid(source)
+    return source.value === undefined ? Exit.void : this.record({ ...fill, pattern: source.value })
+  }
+
+  /**
+   * What a fill of `bytes` bytes copies from, `least` of them at once; to be recorded in the same step. None where the
+   * driver did not make it, which the next finish tells.
+   */
+  pattern(words: Words, bytes: number, least?: number): Exit.Exit<ReturnType<FillPattern["known"]>, GpuError> {
+    const known = this.#pattern.known(words, bytes, least)
+    if (known !== undefined) return Exit.succeed(known)
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
+    const scopes = inScopes(this.#device, () => this.#pattern.write(words, bytes, least))
+    this.follow("GPUQueue.writeBuffer", scopes, () => {
+      this.#distrust()
+      return ["the pattern of a fill"]
+    })
+    return Exit.succeed(this.#pattern.known(words, bytes, least))
+  }
+
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
+    const error = this.#opened.status.error
+    if (error !== undefined) return Exit.fail(error)
+    const kernel = dispatch.compiled as WebGpuKernel
+    const command = kernel.command(dispatch, this.#uniforms ??= kernel.uniformRing())
+    return isGpuError(command) ? Exit.fail(command) : this.record(command)
+  }
+
+  record(command: Commands.Command): Exit.Exit<void, GpuError> {
+    const error = this.#opened.status.error
+    if (error !== undefined) return Exit.fail(error)
+    if (this.#commands.push(command) === 1) queueMicrotask(this.#endOfTurn)
+    return this.#commands.length < commandsPerFlush ? Exit.void : this.flushUnsafe()
+  }
+
+  readonly flushUnsafe = (): Exit.Exit<void, GpuError> => {
+    const error = this.#opened.status.error
+    if (error !== undefined) return Exit.fail(error)
+    if (this.#commands.length === 0) return Exit.void
+    const commands = this.#commands
+    this.#commands = []
+    const scopes = inScopes(this.#device, () => {
+      const uniforms = this.#uniforms?.upload()
+      const encoder = this.#device.createCommandEncoder()
+      const temporaries = new Temporaries(this.#device, this.#opened.driverObjects)
+      try {
+        Commands.encode(encoder, commands, uniforms, temporaries)
+        this.#device.queue.submit([encoder.finish()])
+      } finally {
+        temporaries.destroy()
+      }
+    })
+    // Flushes pile up until somebody waits; their commands' arguments need not.
+    const names = commands.map(Commands.name)
+    this.follow("GPUQueue.submit", scopes, () => {
+      this.#distrust()
+      return names.map(Commands.label)
+    })
+    return Exit.void
+  }
+
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
+    this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
+
+  readonly touch = (): Effect.Effect<void> => Effect.void
+
+  /** Begins a read in this very step, after recorded work, whose failures its answer tells. */
+  inOrderUnsafe(begin: (answer: ReadAnswer) => () => void, answer: ReadAnswer): () => void {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) {
+      answer(Exit.failCause(flushed.cause))
+      return constVoid
+    }
+    const { submitted } = this.#work
+    return begin((bytes) => {
+      answer(Effect.tap(bytes, () => {
+        this.#work.endedUpTo(submitted)
+        return this.recorded
+      }))
+    })
+  }
+
+  readonly finish: Driver["finish"] = Effect.suspend(() =>
+    Effect.andThen(this.flushUnsafe(), Effect.andThen(this.#worked, this.recorded))
+  )
+
+  /** Dawn gives destroyed memory back when a submit that came after the destroy completes. */
+  readonly reclaim: Driver["reclaim"] = Effect.suspend(() => {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    this.#device.queue.submit([])
+    return this.#worked
+  })
+
+  /** What was recorded and never submitted is dropped: its buffers go with the device. */
+  close(): void {
+    this.#commands = []
+    this.#uniforms?.reset()
+    this.#pattern.reset()
+  }
+
+  /**
+   * A microtask runs when the synchronous step that recorded the first command is over: all that a fiber records
+   * without waiting goes into one submit. It never outlives the turn, so it neither keeps the process alive nor meets a
+   * closed device.
+   */
+  readonly #endOfTurn = (): void => {
+    this.flushUnsafe()
+  }
+
+  readonly #worked = Effect.suspend(() =>
+    awaitDevice<void>({
+      status: this.#opened.status,
+      call: "GPUQueue.onSubmittedWorkDone",
+      start: async () => {
+        await this.#work.worked()
+        return Exit.void
+      }
+    })
+  )
+
+  /** Fails with what went wrong in earlier flushes and writes. */
+  readonly recorded = Effect.suspend(() =>
+    Effect.flatMap(
+      awaitDevice<void>({
+        status: this.#opened.status,
+        call: "GPUDevice.popErrorScope",
+        start: async () => {
+          await this.#opened.failures.settled()
+          return Exit.void
+        }
+      }),
+      () => this.#opened.failures.take() ?? Effect.void
+    )
+  )
+
+  /**
+   * What a failed flush made or used may be invalid itself, so the next one starts afresh; commands recorded meanwhile
+   * may name the old pattern and go first. Kept bind groups name the old uniform buffer and no longer match.
+   */
+  #distrust(): void {
+    this.flushUnsafe()
+    this.#uniforms?.reset()
+    this.#pattern.reset()
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The scalars of all dispatches of a flush, in one uniform buffer at dynamic offsets: one write per flush, however many
+ * dispatches it has. The next flush writes over them, which is safe since the queue runs in order.
+ *
+ * @internal
+ */
+import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import { usageBits } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+
+const smallest = 16 * 1024
+
+export class UniformRing {
+  readonly #device: WebGpuHandle.Device
+  readonly #driverObjects: DriverObjects
+  readonly #alignment: number
+  #host = new DataView(new ArrayBuffer(smallest))
+  #used = 0
+  #buffer: WebGpuHandle.Buffer | undefined
+
+  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
+    this.#device = device
+    this.#driverObjects = driverObjects
+    this.#alignment = device.limits.minUniformBufferOffsetAlignment
+  }
+
+  /** The memory in which the next upload's bytes are put; {@link add} may replace it by larger memory. */
+  get view(): DataView {
+    return this.#host
+  }
+
+  /** Where in {@link view} the next `bytes` bytes go. */
+  add(bytes: number): number {
+    const at = this.#used
+    this.#used = at + Math.ceil(bytes / this.#alignment) * this.#alignment
+    if (this.#used > this.#host.byteLength) this.#grow()
+    return at
+  }
+
+  /**
+   * Writes what was added since the last upload; none if there was nothing. To be called in the flush's error scopes.
+   */
+  upload(): WebGpuHandle.Buffer | undefined {
+    const used = this.#used
+    if (used === 0) return undefined
+    this.#used = 0
+    const buffer = this.#atLeast(this.#host.byteLength)
+    this.#device.queue.writeBuffer(buffer, 0, this.#host.buffer as ArrayBuffer, 0, used)
+    return buffer
+  }
+
+  /** Gives the buffer back; the next upload makes a new one. */
+  reset(): void {
+    if (this.#buffer === undefined) return
+    this.#buffer.destroy()
+    this.#buffer = undefined
+    this.#driverObjects.remove("uniform")
+  }
+
+  #grow(): void {
+    let size = this.#host.byteLength
+    while (size < this.#used) size *= 2
+    const grown = new Uint8Array(size)
+    grown.set(new Uint8Array(this.#host.buffer))
+    this.#host = new DataView(grown.buffer)
+  }
+
+  /** Only submitted work uses the old, smaller buffer, so it can be destroyed at once. */
+  #atLeast(size: number): WebGpuHandle.Buffer {
+    if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
+    this.reset()
+    this.#buffer = this.#device.createBuffer({
+      label: "effect-gpu-pool uniforms",
+      size,
+      usage: usageBits.uniform | usageBits.copyDst
+    })
+    this.#driverObjects.add("uniform")
+    return this.#buffer
+  }
+}

@@ -1,0 +1,284 @@
+/**
+ * Kernels compiled by a WebGPU device.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { GpuError, invalidRequest, LimitExceeded, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import type { ImageArg } from "../../../domain/kernel/KernelArgument.ts"
+import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
+import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
+import { CompiledKernel } from "../../../services/device/KernelCache.ts"
+import type { Dispatch } from "../../../services/device/QueueDriver.ts"
+import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
+import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
+import { awaitDevice } from "../opening/AwaitDevice.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { BindGroups, type Bound } from "./BindGroups.ts"
+import { UniformRing } from "./UniformRing.ts"
+import {
+  entryPoint,
+  generate,
+  maxDispatchItems,
+  viewDimension,
+  type WgslSource,
+  workgroups,
+  writeScalars
+} from "./WgslSource.ts"
+
+/** A dispatch as the queue records it. */
+export interface DispatchCommand extends Bound {
+  readonly _tag: "dispatch"
+  readonly kernel: WebGpuKernel
+  /** Items. */
+  readonly count: number
+  readonly groups: readonly [x: number, y: number]
+  /** Where its scalars are in the uniform ring. */
+  readonly uniformOffset: number
+}
+
+export class WebGpuKernel extends CompiledKernel {
+  readonly source: WgslSource
+  readonly pipeline: WebGpuHandle.ComputePipeline
+  readonly bindGroups: BindGroups
+  readonly #opened: OpenDevice
+  /** Read once: the driver answers each question for a limit. */
+  readonly #largestGrid: number
+
+  constructor(
+    kernel: Kernel,
+    source: WgslSource,
+    pipeline: WebGpuHandle.ComputePipeline,
+    bindGroups: BindGroups,
+    opened: OpenDevice
+  ) {
+    super(kernel)
+    this.source = source
+    this.pipeline = pipeline
+    this.bindGroups = bindGroups
+    this.#opened = opened
+    this.#largestGrid = opened.device.limits.maxComputeWorkgroupsPerDimension
+  }
+
+  /** For the scalars of all dispatches on the device. */
+  uniformRing(): UniformRing {
+    return new UniformRing(this.#opened.device, this.#opened.driverObjects)
+  }
+
+  /** What the queue records for a dispatch. Its scalars are then in the ring. */
+  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | GpuError {
+    const { device, info } = this.#opened
+    const unfilterable = filterProblem(device, this, dispatch)
+    if (unfilterable !== undefined) return unfilterable
+    const { workgroupSize } = this.kernel
+    const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
+    if (groups === undefined) {
+      return makeError(
+        new LimitExceeded({
+          operation: "CommandQueue.dispatch",
+          requested: dispatch.count,
+          limitName: "maxDispatchItems",
+          limit: maxDispatchItems(workgroupSize, this.#largestGrid),
+          unit: "items",
+          owner: { kind: "device", name: info.name }
+        })
+      )
+    }
+    const { members, uniformBytes } = this.source
+    const uniformOffset = uniforms.add(uniformBytes)
+    writeScalars(uniforms.view, uniformOffset, members, dispatch)
+    const { count, images, samplers, vectors } = dispatch
+    return { _tag: "dispatch", kernel: this, vectors, images, samplers, count, groups, uniformOffset }
+  }
+}
+
+export const compile = (kernel: Kernel, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
+  Effect.suspend(() => {
+    const refused = imageProblem(kernel, opened)
+    if (refused !== undefined) return refused
+    const source = generate(kernel)
+    if (source instanceof GpuError) return source
+    return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
+      compileSource(kernel, source, opened)
+  })
+
+const unsupported = (operation: string, feature: string, hint: string): GpuError =>
+  makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
+
+/** What images of the kernel WGSL or the device does not have. */
+const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): GpuError | undefined => {
+  const operation = `KernelCache.get, kernel "${kernel.name}"`
+  for (const argument of kernel.args) {
+    if (argument._tag !== "ImageArg") continue
+    const { access, format, kind, name } = argument
+    if (kind === "1dArray") {
+      return unsupported(operation, `1dArray images (argument "${name}")`, "Use rows of a 2d image.")
+    }
+    if (kind === "1dBuffer") {
+      return unsupported(operation, `1dBuffer images (argument "${name}")`, "Bind the buffer itself, by a VectorArg.")
+    }
+    if (access === "read" || format === undefined) continue
+    const written = WebGpuImageFormat.supported(features, ImageUsage.storage)
+    if (written.some((known) => ImageFormat.equals(known, format))) continue
+    return unsupported(
+      operation,
+      `${ImageFormat.format(format)} images that kernels write (argument "${name}")`,
+      `Write one of ${written.map(ImageFormat.format).join(", ")}.`
+    )
+  }
+  return undefined
+}
+
+/** Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them. */
+const filterProblem = (
+  device: WebGpuHandle.Device,
+  { source }: WebGpuKernel,
+  { images }: Dispatch
+): GpuError | undefined => {
+  if (source.samplers === 0 || images.length === 0 || device.features.has("float32-filterable")) return undefined
+  const at = images.findIndex(({ format }, index) =>
+    format.type === "float32" && source.images[index]!.access === "read"
+  )
+  return at === -1 ? undefined : unsupported(
+    "CommandQueue.dispatch",
+    `a float32 image (argument "${source.images[at]!.name}") beside a sampler, without float32-filterable`,
+    "Use float16 or a normalised format, or load its elements in a kernel without samplers."
+  )
+}
+
+/** Drivers tell of a uniform block that is too large only when a dispatch binds it. */
+const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }: OpenDevice): GpuError | undefined => {
+  const limit = device.limits.maxUniformBufferBindingSize
+  return uniformBytes <= limit ? undefined : makeError(
+    new LimitExceeded({
+      operation: `KernelCache.get, kernel "${kernel.name}"`,
+      requested: uniformBytes,
+      limitName: "maxUniformBufferBindingSize",
+      limit,
+      owner: { kind: "device" }
+    })
+  )
+}
+
+/** Mesa's llvmpipe has room for 80 levels and ends the process beyond, at the first dispatch. */
+const maxStatements = 64
+
+/** WGSL compilers refuse what is nested too deeply, but not long chains of `else if`, of which each link is a level. */
+const nestingProblem = (kernel: Kernel, { code }: WgslSource): GpuError | undefined => {
+  const levels = SourceNesting.deepest(code, { bracket: 0, operator: 0, control: 1 })
+  return levels <= maxStatements ? undefined : invalidRequest(
+    `KernelCache.get, kernel "${kernel.name}"`,
+    `the WGSL has ${levels} statements in one another, each link of a chain of else if counted, and ${maxStatements} is the most`,
+    "Use a switch, or move inner statements into functions."
+  )
+}
+
+const compileSource = (
+  kernel: Kernel,
+  source: WgslSource,
+  opened: OpenDevice
+): Effect.Effect<WebGpuKernel, GpuError> =>
+  awaitDevice({
+    status: opened.status,
+    call: "GPUDevice.createComputePipelineAsync",
+    start: async () => {
+      const { failures, layout, module, pipeline } = await build(kernel, source, opened.device)
+      const log = module === undefined ? [] : await compilerLog(module)
+      const commands = [`kernel ${kernel.name}`]
+      if (log.length > 0) {
+        return Exit.fail(
+          driverError("GPUDevice.createShaderModule", log, commands, SourceExcerpt.of(source.code, logOf(log)))
+        )
+      }
+      if (failures.length > 0 || layout === undefined || pipeline === undefined) {
+        const lines = SourceExcerpt.of(source.code, logOf(failures))
+        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, commands, lines))
+      }
+      if (opened.status.error !== undefined) return Exit.fail(opened.status.error)
+      opened.driverObjects.add("kernel")
+      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(opened.device, layout), opened))
+    }
+  })
+
+interface Built {
+  readonly module: WebGpuHandle.ShaderModule | undefined
+  readonly layout: WebGpuHandle.BindGroupLayout | undefined
+  readonly pipeline: WebGpuHandle.ComputePipeline | undefined
+  readonly failures: ReadonlyArray<ScopedFailure>
+}
+
+const build = async (kernel: Kernel, source: WgslSource, device: WebGpuHandle.Device): Promise<Built> => {
+  let module: WebGpuHandle.ShaderModule | undefined
+  let layout: WebGpuHandle.BindGroupLayout | undefined
+  let pending: Promise<WebGpuHandle.ComputePipeline | ScopedFailure> | undefined
+  const scoped = await inScopes(device, () => {
+    module = device.createShaderModule({ label: kernel.name, code: source.code })
+    layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
+    pending = device.createComputePipelineAsync({
+      label: kernel.name,
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint }
+    }).catch(thrown)
+  })
+  const result = await pending
+  return result === undefined || "codeName" in result
+    ? { module, layout, pipeline: undefined, failures: result === undefined ? scoped : [...scoped, result] }
+    : { module, layout, pipeline: result, failures: scoped }
+}
+
+type LayoutEntry = Parameters<WebGpuHandle.Device["createBindGroupLayout"]>[0]["entries"] extends
+  Iterable<infer Entry> ? Entry
+  : never
+
+/** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
+const layoutEntries = (source: WgslSource): Array<LayoutEntry> => {
+  const visibility = 0x4
+  const afterVectors = 1 + source.vectors.length
+  return [
+    { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
+    ...source.vectors.map((access, index): LayoutEntry => ({
+      binding: index + 1,
+      visibility,
+      buffer: { type: access === "read" ? "read-only-storage" : "storage" }
+    })),
+    ...source.images.map((image, index): LayoutEntry => ({
+      binding: afterVectors + index,
+      visibility,
+      ...textureLayout(image, source.samplers > 0)
+    })),
+    ...Array.from({ length: source.samplers }, (_, index): LayoutEntry => ({
+      binding: afterVectors + source.images.length + index,
+      visibility,
+      sampler: { type: "filtering" }
+    }))
+  ]
+}
+
+const sampleTypes = { int: "sint", uint: "uint" } as const
+
+/** Without samplers nothing is filtered, and images of any float format will do. */
+const textureLayout = (
+  { access, channel, format, kind }: ImageArg,
+  filtered: boolean
+): Pick<LayoutEntry, "texture" | "storageTexture"> => {
+  const gpuFormat = format === undefined ? undefined : WebGpuImageFormat.gpuFormat(format)
+  if (access === "write" && gpuFormat !== undefined) {
+    return { storageTexture: { access: "write-only", format: gpuFormat, viewDimension: viewDimension(kind) } }
+  }
+  const sampleType = channel !== "float" ? sampleTypes[channel] : filtered ? "float" : "unfilterable-float"
+  return { texture: { sampleType, viewDimension: viewDimension(kind) } }
+}
+
+/** The compiler's errors, each with the line of the generated source that it is about. */
+const compilerLog = async (module: WebGpuHandle.ShaderModule): Promise<ReadonlyArray<ScopedFailure>> => {
+  const { messages } = await module.getCompilationInfo()
+  return messages.filter(({ type }) => type === "error").map(({ lineNum, linePos, message }) => ({
+    codeName: "GPUValidationError",
+    message: `${lineNum}:${linePos} error: ${message}`
+  }))
+}

@@ -1,0 +1,269 @@
+/**
+ * From a kernel definition to WGSL: bindings, the scalar block, the entry point, the item's index and the bounds guard.
+ * Pure, so that it is tested without a driver.
+ *
+ * Names of the library contain two underscores, which a kernel's own names cannot.
+ *
+ * @internal
+ */
+import * as DType from "../../../domain/data/DType.ts"
+import * as ValueType from "../../../domain/data/ValueType.ts"
+import { type GpuError, isGpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
+import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
+import { bodyOf } from "../../../domain/kernel/KernelSupport.ts"
+import type { Dispatch } from "../../../services/device/QueueDriver.ts"
+import { gpuFormat } from "../images/WebGpuImageFormat.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+
+export const entryPoint = "kernel__main"
+
+type Carrier = "f32" | "i32" | "u32"
+
+/** One member of the uniform block. `index` counts the scalars or the vectors of the kernel. */
+export interface Member {
+  readonly name: string
+  /** Of each of its numbers. */
+  readonly carrier: Carrier
+  /** How many numbers it has. */
+  readonly length: number
+  /** Whether the body sees it as f16: it travels in 4 bytes, since 2-byte members are laid out otherwise. */
+  readonly half: boolean
+  readonly from: "count" | "scalar" | "length" | "offset"
+  readonly index: number
+  /** Bytes of an element, for a length. */
+  readonly itemSize: number
+  /** Where it begins in the block, in bytes. */
+  readonly at: number
+}
+
+export interface WgslSource {
+  readonly code: string
+  /** One per vector, in binding order; the uniform block is binding 0, then come vectors, images and samplers. */
+  readonly vectors: ReadonlyArray<Access>
+  readonly images: ReadonlyArray<ImageArg>
+  /** How many there are. */
+  readonly samplers: number
+  readonly members: ReadonlyArray<Member>
+  /** Bytes of the uniform block. */
+  readonly uniformBytes: number
+}
+
+/** WGSL aligns a struct in uniform space by its largest member; 16 suits every implementation. */
+const blockAlignment = 16
+
+/**
+ * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
+ * support; Unsupported when it has no WGSL body, or scalars of types that WGSL has not.
+ */
+export const generate = (kernel: Kernel): WgslSource | GpuError => {
+  const body = bodyOf(kernel, "wgsl", "webgpu")
+  if (isGpuError(body)) return body
+  const unsupported = valueProblem(kernel)
+  if (unsupported !== undefined) return unsupported
+  const members = membersOf(kernel.args)
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  const images = kernel.args.filter((argument) => argument._tag === "ImageArg")
+  const samplers = kernel.args.filter((argument) => argument._tag === "SamplerArg")
+  const afterVectors = 1 + vectors.length
+  return {
+    code: [
+      ...(usesHalf(kernel) ? ["enable f16;"] : []),
+      `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${typeOf(member)},`).join("\n")}\n}`,
+      "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
+      ...vectors.map((vector, index) =>
+        `@group(0) @binding(${index + 1}) var<storage, ${wgslAccess(vector.access)}> ` +
+        `${vector.name}: array<${vector.dtype}>;`
+      ),
+      ...images.map((image, index) =>
+        `@group(0) @binding(${afterVectors + index}) var ${image.name}: ${textureType(image)};`
+      ),
+      ...samplers.map(({ name }, index) =>
+        `@group(0) @binding(${afterVectors + images.length + index}) var ${name}: sampler;`
+      ),
+      ...(kernel.preamble.wgsl === "" ? [] : [kernel.preamble.wgsl]),
+      entry(kernel.workgroupSize, members, body)
+    ].join("\n"),
+    vectors: vectors.map((vector) => vector.access),
+    images,
+    samplers: samplers.length,
+    members,
+    uniformBytes: roundUp(endOf(members), blockAlignment)
+  }
+}
+
+/** WGSL wants it said before anything else. */
+const usesHalf = ({ args, dtypes }: Kernel): boolean =>
+  dtypes.includes("f16") ||
+  args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === "f16")
+
+const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
+  for (const argument of args) {
+    if (argument._tag !== "ScalarArg") continue
+    const hint = missingHint(argument.dtype)
+    if (hint === undefined) continue
+    return makeError(
+      new Unsupported({
+        operation: `KernelCache.get, kernel "${name}"`,
+        backend: "webgpu",
+        feature: `${argument.dtype} (argument "${argument.name}")`,
+        hint
+      })
+    )
+  }
+  return undefined
+}
+
+/** What to do without a type that WGSL has not. */
+const missingHint = (type: ValueType.ValueType): string | undefined => {
+  const { element, length } = ValueType.partsOf(type)
+  if (element === "i64" || element === "u64") {
+    const halves = length === 1 ? "its low and its high half, as a vec2<u32>" : "the low and the high halves, as u32"
+    return `WGSL has no 64-bit integers: pass ${halves}.`
+  }
+  return length > 4
+    ? `WGSL has vectors of 2, 3 and 4 only: pass it as ${length / 4} arguments of type vec4<${element}>.`
+    : undefined
+}
+
+const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
+
+/**
+ * The dimension of a view that a kernel sees. WebGPU has no arrays of rows, and no images over buffers: kernels that
+ * take them are refused before.
+ */
+export const viewDimension = (kind: ImageArg["kind"]): WebGpuApi.TextureViewDimension => {
+  switch (kind) {
+    case "1dArray":
+    case "2dArray":
+      return "2d-array"
+    case "1dBuffer":
+      return "1d"
+    default:
+      return kind
+  }
+}
+
+const texelTypes: { readonly [C in ImageChannel]: string } = { float: "f32", int: "i32", uint: "u32" }
+
+/** An image that is written has a format, which the device has. */
+const textureType = ({ access, channel, format, kind }: ImageArg): string => {
+  const dimension = viewDimension(kind).replace("-", "_")
+  return access === "write" && format !== undefined
+    ? `texture_storage_${dimension}<${gpuFormat(format)}, write>`
+    : `texture_${dimension}<${texelTypes[channel]}>`
+}
+
+/** A half travels as a float. Of small integers WGSL has none, but the 32-bit ones have all of their values. */
+const carrierOf = (element: ValueType.NumberType): Carrier =>
+  element === "f16" ? "f32" : ValueType.widened(element) as Carrier
+
+/**
+ * A vector of three takes the bytes of three, and begins where one of four would.
+ *
+ * @see https://www.w3.org/TR/WGSL/#alignment-and-size
+ */
+const alignmentOf = (length: number): number => 4 * (length === 3 ? 4 : length)
+
+const roundUp = (bytes: number, multiple: number): number => Math.ceil(bytes / multiple) * multiple
+
+const endOf = (members: ReadonlyArray<Member>): number => {
+  const last = members.at(-1)
+  return last === undefined ? 0 : last.at + last.length * 4
+}
+
+const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
+  const whole = { carrier: "u32", length: 1, half: false, itemSize: 0 } as const
+  const members: Array<Member> = []
+  const add = (member: Omit<Member, "at">): void => {
+    members.push({ ...member, at: roundUp(endOf(members), alignmentOf(member.length)) })
+  }
+  add({ ...whole, name: "count", from: "count", index: 0 })
+  let scalars = 0
+  let vectors = 0
+  for (const argument of args) {
+    if (!isNumeric(argument)) continue
+    const { name } = argument
+    if (argument._tag === "ScalarArg") {
+      const { element, length } = ValueType.partsOf(argument.dtype)
+      const carrier = carrierOf(element)
+      add({ name, carrier, length, half: element === "f16", from: "scalar", index: scalars++, itemSize: 0 })
+      continue
+    }
+    const index = vectors++
+    add({ ...whole, name: `${name}_length`, from: "length", index, itemSize: DType.byteSize(argument.dtype) })
+    if (argument.withOffset) add({ ...whole, name: `${name}_offset`, from: "offset", index })
+  }
+  return members
+}
+
+const typeOf = ({ carrier, length }: Member, number: string = carrier): string =>
+  length === 1 ? number : `vec${length}<${number}>`
+
+/**
+ * The index is built from `global_invocation_id.x`, in which drivers see that neighbours touch neighbouring elements:
+ * on a software device a copy takes half the time that it takes with `local_invocation_index`. {@link workgroups} sees
+ * to it that the index does not wrap round.
+ */
+const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
+  `@compute @workgroup_size(${workgroupSize})
+fn ${entryPoint}(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num_workgroups) group__counts: vec3<u32>) {
+${members.map(letOf).join("\n")}
+  let i = item__id.y * (group__counts.x * ${workgroupSize}u) + item__id.x;
+  if (i >= count) { return; }
+${body}
+}`
+
+const letOf = (member: Member): string => {
+  const value = `scalars__.${member.name}`
+  return `  let ${member.name} = ${member.half ? `${typeOf(member, "f16")}(${value})` : value};`
+}
+
+/** Writes the uniform block of a dispatch at `at`. */
+export const writeScalars = (view: DataView, at: number, members: ReadonlyArray<Member>, dispatch: Dispatch): void => {
+  for (const member of members) {
+    ValueType.write(view, at + member.at, member.carrier, valueOf(member, dispatch), true)
+  }
+}
+
+const valueOf = (member: Member, dispatch: Dispatch): ValueType.HeldValue => {
+  switch (member.from) {
+    case "count":
+      return dispatch.count
+    case "scalar":
+      return dispatch.scalars[member.index]!
+    case "length":
+      return Math.floor(dispatch.vectors[member.index]!.size / member.itemSize)
+    case "offset":
+      return dispatch.vectors[member.index]!.offset
+  }
+}
+
+/** Invocations beyond this would have an index that wraps round, and run the first items again. */
+const indexRange = 2 ** 32
+
+/**
+ * How the workgroups of `count` items are laid out: in as few rows as possible. `undefined` when two dimensions cannot
+ * hold them, or only with indices that wrap round.
+ */
+export const workgroups = (
+  count: number,
+  workgroupSize: number,
+  largest: number
+): readonly [x: number, y: number] | undefined => {
+  const groups = Math.ceil(count / workgroupSize)
+  if (groups * workgroupSize > indexRange) return undefined
+  for (let y = Math.ceil(groups / largest); y <= largest; y++) {
+    const x = Math.ceil(groups / y)
+    if (x * y * workgroupSize <= indexRange) return [x, y]
+  }
+  return undefined
+}
+
+/** The most items that a dispatch can have: beyond, {@link workgroups} has no layout. */
+export const maxDispatchItems = (workgroupSize: number, largest: number): number => {
+  let groups = Math.min(Math.floor(indexRange / workgroupSize), largest ** 2)
+  while (workgroups(groups * workgroupSize, workgroupSize, largest) === undefined) groups -= 1
+  return groups * workgroupSize
+}

@@ -1,0 +1,56 @@
+/**
+ * The GPU object of this process: the own one of a browser or of Deno, or Dawn through npm `webgpu`. This is the only file
+ * that names that package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import { later } from "../LaterPart.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { currentRuntime } from "./Runtime.ts"
+
+interface DawnModule {
+  readonly create: (flags: Array<string>) => WebGpuHandle.Gpu
+}
+
+/** Typed as a string, so that neither the compiler nor a bundler resolves it. */
+const packageName: string = "webgpu"
+
+/**
+ * Dawn crashes the process when the object that create() returned is collected while anything made from it is still
+ * used, even after the device was destroyed. So each one is kept for good, and shared by layers with the same flags.
+ */
+const instances = new Map<string, WebGpuHandle.Gpu>()
+
+/** The GPU object of the browser, or of Deno, when there is one. */
+export const browserGpu = (): WebGpuHandle.Gpu | undefined =>
+  typeof navigator === "undefined" ? undefined : (navigator as { readonly gpu?: WebGpuHandle.Gpu }).gpu
+
+/** Loads npm `webgpu` and creates its GPU object. */
+const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
+  Effect.suspend(() => {
+    const key = JSON.stringify(flags)
+    const known = instances.get(key)
+    return known !== undefined ? Effect.succeed(known) : Effect.tryPromise({
+      try: async () => {
+        const { create } = await importDawn()
+        const gpu = instances.get(key) ?? create([...flags])
+        instances.set(key, gpu)
+        return gpu
+      },
+      catch: (cause) => ({ cause })
+    }).pipe(Effect.catch(({ cause }) => later.use(({ noPackage }) => noPackage(cause))))
+  })
+
+/** The GPU object for programs that pass none. */
+export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
+  Effect.suspend(() => {
+    const own = browserGpu()
+    if (own !== undefined) return Effect.succeed(own)
+    const runtime = currentRuntime()
+    return runtime.isNode ? nodeGpu(flags) : later.use(({ noNavigatorGpu }) => noNavigatorGpu(runtime))
+  })
+
+const importDawn = (): Promise<DawnModule> =>
+  import(/* @vite-ignore */ /* webpackIgnore: true */ packageName) as Promise<DawnModule>

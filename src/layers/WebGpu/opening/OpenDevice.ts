@@ -1,0 +1,230 @@
+/**
+ * Opening a WebGPU device, watching it, and closing it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as DType from "../../../domain/data/DType.ts"
+import { hasHalves } from "../../../domain/data/HalfSupport.ts"
+import type { BackendTraits } from "../../../domain/device/BackendTraits.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
+import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import { thrown } from "../commands/ErrorScopes.ts"
+import { RecordedFailures } from "../commands/RecordedFailures.ts"
+import type { WebGpuImage } from "../images/WebGpuImage.ts"
+import type { WebGpuSampler } from "../images/WebGpuSampler.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
+import type { WebGpuBuffer } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import type { Options } from "./GivenOptions.ts"
+
+export interface OpenDevice {
+  readonly gpu: WebGpuHandle.Gpu
+  readonly adapter: WebGpuHandle.Adapter
+  readonly device: WebGpuHandle.Device
+  readonly info: DeviceInfo
+  readonly status: DeviceStatus
+  readonly driverObjects: DriverObjects
+  readonly failures: RecordedFailures
+  /** Buffers that are not destroyed yet. */
+  readonly buffers: Set<WebGpuBuffer>
+  /** The same for images. */
+  readonly images: Set<WebGpuImage>
+  /** The same for samplers. */
+  readonly samplers: Set<WebGpuSampler>
+}
+
+/** Limits of which more is better, and an alignment of which less is, for buffers, images and kernels. A device gets the defaults unless it asks. */
+const wantedLimits = [
+  "maxBufferSize",
+  "minStorageBufferOffsetAlignment",
+  "maxStorageBufferBindingSize",
+  "maxUniformBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupsPerDimension",
+  "maxTextureDimension1D",
+  "maxTextureDimension2D",
+  "maxTextureDimension3D",
+  "maxTextureArrayLayers",
+  "maxSampledTexturesPerShaderStage",
+  "maxSamplersPerShaderStage",
+  "maxStorageTexturesPerShaderStage"
+] as const
+
+/**
+ * shader-f16 is for f16, the next three are for image formats: to sample between floats, to write bgra8unorm, and for
+ * 16-bit normalised channels. The others are for programs that use the raw device: a feature cannot be requested later.
+ */
+const wantedFeatures = [
+  "shader-f16",
+  "float32-filterable",
+  "bgra8unorm-storage",
+  "texture-formats-tier1",
+  "subgroups",
+  "timestamp-query"
+] as const
+
+export type WantedFeature = typeof wantedFeatures[number]
+
+/** Why there is no device. */
+export interface Refused {
+  /** The name of the adapter that gave none; `undefined` where there was no adapter. */
+  readonly adapter: string | undefined
+  /** What was thrown, if anything. */
+  readonly message: string | undefined
+}
+
+/**
+ * Opens a device that is destroyed when the scope closes. Interruption waits for the driver's answer, so that no device
+ * is left behind.
+ */
+export const open = Effect.fnUntraced(function*(
+  gpu: WebGpuHandle.Gpu,
+  options: Options
+): Effect.fn.Return<OpenDevice, Refused, Scope.Scope> {
+  const adapter = yield* requestAdapter(gpu, options)
+  return yield* Effect.acquireRelease(
+    Effect.map(requestDevice(adapter, options), (device) => watch(gpu, adapter, device)),
+    (opened) => Effect.sync(() => close(opened))
+  )
+})
+
+const requestAdapter = (
+  gpu: WebGpuHandle.Gpu,
+  options: Options
+): Effect.Effect<WebGpuHandle.Adapter, Refused> =>
+  Effect.tryPromise({
+    try: () =>
+      gpu.requestAdapter({
+        ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
+        ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
+      }),
+    catch: (cause): Refused => ({ adapter: undefined, message: thrown(cause).message })
+  }).pipe(Effect.flatMap((adapter) =>
+    adapter === null ? Effect.fail({ adapter: undefined, message: undefined }) : Effect.succeed(adapter)
+  ))
+
+const requestDevice = (
+  adapter: WebGpuHandle.Adapter,
+  options: Options
+): Effect.Effect<WebGpuHandle.Device, Refused> =>
+  Effect.tryPromise({
+    try: () =>
+      adapter.requestDevice({
+        ...(options.label === undefined ? {} : { label: options.label }),
+        requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
+        requiredLimits: limitsOf(adapter.limits)
+      }),
+    catch: (cause): Refused => ({ adapter: nameOf(adapter.info), message: thrown(cause).message })
+  })
+
+/** An older browser may lack some of the limits, and asking for an unknown one is an error. */
+const limitsOf = (limits: WebGpuApi.Limits): Record<string, number> =>
+  Object.fromEntries(
+    wantedLimits.flatMap((name) => {
+      const value: number | undefined = limits[name]
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
+
+const watch = (gpu: WebGpuHandle.Gpu, adapter: WebGpuHandle.Adapter, device: WebGpuHandle.Device): OpenDevice => {
+  const status = new DeviceStatus("webgpu")
+  const driverObjects = new DriverObjects()
+  const failures = new RecordedFailures()
+  driverObjects.add("device")
+  device.lost.then(({ message, reason }) => status.lose(message === "" ? reason : `${reason}: ${message}`))
+  device.onuncapturederror = (event) => {
+    event.preventDefault()
+    const { constructor: { name: codeName }, message } = event.error
+    failures.add({ call: "GPUDevice", failures: [{ codeName, message }], commands: [] })
+  }
+  return {
+    gpu,
+    adapter,
+    device,
+    info: infoOf(adapter.info, device),
+    status,
+    driverObjects,
+    failures,
+    buffers: new Set(),
+    images: new Set(),
+    samplers: new Set()
+  }
+}
+
+/** The status goes first: late calls then get a typed error and never reach the driver. */
+const close = ({ buffers, device, driverObjects, images, samplers, status }: OpenDevice): void => {
+  status.lose("its layer is closed")
+  for (const buffer of buffers) {
+    buffer.destroyed = true
+    buffer.gpu.destroy()
+    driverObjects.remove(buffer.kind)
+  }
+  buffers.clear()
+  for (const image of images) {
+    image.destroyed = true
+    image.gpu.destroy()
+    driverObjects.remove("image")
+  }
+  images.clear()
+  for (const sampler of samplers) {
+    sampler.destroyed = true
+    driverObjects.remove("sampler")
+  }
+  samplers.clear()
+  device.onuncapturederror = null
+  device.destroy()
+  driverObjects.remove("device")
+}
+
+const nameOf = (info: WebGpuHandle.AdapterInfo): string =>
+  [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
+
+const traits: BackendTraits = {
+  language: "wgsl",
+  compiling: "fast",
+  floats: { flushes: true, reorders: true, assumesFinite: true },
+  usesHostMemory: false,
+  optionalImages: ["1dArray", "1dBuffer"]
+}
+
+const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHandle.Device): DeviceInfo => ({
+  backend: "webgpu",
+  traits,
+  name: nameOf(info),
+  vendor: info.vendor,
+  driver: info.description,
+  limits: {
+    maxBufferSize: roundDown4(limits.maxBufferSize),
+    maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),
+    granularity: 4,
+    regionAlignment: limits.minStorageBufferOffsetAlignment,
+    copyAlignment: 4,
+    leastCopyAlignment: 4,
+    memoryBytes: undefined,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),
+    maxVectorArguments: limits.maxStorageBuffersPerShaderStage,
+    images: {
+      maxReadImages: limits.maxSampledTexturesPerShaderStage,
+      maxWriteImages: limits.maxStorageTexturesPerShaderStage,
+      maxSamplers: limits.maxSamplersPerShaderStage
+    }
+  },
+  dtypes: dtypesOf(features)
+})
+
+const dtypesOf = (features: WebGpuApi.Features): ReadonlySet<DType.DType> => {
+  const common = ["f32", "i32", "u32"] as const
+  return new Set(features.has("shader-f16") && hasHalves() ? [...common, "f16"] : common)
+}
+
+/** Buffers are made in multiples of 4 bytes, and some drivers say 2^32 - 1. */
+const roundDown4 = (bytes: number): number => Math.floor(bytes / 4) * 4

@@ -1,0 +1,108 @@
+/**
+ * Why there is no WebGPU device, and what to do about it: the advice fits the cause.
+ *
+ * @internal
+ */
+import { messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import { isMissing } from "../../../domain/device/OptionalPackage.ts"
+import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import type { Options } from "./GivenOptions.ts"
+import type { Refused } from "./OpenDevice.ts"
+import { currentRuntime, type Runtime } from "./Runtime.ts"
+
+const unavailable = (device: string, why: string, hint: string): GpuError =>
+  makeError(new DeviceUnavailable({ tried: [{ backend: "webgpu", device, why }], hint }))
+
+const otherBackends = "use another backend: OpenCl.layer() or Host.layer()"
+
+/**
+ * The error where a program wanted `navigator.gpu` and there is none.
+ *
+ * @see https://www.w3.org/TR/webgpu/#navigator-gpu, which is for secure contexts only
+ */
+export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtime = currentRuntime()): GpuError => {
+  const device = "navigator.gpu"
+  if (isNode) {
+    return unavailable(
+      device,
+      `this runtime${name === undefined ? "" : ` (${name})`} has no navigator.gpu`,
+      "On Node use WebGpu.layer(), which loads npm webgpu, or pass the result of create() of npm webgpu. " +
+        `Or ${otherBackends}.`
+    )
+  }
+  if (isSecureContext === false) {
+    return unavailable(
+      device,
+      `this page has no navigator.gpu, because it is no secure context${origin === undefined ? "" : ` (${origin})`}`,
+      "Serve it over https, or from http://localhost while you work on it. Or use Host.layer()."
+    )
+  }
+  return unavailable(
+    device,
+    "this page has no navigator.gpu: the browser has no WebGPU, or it is switched off",
+    "Use a browser with WebGPU, as a current Chrome, Edge, Safari or Firefox, and enable WebGPU and hardware " +
+      "acceleration in its settings. Or use Host.layer()."
+  )
+}
+
+/** The error where npm `webgpu` does not load. */
+export const noPackage = (cause: unknown): GpuError =>
+  isMissing("webgpu", cause)
+    ? unavailable(
+      "npm webgpu",
+      "this runtime has no navigator.gpu, and the package is not installed: npm install webgpu",
+      `Install it, or ${otherBackends}.`
+    )
+    : unavailable(
+      "npm webgpu",
+      `the package is installed and does not load: ${messageOf(cause)}`,
+      "It brings Dawn built for Linux, macOS and Windows: see that there is a build for this system, and install it " +
+        `anew on this machine. Or ${otherBackends}.`
+    )
+
+const driverHint =
+  "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
+  "no GPU; Debian 12 has a new enough Mesa in bookworm-backports). In a checkout of effect-gpu-pool, `npm run drivers` " +
+  `installs one on Debian and Ubuntu. Or ${otherBackends}.`
+
+const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
+
+/** The error where the GPU object gives no adapter; `message` is what it threw. */
+const noAdapter = (options: Options, message?: string): GpuError => {
+  const why = message ?? `requestAdapter found none${askedFor(options)}`
+  const narrowed = narrowing(options)
+  if (narrowed !== undefined) {
+    return unavailable("adapter", why, `Leave ${narrowed} out, to get any adapter that there is. Or ${otherBackends}.`)
+  }
+  return unavailable("adapter", why, currentRuntime().isNode ? driverHint : browserHint)
+}
+
+/** The option that leaves adapters out, if any: `powerPreference` only prefers. */
+const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined => {
+  const flag = flags?.find((flag) => flag.startsWith("adapter="))
+  return flag !== undefined
+    ? `the flag ${shown(flag)}`
+    : forceFallbackAdapter === true
+    ? "forceFallbackAdapter"
+    : undefined
+}
+
+const askedFor = (options: Options): string => {
+  const asked = [
+    ...(options.powerPreference === undefined ? [] : [`powerPreference ${shown(options.powerPreference)}`]),
+    ...(options.forceFallbackAdapter === true ? ["forceFallbackAdapter"] : []),
+    ...(options.flags === undefined || options.flags.length === 0
+      ? []
+      : [`flags ${options.flags.map(shown).join(", ")}`])
+  ]
+  return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
+}
+
+/** The error where no device was opened. */
+export const noDevice = (options: Options, { adapter, message }: Refused): GpuError =>
+  adapter === undefined ? noAdapter(options, message) : unavailable(
+    adapter,
+    `requestDevice failed: ${message}`,
+    "The adapter is there: close other programs that use it, update its driver, or choose another one with " +
+      `powerPreference or forceFallbackAdapter. Or ${currentRuntime().isNode ? otherBackends : "use Host.layer()"}.`
+  )

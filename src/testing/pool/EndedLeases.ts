@@ -1,0 +1,356 @@
+/**
+ * Leases of buffers and images that end at any step of an operation on them: it works with its owner's bytes or fails with Released, and
+ * never reaches the bytes of the next owner.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as DeviceArray from "../../array/DeviceArray.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
+import * as SubRegion from "../../services/buffers/SubRegion.ts"
+import * as ImageLike from "../../services/images/ImageLike.ts"
+import * as ImagePool from "../../services/images/ImagePool.ts"
+import * as Images from "../../services/images/Images.ts"
+import type { PooledImage } from "../../services/images/PooledImage.ts"
+import * as CommandQueue from "../../services/queue/CommandQueue.ts"
+import * as Kernels from "../commands/Kernels.ts"
+import { type ConformanceTest, expectInvariants, inGroup, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { onAnyDevice } from "../images/AnyDevice.ts"
+import { actAt, actWhileItWaits } from "../StoppedFiber.ts"
+
+const test = inGroup("ended leases")
+
+const size = 1024
+const ownByte = 0x11
+/** What a late write stores. */
+export const lateByte = 0x22
+const othersByte = 0x33
+
+const nothing = new Uint8Array(0)
+
+const all = (byte: number, length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(byte)
+
+/** What is leased, one owner after the other. */
+export interface Tenancy<Lease> {
+  /** What mismatches call it. */
+  readonly what: string
+  readonly allocate: Effect.Effect<Lease, GpuError, TestServices>
+  /** What the driver made, and may serve the next owner. */
+  readonly blockOf: (lease: Lease) => unknown
+  /** Gives what is held back to the driver. */
+  readonly freeHeld: Effect.Effect<void, GpuError, TestServices>
+  readonly write: (lease: Lease, byte: number) => Effect.Effect<void, GpuError, TestServices>
+  readonly read: (lease: Lease) => Effect.Effect<Uint8Array, GpuError, TestServices>
+}
+
+/** How the lease ends: its block goes to the next owner as it is, or back to the driver, who may give it to any. */
+const endings = ["recycled", "freed"] as const
+
+type Ending = (typeof endings)[number]
+
+/** A program that works with a lease, which has only its own bytes; what it answers has to be these. */
+export type LateWork<Lease, R = never> = (lease: Lease) => Effect.Effect<Uint8Array, unknown, R | TestServices>
+
+/** What comes between two steps of the work: its lease ends, and the next owner writes. */
+const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.Closeable, block: unknown) =>
+  Effect.gen(function*() {
+    yield* Scope.close(scope, Exit.void)
+    if (ending === "freed") yield* tenancy.freeHeld
+    const next = yield* tenancy.allocate
+    Expect.equal("the next owner gets the same block", tenancy.blockOf(next) === block, ending === "recycled")
+    yield* tenancy.write(next, othersByte)
+    yield* CommandQueue.finish
+    return next
+  })
+
+/** The owner's bytes, none of a view that ended with its lease, or Released. */
+const expectOwn = (what: string, exit: Exit.Exit<Uint8Array, unknown>): "bytes" | "released" => {
+  if (Exit.isSuccess(exit)) {
+    Expect.numbers(what, exit.value, all(ownByte, exit.value.length))
+    return "bytes"
+  }
+  for (const reason of exit.cause.reasons) {
+    if (reason._tag !== "Fail") Expect.fail(`${what}: ${reason.toString()}`)
+    else Expect.reasonOf(what, reason.error, "Released")
+  }
+  return "released"
+}
+
+/** Runs work, and somewhere in it what another fiber does; answers nothing where it did not come to that. */
+type Run<R> = (
+  work: Effect.Effect<Uint8Array, unknown, R | TestServices>,
+  act: Effect.Effect<void, unknown, TestServices>
+) => Effect.Effect<Exit.Exit<Uint8Array, unknown> | undefined, unknown, R | TestServices>
+
+/** Ends the lease where `run` says, and looks at what the work answered and at what the next owner has. */
+const trial = <Lease, R>(
+  what: string,
+  tenancy: Tenancy<Lease>,
+  ending: Ending,
+  work: LateWork<Lease, R>,
+  run: Run<R>
+): Effect.Effect<"bytes" | "released" | undefined, unknown, R | TestServices> =>
+  Effect.scoped(Effect.gen(function*() {
+    const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
+    const tenants = yield* Effect.scope
+    const lease = yield* Scope.provide(tenancy.allocate, scope)
+    yield* tenancy.write(lease, ownByte)
+    let next: Lease | undefined
+    const end = Effect.map(nextOwner(tenancy, ending, scope, tenancy.blockOf(lease)), (owner) => {
+      next = owner
+    })
+    const exit = yield* run(Effect.scoped(work(lease)), Scope.provide(end, tenants))
+    if (next === undefined || exit === undefined) return undefined
+    const outcome = expectOwn(what, exit)
+    const found = yield* tenancy.read(next)
+    Expect.numbers(`${what}: the next owner's bytes`, found, all(othersByte, found.length))
+    return outcome
+  }))
+
+/** More steps than any of these programs has. */
+const mostSteps = 2000
+
+/** Ends the lease before each step of the work, up to its last, and while it waits for the device. */
+export const endedAnywhere = <Lease, R>(
+  tenancy: Tenancy<Lease>,
+  work: LateWork<Lease, R>
+): Effect.Effect<void, unknown, R | TestServices> =>
+  Effect.gen(function*() {
+    for (const ending of endings) {
+      const outcomes = new Set<string | undefined>()
+      for (let step = 0, isInside = true; isInside; step++) {
+        const what = `the ${tenancy.what}'s lease is ${ending} before step ${step}`
+        const outcome = yield* trial(what, tenancy, ending, work, (work, act) => actAt(work, step, act))
+        isInside = outcome !== undefined
+        if (isInside) outcomes.add(outcome)
+        Expect.isTrue("the work ends", step < mostSteps)
+      }
+      yield* trial(
+        `the ${tenancy.what}'s lease is ${ending} while the work waits`,
+        tenancy,
+        ending,
+        work,
+        actWhileItWaits
+      )
+      // Else it never ended before the work began, or never after.
+      Expect.same(`outcomes where it is ${ending}`, [...outcomes].sort(), ["bytes", "released"])
+    }
+    expectInvariants(yield* BufferPool.stats)
+  })
+
+export const buffers: Tenancy<PooledBuffer> = {
+  what: "buffer",
+  allocate: BufferPool.allocate(size),
+  blockOf: BufferLike.deviceBuffer,
+  freeHeld: BufferPool.freeHeld,
+  write: (lease, byte) => CommandQueue.write(lease, all(byte, size)),
+  read: (lease) => CommandQueue.read(lease, Uint8Array)
+}
+
+/** Elements one by one: methods of an array that ended with its lease throw. */
+const copyOf = (data: Uint8Array): Uint8Array => Uint8Array.from({ length: data.length }, (_, at) => data[at]!)
+
+const overwrite = (data: Uint8Array): void => {
+  for (let at = 0; at < data.length; at++) data[at] = lateByte
+}
+
+const rows = { region: [16, 8], buffer: { rowPitch: 64 } } as const
+
+const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
+  ["a read", (lease) => CommandQueue.read(lease, Uint8Array)],
+  [
+    "a read into an array",
+    (lease) => {
+      const target = new Uint8Array(size)
+      return Effect.as(CommandQueue.readInto(lease, target), target)
+    }
+  ],
+  ["a rectangular read", (lease) => CommandQueue.readRect(lease, Uint8Array, rows)],
+  [
+    "a rectangular read of rows far apart",
+    (lease) => CommandQueue.readRect(lease, Uint8Array, { region: [4, 4], buffer: { rowPitch: 256 } })
+  ],
+  [
+    "a rectangular read into an array",
+    (lease) => {
+      const target = new Uint8Array(128)
+      return Effect.as(CommandQueue.readRectInto(lease, target, rows), target)
+    }
+  ],
+  [
+    "a read of a region",
+    (lease) =>
+      Effect.scoped(
+        Effect.flatMap(SubRegion.make(lease, { offset: 512 }), (region) => CommandQueue.read(region, Uint8Array))
+      )
+  ],
+  [
+    "a rectangular read of a region",
+    (lease) =>
+      Effect.scoped(
+        Effect.flatMap(
+          SubRegion.make(lease, { offset: 256 }),
+          (region) => CommandQueue.readRect(region, Uint8Array, rows)
+        )
+      )
+  ],
+  [
+    "a mapping to read",
+    (lease) => Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array, { access: "read" }), ({ data }) => copyOf(data)))
+  ],
+  [
+    "a mapping of a region",
+    (lease) =>
+      Effect.scoped(Effect.map(
+        Effect.flatMap(SubRegion.make(lease, { offset: 512 }), (region) => Mapping.map(region, Uint8Array)),
+        ({ data }) => copyOf(data)
+      ))
+  ],
+  [
+    "an array that comes back",
+    (lease) =>
+      Effect.gen(function*() {
+        const array = yield* DeviceArray.fromLease(lease, { dtype: "u32" })
+        return new Uint8Array((yield* DeviceArray.toHost(array)).buffer)
+      })
+  ],
+  [
+    "an array that a kernel copies",
+    (lease) =>
+      Effect.gen(function*() {
+        const array = yield* DeviceArray.fromLease(lease, { dtype: "u32", shape: [16, 16] })
+        return new Uint8Array((yield* DeviceArray.toHost(yield* DeviceArray.transpose(array))).buffer)
+      })
+  ]
+]
+
+const late = all(lateByte, size)
+
+const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
+  ["a write", (lease) => Effect.as(CommandQueue.write(lease, late), nothing)],
+  ["a fill", (lease) => Effect.as(CommandQueue.fill(lease, 0x22222222), nothing)],
+  [
+    "a rectangular write",
+    (lease) => Effect.as(CommandQueue.writeRect(lease, late.subarray(0, 128), rows), nothing)
+  ],
+  [
+    "a copy",
+    (lease) =>
+      BufferPool.use(2 * size, (other) =>
+        Effect.gen(function*() {
+          yield* CommandQueue.fill(other, 0x22222222)
+          yield* CommandQueue.copy(other, lease, { size })
+          return nothing
+        }))
+  ],
+  [
+    "a copy out of it",
+    (lease) =>
+      BufferPool.use(2 * size, (other) =>
+        Effect.gen(function*() {
+          yield* CommandQueue.copy(lease, other)
+          return yield* CommandQueue.read(other, Uint8Array, { length: size })
+        }))
+  ],
+  ["a kernel", (y) => Effect.as(CommandQueue.dispatch(Kernels.iota, { y, start: 7 }, size / 4), nothing)],
+  [
+    "a mapping to write",
+    (lease) =>
+      Effect.as(
+        Effect.scoped(
+          Effect.map(Mapping.map(lease, Uint8Array, { access: "write" }), ({ data }) => overwrite(data))
+        ),
+        nothing
+      )
+  ],
+  [
+    "a mapping to read and write",
+    (lease) =>
+      Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array), ({ data }) => {
+        const found = copyOf(data)
+        overwrite(data)
+        return found
+      }))
+  ]
+]
+
+const shape = ImageShape.image2d(8, 4)
+const bytes = 8 * 4 * 4
+const usage = ImageUsage.copySrc | ImageUsage.copyDst
+
+const images = (pool: ImagePool.Pool): Tenancy<PooledImage> => ({
+  what: "image",
+  allocate: pool.allocate(shape, ImageFormat.rgba8, { usage }),
+  blockOf: ImageLike.deviceImage,
+  freeHeld: pool.freeHeld,
+  write: (image, byte) => Images.write(image, all(byte, bytes)),
+  read: (image) => Images.read(image, Uint8Array)
+})
+
+const imageWorks: ReadonlyArray<readonly [name: string, work: LateWork<PooledImage>]> = [
+  ["a read of an image", (image) => Images.read(image, Uint8Array)],
+  [
+    "a read of an image into an array",
+    (image) => {
+      const target = new Uint8Array(bytes)
+      return Effect.as(Images.readInto(image, target), target)
+    }
+  ],
+  [
+    "a mapping of an image",
+    (image) =>
+      Effect.map(
+        Images.map(image, { access: "read" }),
+        ({ data }) => copyOf(data as Uint8Array)
+      )
+  ],
+  [
+    "a mapping of an image to write",
+    (image) =>
+      Effect.map(Images.map(image, { access: "write" }), ({ data }) => {
+        overwrite(data as Uint8Array)
+        return nothing
+      })
+  ],
+  ["a write of an image", (image) => Effect.as(Images.write(image, all(lateByte, bytes)), nothing)],
+  [
+    "a copy of an image to a buffer",
+    (image) =>
+      BufferPool.use(
+        bytes,
+        (buffer) => Effect.andThen(Images.toBuffer(image, buffer), CommandQueue.read(buffer, Uint8Array))
+      )
+  ],
+  [
+    "a copy of a buffer to an image",
+    (image) =>
+      BufferPool.use(bytes, (buffer) =>
+        Effect.gen(function*() {
+          yield* CommandQueue.write(buffer, all(lateByte, bytes))
+          yield* Images.fromBuffer(buffer, image)
+          return nothing
+        }))
+  ]
+]
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...[...reads, ...writes].map(([name, work]) =>
+    test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))
+  ),
+  ...onAnyDevice(imageWorks.map(([name, work]) =>
+    test(
+      `${name} never reaches the next owner's elements, whenever its lease ends`,
+      Effect.scoped(Effect.flatMap(ImagePool.make({}), (pool) => endedAnywhere(images(pool), work)))
+    )
+  ))
+]
