@@ -62,7 +62,7 @@ export { Mismatch } from "./Expect.ts"
 export { register, type TestFramework } from "./TestFramework.ts"
 
 /**
- * The tests that run on one open device, which they need for themselves.
+ * The tests that share one open device. They run one after the other, and nothing else may use the device meanwhile.
  *
  * **Example** (Listing what is tested)
  *
@@ -161,8 +161,8 @@ export const suite = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
 ]
 
 /**
- * The part of a suite that only counts, for a device that runs no commands, as Dawn's null backend: nothing in it
- * compares data that came back.
+ * The tests of a suite that compare only counters, never data. A device that runs no commands, as Dawn's null backend,
+ * can pass them.
  *
  * **Example** (What a device without commands can pass)
  *
@@ -184,7 +184,7 @@ export const counting = (suite: ReadonlyArray<ConformanceTest>): ReadonlyArray<C
   }))
 
 /**
- * How one test ended; `problem` says why when it did not pass.
+ * How one test ended. If it did not pass, `problem` says why.
  *
  * @category models
  * @since 0.1.0
@@ -197,8 +197,8 @@ export interface Outcome {
 }
 
 /**
- * Runs tests one after the other on one device, and then checks that closing it leaves no driver object. For a page, or
- * any place without a test framework. Fails only when the device cannot be opened.
+ * Runs tests one after the other on one device, closes it, and checks that no driver object is left. For a page, or any
+ * place without a test framework. Fails only when the device cannot be opened.
  *
  * **Example** (Running the suite in a page)
  *

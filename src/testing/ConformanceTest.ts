@@ -1,6 +1,6 @@
 /**
- * One conformance test, and what every one of them proves besides its own story: that the pool's counters add up at
- * each end, and that no driver object stays behind.
+ * One conformance test. Besides its own subject, each test checks at its end that the pool's counters add up and that
+ * no driver object is left.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import * as Kernels from "./commands/Kernels.ts"
 import * as Expect from "./Expect.ts"
 
 /**
- * What a backend's layer provides, whichever it is.
+ * The services that the layer of every backend provides.
  *
  * @category models
  * @since 0.1.0
@@ -29,27 +29,27 @@ import * as Expect from "./Expect.ts"
 export type Device = Services
 
 /**
- * One test, as plain data: any runner can run it. Tests need the device for themselves, one after the other.
+ * One test, as plain data: any runner can run it. Tests on one device run one after the other.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ConformanceTest {
-  /** What holds, as a sentence. */
+  /** The rule that the test checks, as a sentence. */
   readonly name: string
-  /** The story that it belongs to. */
+  /** The group of tests that it belongs to. */
   readonly group: string
-  /** It only counts what the library and the driver do, so it also passes on a device that runs no commands. */
+  /** The test compares only counters, so a device that runs no commands passes it too. */
   readonly counting: boolean
-  /** Its work follows {@link workScale}. */
+  /** {@link workScale} sets how much work the test does. */
   readonly heavy: boolean
   /** Fails or dies when the backend does not conform. */
   readonly run: Effect.Effect<void, unknown, Device>
 }
 
 /**
- * How much of the work of heavy tests is done, from 0 to 1; 1 when nothing is provided. A simulator takes less: no test
- * is left out by it, and each keeps the least amount at which it still means something.
+ * The part of their work that heavy tests do, from 0 to 1; 1 when nothing is provided. A simulator takes less. Every
+ * test still runs, with the least work at which it can find a mistake.
  *
  * **Example** (A hundredth of the heavy work)
  *
@@ -72,21 +72,21 @@ export const workScale: Context.Reference<number> = Context.Reference<number>(
 )
 
 /**
- * One of the random cases of a test, by the numbers that its failure names.
+ * One random case of a test, by the numbers in the message of its failure.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Replay {
   readonly seed: number
-  /** One of the cases that the seed makes, all of them without it. */
+  /** One of the cases that the seed makes; all of them when left out. */
   readonly case?: number | undefined
 }
 
 /**
- * Which random case is run alone, to look into a failure that says `seed 7: case 3: ...`; all when nothing is provided.
+ * The one random case to run, to look into a failure that says `seed 7: case 3: ...`; all cases when nothing is provided.
  *
- * **Example** (Once more the case that failed)
+ * **Example** (Running the failed case again)
  *
  * ```ts
  * import { Effect } from "effect"
@@ -108,10 +108,10 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
 )
 
 /**
- * Which memory the pools of the tests are over: `Allocator.layerImmediate` when nothing is provided. So the suite also
- * tests an allocator, as one of shared virtual memory.
+ * The allocator of the tests' pools: `Allocator.layerImmediate` when nothing is provided. With it the suite tests
+ * another allocator, for example one of shared memory.
  *
- * **Example** (The pool's tests on another memory)
+ * **Example** (The pool's tests on another allocator)
  *
  * ```ts
  * import { Effect, Layer } from "effect"
@@ -137,8 +137,7 @@ export const allocator: Context.Reference<Layer.Layer<Allocator.Allocator, GpuEr
 )
 
 /**
- * Whether the device runs commands, so that data that comes back can be compared. Provided as false by the counting
- * part.
+ * Whether the device runs commands, so that tests can compare data. False for the tests that compare only counters.
  *
  * @internal
  */
@@ -147,7 +146,7 @@ export const runsCommands: Context.Reference<boolean> = Context.Reference<boolea
   { defaultValue: () => true }
 )
 
-/** An amount of heavy work, never less than `least`. @internal */
+/** How much work a heavy test does: `amount` times the scale, but never less than `least`. @internal */
 export const scaled = (amount: number, least: number): Effect.Effect<number> =>
   Effect.map(workScale, (scale) => Math.max(least, Math.round(amount * scale)))
 
@@ -155,16 +154,16 @@ export const scaled = (amount: number, least: number): Effect.Effect<number> =>
 export interface TestOptions {
   readonly counting?: boolean | undefined
   readonly heavy?: boolean | undefined
-  /** The pool that the test gets. */
+  /** The options of the test's pool. */
   readonly pool?: BufferPool.BufferPoolOptions | undefined
-  /** Fibers are interrupted, so a lease that was granted may have reached nobody. */
+  /** The test interrupts fibers, so the pool may count a lease that no program received. */
   readonly interrupts?: boolean | undefined
 }
 
-/** What a test may use: a device, a pool of its own, and a scope that closes before the pool. @internal */
+/** The services of a test: a device, a pool for this test alone, and a scope that closes before the pool. @internal */
 export type TestServices = Device | BufferPool.BufferPool | Scope.Scope
 
-/** What a test does: an effect, or the generator function of one. @internal */
+/** The body of a test: an effect, or the generator function of one. @internal */
 export type TestBody =
   | Effect.Effect<void, unknown, TestServices>
   | (() => Effect.gen.Return<void, unknown, TestServices>)
@@ -175,7 +174,7 @@ export type DefineTest = (
   ...test: [body: TestBody] | [options: TestOptions, body: TestBody]
 ) => ConformanceTest
 
-/** Defines the tests of one story, with what they have in common. @internal */
+/** Returns the function that defines the tests of one group. @internal */
 export const inGroup = (group: string, common?: TestOptions): DefineTest => (name, ...test) => {
   const [own, body] = test.length === 1 ? [undefined, test[0]] : test
   const { counting = false, heavy = false, ...options }: TestOptions = { ...common, ...own }
@@ -209,7 +208,7 @@ const withLedger = (
     yield* ledger.expectClosed
   })
 
-/** A pool that counts the leases which its program got, those of its budgets too. */
+/** A pool that counts the leases that the test received, also through budgets. */
 class Ledger {
   readonly service: BufferPool.Pool
   readonly #pool: BufferPool.Pool
@@ -244,7 +243,7 @@ class Ledger {
     }
   }
 
-  /** All leases are back, the pool is open. */
+  /** Checks that all leases have ended, while the pool is still open. */
   expectIdle(interrupts: boolean): Effect.Effect<void> {
     return Effect.map(this.#pool.stats, (stats) => {
       expectInvariants(stats)
@@ -269,7 +268,7 @@ class Ledger {
   }
 }
 
-/** What holds of a pool's counters at all times. @internal */
+/** Checks the rules that a pool's counters keep at all times. @internal */
 export const expectInvariants = (stats: PoolStats): void => {
   for (const [name, value] of Object.entries(stats)) {
     Expect.isTrue(`${name} ${value} is a count`, Number.isSafeInteger(value) && value >= 0)
@@ -289,8 +288,8 @@ type ObjectCounts = Readonly<Record<string, number>>
 const baselines = new WeakMap<DeviceInfo, ObjectCounts>()
 
 /**
- * The driver objects of an idle device. A queue may keep some for reuse (a uniform ring, a fill pattern), so every kind
- * of command runs once before they are counted.
+ * The driver objects of an idle device. A queue may keep some for reuse (a uniform ring, a fill pattern), so this runs
+ * every kind of command once before it counts them.
  */
 const warmBaseline: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(function*() {
   const { info } = yield* DeviceContext

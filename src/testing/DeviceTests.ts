@@ -1,6 +1,6 @@
 /**
- * Tests that run once on every selected device, in a test framework of your own. The framework is an argument, and so
- * are the devices, so that nothing here loads a framework or a driver.
+ * Tests that run once on every selected device, in the test framework that you pass. You pass the devices too, so this
+ * module loads no framework and no driver.
  *
  * @see pyopencl.tools.pytest_generate_tests_for_pyopencl, pycuda.tools.mark_cuda_test
  * @since 0.1.0
@@ -18,7 +18,8 @@ import type { TaggingFramework, TestFramework } from "./TestFramework.ts"
 export type { TaggingFramework } from "./TestFramework.ts"
 
 /**
- * A test, as a program: it may ask for the services of its device, for what stands over it, and for a scope of its own.
+ * A test, as an effect. It can use the services of its device, the services of the layers over the device, and a scope
+ * that closes at its end.
  *
  * @category models
  * @since 0.1.0
@@ -34,19 +35,19 @@ export type DeviceTest<R> = Effect.Effect<unknown, unknown, Device | Scope.Scope
 export type ItOnDevice<R> = (title: string, test: DeviceTest<R>) => void
 
 /**
- * Selected devices of one platform, of which there is one at least. Tests of the platform run on the first.
+ * The selected devices of one platform, at least one. Tests of the platform run on the first.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TestPlatform {
-  /** Of its devices, {@link TestDevice}; the device's own name where it has no platform. */
+  /** The platform's name, as its devices give it; the device's own name where it has no platform. */
   readonly name: string
   readonly devices: readonly [TestDevice, ...ReadonlyArray<TestDevice>]
 }
 
 /**
- * Registers tests on every selected device, or on every platform that has one.
+ * Registers tests on every selected device, or on every platform with a selected device.
  *
  * @category models
  * @since 0.1.0
@@ -63,14 +64,13 @@ export interface DeviceTests<R> {
 }
 
 /**
- * Ways to register tests on devices, which `Devices.forTests` of `effect-gpu-pool/devices` selects, or a list of your
- * own. Each test opens its device anew and closes it at its end, so no test sees another's kernels, buffers, counters
- * or lost device; a device that leaves driver objects behind fails its test. `over` stands on the device, as a pool
- * does, and is built anew with it.
+ * Makes the functions that register tests on devices: those that `Devices.forTests` of `effect-gpu-pool/devices`
+ * selects, or a list of your own. Each test opens its device and closes it at its end, so no test sees another's
+ * kernels, buffers, counters or lost device. A test fails when its device leaves driver objects. `over` is a layer over
+ * the device, as a pool; each test builds it anew.
  *
- * A selection that selects nothing, or of which any part does not, registers a test that fails and says why: a run
- * never passes for lack of devices. {@link tagged} marks the tests, so that a run can select them. Throws a TypeError for
- * an unknown option.
+ * When a part of the selection selects no device, a test is registered that fails and says why: a run never passes for lack
+ * of devices. {@link tagged} marks the tests, so that a run can select them. Throws a TypeError for an unknown option.
  *
  * **Example** (Vitest)
  *
@@ -129,7 +129,7 @@ export function make<R>(
 }
 
 /**
- * The devices, and what is wrong with their selection.
+ * The devices, and what is wrong with the selection, if anything.
  *
  * @category models
  * @since 0.1.0
@@ -137,13 +137,13 @@ export function make<R>(
 export interface Selected extends Pick<TestDevices, "devices">, Partial<Pick<TestDevices, "source" | "problem">> {}
 
 /**
- * What tests have besides their device.
+ * What else the tests get.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<R> {
-  /** What stands on each device, as `BufferPool.layer()`. */
+  /** The layer over each device, as `BufferPool.layer()`. */
   readonly over: Layer.Layer<R, unknown, Device>
 }
 
@@ -171,7 +171,7 @@ const on = <R>(
 
 type ItOn<R> = (device: TestDevice, title: string, test: DeviceTest<R>) => void
 
-/** Registers on each device or platform, under its name. */
+/** Registers a suite or a test for each device or platform, with its name in the title. */
 const onEach = <R, T extends { readonly name: string }>(
   framework: TestFramework,
   itOn: ItOn<R>,
@@ -193,7 +193,7 @@ const onEach = <R, T extends { readonly name: string }>(
   }
 })
 
-/** In the order of their first devices. */
+/** The platforms, in the order of their first devices. */
 const platformsOf = (devices: ReadonlyArray<TestDevice>): ReadonlyArray<TestPlatform> => {
   const platforms = new Map<string | TestDevice, TestPlatform>()
   for (const device of devices) {
@@ -208,9 +208,9 @@ const platformsOf = (devices: ReadonlyArray<TestDevice>): ReadonlyArray<TestPlat
 }
 
 /**
- * A framework whose tests carry tags, by which a run selects them or leaves them out, as `vitest run --tags-filter` does.
- * It serves {@link make}, whose failing test for a selection without devices is tagged too, and `Conformance.register`.
- * Vitest wants its tags in `test.tags` of its configuration.
+ * A framework that adds tags to its tests, by which a run selects them or leaves them out, as `vitest run
+ * --tags-filter` does. Pass it to {@link make} or `Conformance.register`; the test that fails for lack of devices is
+ * tagged too. Vitest requires that `test.tags` of its configuration lists the tags.
  *
  * **Example** (Vitest)
  *
@@ -257,7 +257,7 @@ export const tagged = (framework: TaggingFramework, ...tags: ReadonlyArray<strin
   afterAll: (hook) => framework.afterAll(hook)
 })
 
-/** Runs a test on a device that is opened for it, and sees to it that the closed device has left nothing behind. */
+/** Opens the device, runs the test on it, closes it, and checks that no driver object is left. */
 const runOn = <R>(
   { layer }: TestDevice,
   over: Layer.Layer<R, unknown, Device>,

@@ -1,5 +1,5 @@
 /**
- * Waiting for a device never keeps the event loop from its other work. Counted in turns of the loop, not in time.
+ * A fiber that waits for a device never blocks the event loop. These tests count turns of the loop; they measure no time.
  *
  * @internal
  */
@@ -34,12 +34,12 @@ export const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Eff
     return Effect.map(Effect.ensuring(effect, stop), () => turns)
   })
 
-/** A wait that blocks takes one turn or two, however much there is to do. */
+/** During a wait that blocks, the loop turns once or twice, however much the device has to do. */
 const enoughTurns = 4
 
 /**
- * Gives the device more and more to do until waiting for it lets the loop turn often enough. A fast device needs more
- * work than a slow one; one that blocks the loop never gets there.
+ * Gives the device more and more work until the loop turns often enough during the wait. A fast device needs more work
+ * than a slow one. With a wait that blocks, the loop never turns often enough.
  */
 const turnsWhile = (
   what: string,

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type { GpuError, Reason } from "../domain/GpuError.ts"
 
 /**
- * Something is not as the contract of a backend says. A test dies with it.
+ * A backend breaks a rule of the contract. The test dies with this error.
  *
  * **Example** (Telling a mismatch from another failure)
  *
@@ -39,19 +39,19 @@ export const isTrue = (what: string, condition: boolean): void => {
   if (!condition) fail(what)
 }
 
-/** The same value, as `Object.is` has it. @internal */
+/** Checks that both are the same value, by `Object.is`. @internal */
 export const equal = <A extends string | number | boolean | undefined>(what: string, actual: A, expected: A): void => {
   if (!Object.is(actual, expected)) fail(`${what}: expected ${show(expected)}, got ${show(actual)}`)
 }
 
-/** Plain data that is the same as JSON. @internal */
+/** Checks that both have the same JSON. @internal */
 export const same = (what: string, actual: unknown, expected: unknown): void => {
   if (show(actual) !== show(expected)) fail(`${what}: expected ${show(expected)}, got ${show(actual)}`)
 }
 
 type Numbers = Uint8Array | Uint16Array | Int32Array | Uint32Array | Float32Array | Float64Array
 
-/** The same numbers; says where the first difference is and how many there are. @internal */
+/** Checks that both have the same numbers. A failure names the first difference and counts all of them. @internal */
 export const numbers = (what: string, actual: Numbers, expected: Numbers | ReadonlyArray<number>): void => {
   if (actual.length !== expected.length) fail(`${what}: expected ${expected.length} elements, got ${actual.length}`)
   let first = -1
@@ -68,7 +68,7 @@ export const numbers = (what: string, actual: Numbers, expected: Numbers | Reado
 }
 
 /**
- * The effect fails with this reason, and its message says what to do: a hint or a second sentence does.
+ * Checks that the effect fails with this reason, and that the message tells what to do, by a hint or a second sentence.
  *
  * @internal
  */
@@ -82,7 +82,7 @@ export const failsWith = <A, E, R, Tag extends Reason["_tag"]>(
     onFailure: (error) => Effect.sync(() => reasonOf(what, error, tag))
   })
 
-/** The reason of an error that must have this one. @internal */
+/** Checks that the error has this reason, and returns the reason. @internal */
 export const reasonOf = <Tag extends Reason["_tag"]>(
   what: string,
   error: unknown,

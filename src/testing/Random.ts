@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { replay } from "./ConformanceTest.ts"
 import { Mismatch } from "./Expect.ts"
 
-/** The generator mulberry32: 32 bits of state, good enough to pick test cases. */
+/** The generator mulberry32. It has 32 bits of state, which is enough to choose test cases. */
 export class Random {
   #state: number
 
@@ -29,7 +29,7 @@ export class Random {
     return Uint8Array.from({ length }, () => this.integer(0, 255))
   }
 
-  /** The low bits of a sum and product that mix the counter: from 0 up to, not including, 1. */
+  /** The next number from 0 to 1, without 1: sums and products mix the bits of the counter. */
   #next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
@@ -38,7 +38,7 @@ export class Random {
   }
 }
 
-/** Runs `body` with the generator of each seed, or of the one to be replayed; a failure names the seed. */
+/** Runs `body` with a generator for each seed, or only for the seed of {@link replay}. A failure names the seed. */
 export const forSeeds = <E, R>(
   seeds: ReadonlyArray<number>,
   body: (random: Random) => Effect.Effect<void, E, R>,

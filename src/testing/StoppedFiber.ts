@@ -1,6 +1,6 @@
 /**
- * A fiber that stops before one of its steps, where another one acts. Effect's run loop yields after 2,048 operations, so
- * in a long program that can be any step.
+ * Stops a fiber before one of its steps, so that another fiber can act there. Effect's run loop yields after 2,048
+ * operations, so in a long program it can yield at any step.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 
-/** Stops the first fiber that comes to the step with this number, until it is told to go on. */
+/** Stops the first fiber that reaches the step with this number, until the test lets it go on. */
 class StopAt implements Scheduler.Scheduler {
   readonly executionMode = "async"
   readonly stopped = Deferred.makeUnsafe<boolean>()
@@ -45,8 +45,8 @@ class StopAt implements Scheduler.Scheduler {
 }
 
 /**
- * Runs `program` on a fiber of its own up to the step, then `act`, then the rest; answers how the program ended. Where it
- * ends before that step, `act` does not run, and the answer is nothing.
+ * Runs `program` on a new fiber up to the step, then `act`, then the rest of `program`, and returns the program's exit.
+ * If the program ends before that step, `act` does not run, and the result is `undefined`.
  */
 export const actAt = <A, E, R, B, E2, R2>(
   program: Effect.Effect<A, E, R>,
@@ -66,7 +66,7 @@ export const actAt = <A, E, R, B, E2, R2>(
     return yield* Fiber.await(fiber)
   })
 
-/** Runs `program` on a fiber of its own until it first waits, then `act`; answers how the program ended. */
+/** Runs `program` on a new fiber until it first waits, then `act`, and returns the program's exit. */
 export const actWhileItWaits = <A, E, R, B, E2, R2>(
   program: Effect.Effect<A, E, R>,
   act: Effect.Effect<B, E2, R2>

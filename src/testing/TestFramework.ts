@@ -1,5 +1,5 @@
 /**
- * Conformance tests in a test framework. The framework is an argument, so that nothing here loads one.
+ * Conformance tests in a test framework. The framework is an argument, so this module loads none.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,8 @@ import { type ConformanceTest, type Device, type Replay, replay, workScale } fro
 import * as Expect from "./Expect.ts"
 
 /**
- * What is used of a framework; vitest has these functions, and so have Mocha, Jest and node:test under similar names.
+ * The functions of a framework that the suite calls. Vitest has them; Mocha, Jest and node:test have them under similar
+ * names.
  *
  * @category models
  * @since 0.1.0
@@ -24,19 +25,19 @@ export interface TestFramework {
 }
 
 /**
- * What is used of a framework whose tests carry tags, as vitest's: its `it` takes options before the test.
+ * The functions of a framework with tags, as vitest: its `it` takes options before the test.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TaggingFramework extends Omit<TestFramework, "it"> {
-  /** A method, so that a framework may know its tags by their types. */
+  /** A method, so that a framework may declare its tags as a type. */
   it(title: string, options: { tags: Array<string> }, test: () => Promise<void>): unknown
 }
 
 /**
- * Registers tests with a framework: a suite for each group, on one device that is opened for the first test and closed
- * after the last. The close must leave no driver object. Throws a TypeError for an unknown option.
+ * Registers tests with a framework: a suite for each group. All tests run on one device, which opens before the first test
+ * and closes after the last. A last check fails when a driver object is left. Throws a TypeError for an unknown option.
  *
  * **Example** (Vitest)
  *

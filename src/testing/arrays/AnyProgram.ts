@@ -1,5 +1,5 @@
 /**
- * Random programs over arrays, together with what the reference has for each of their arrays.
+ * Random programs over arrays, with the reference's result for each of their arrays.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ import { reductions } from "./Reductions.ts"
 
 type Model = ArrayModel.ArrayModel
 
-/** Larger arrays than this are not made, so that the reference stays fast. */
+/** The largest size of an array, so that the reference stays fast. */
 const maxSize = 3000
 
 export interface ProgramOptions {
@@ -67,7 +67,7 @@ class Builder {
     for (let input = random.integer(2, 4); input > 0; input--) this.#input(anyNarrower(random, shape))
   }
 
-  /** Adds one step, unless what was thought of is not possible. */
+  /** Adds one random step, unless it is impossible. */
   step(): void {
     switch (this.#random.integer(0, 13)) {
       case 0:
@@ -91,7 +91,7 @@ class Builder {
   #input(shape: ReadonlyArray<number>): void {
     const { dtypes, rules } = this.#options
     const dtype = this.#random.pick(dtypes)
-    // One NaN decides over a whole sum: most arrays have none.
+    // One NaN makes a whole sum NaN, so most arrays have none.
     const calm = this.#random.integer(0, 3) > 0
     const numbers = Array.from(
       { length: ArrayModel.sizeOf(shape) },
@@ -106,7 +106,7 @@ class Builder {
     this.steps.push({ text, operands, run, isView })
   }
 
-  /** One of the arrays, a late one with some preference. */
+  /** A random array, more often one of the last ones. */
   #any(): number {
     const random = this.#random
     const last = this.models.length - 1
@@ -140,7 +140,7 @@ class Builder {
     this.#apply(operation, operands)
   }
 
-  /** A number that may stand beside an array, as the operation takes it. */
+  /** A number that the operation accepts beside an array. */
   #literal({ name }: ElementOperation, dtype: DType): number {
     if (name === "power") return this.#random.integer(0, 4)
     return isFloat(dtype) && name !== "where" ? anyNumber(this.#random, dtype) : this.#random.integer(0, 9)
@@ -149,7 +149,7 @@ class Builder {
   #apply(operation: ElementOperation, operands: ReadonlyArray<number | { readonly literal: number }>): void {
     const { rules } = this.#options
     const arrays = operands.filter((operand) => typeof operand === "number")
-    // A number takes the type of an array; in a choice, of the array that it is a choice with.
+    // A number takes the type of an array operand; in `where`, of the other choice.
     const beside = operation.name === "where" ? arrays.at(-1)! : arrays[0]!
     if (operation.name === "where" && typeof operands[0] !== "number") return
     const fallback = operation.name === "where" && arrays.length === 1 ? "f32" : this.models[beside]!.dtype
@@ -189,7 +189,7 @@ class Builder {
     )
   }
 
-  /** Often of a view, where strides and offsets of both meet. */
+  /** Often makes a view of a view, to combine the strides and offsets of both. */
   #view(): void {
     const random = this.#random
     const views = this.steps.flatMap(({ isView }, step) => isView ? [this.inputs.length + step] : [])
@@ -386,7 +386,7 @@ class Builder {
     if (fitting.length > 0) this.#multiply(left, random.pick(fitting))
   }
 
-  /** A batch of matrices, laid out otherwise, with one of them turned round, which always fits. */
+  /** A batch of matrices, with another layout and one of them transposed, whose product always exists. */
   #productWithPart(array: number): void {
     const { elements, shape } = this.models[array]!
     const rank = shape.length

@@ -7,7 +7,7 @@ import type { Random } from "../Random.ts"
 
 type Shape = ReadonlyArray<number>
 
-/** Mostly of two or three axes, most of them short, and once in a while without elements or long. */
+/** A shape, mostly of two or three short axes, sometimes without elements or with a long axis. */
 export const anyShape = (random: Random): Shape => {
   if (random.integer(0, 7) === 0) {
     const length = random.integer(200, 1200)
@@ -17,13 +17,13 @@ export const anyShape = (random: Random): Shape => {
   return Array.from({ length: rank }, () => random.pick([1, 2, 2, 3, 3, 4, 5, 7, random.pick([0, 1, 33, 6, 3])]))
 }
 
-/** A shape that broadcasts to another. */
+/** A shape that broadcasts to the given one. */
 export const anyNarrower = (random: Random, shape: Shape): Shape => {
   const start = random.integer(0, 3) === 0 ? random.integer(0, shape.length) : 0
   return shape.slice(start).map((length) => random.integer(0, 4) === 0 ? 1 : length)
 }
 
-/** A shape of so many elements. */
+/** A shape of `size` elements. */
 export const anyFactors = (random: Random, size: number): Shape => {
   if (size === 0) {
     return shuffled(random, [0, random.integer(1, 3), random.integer(1, 3)].slice(0, random.integer(1, 3)))
@@ -39,7 +39,7 @@ export const anyFactors = (random: Random, size: number): Shape => {
   return random.integer(0, 1) === 0 ? [rest, ...lengths] : [...lengths, rest]
 }
 
-/** The same in another order. */
+/** The same elements in a random order. */
 export const shuffled = (random: Random, numbers: ReadonlyArray<number>): ReadonlyArray<number> => {
   const rest = [...numbers]
   return numbers.map(() => rest.splice(random.integer(0, rest.length - 1), 1)[0]!)

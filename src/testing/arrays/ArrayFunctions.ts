@@ -7,7 +7,7 @@ import type * as Effect from "effect/Effect"
 import * as DeviceArrays from "../../array/DeviceArray.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 
-/** What every function answers that makes an array. */
+/** The result of every function that makes an array. */
 export type Made = Effect.Effect<DeviceArrays.DeviceArray, GpuError, DeviceArrays.ArrayServices>
 
 const functions: { readonly [name: string]: unknown } = DeviceArrays

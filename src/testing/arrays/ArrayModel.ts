@@ -1,6 +1,6 @@
 /**
- * Arrays as the reference has them: a shape and the elements in row-major order, each as far as it is certain. Every
- * operation is a loop over positions; there are no strides and no views.
+ * The arrays of the reference: a shape and the elements in row-major order, each as far as it is certain. Every
+ * operation is a loop over positions, without strides and views.
  *
  * @internal
  */
@@ -75,7 +75,7 @@ export const transpose = (array: ArrayModel, axes: ReadonlyArray<number>): Array
     return at(array, source)
   })
 
-/** The chosen indices of each axis; of an axis without, the one that is named goes away with it. */
+/** The elements at the chosen indices of each axis. An axis with a single index is dropped. */
 export const pick = (array: ArrayModel, indices: ReadonlyArray<number | ReadonlyArray<number>>): ArrayModel => {
   const kept = indices.filter((chosen) => typeof chosen !== "number")
   return build(array.dtype, kept.map((chosen) => chosen.length), (position) => {
@@ -102,7 +102,7 @@ export const take = (
     }
   )
 
-/** Combines the elements along some axes, which go, or stay with a length of 1. */
+/** Combines the elements along some axes. These axes are dropped, or stay with a length of 1. */
 export const reduce = (
   array: ArrayModel,
   axes: ReadonlyArray<number>,

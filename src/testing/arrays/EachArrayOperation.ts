@@ -1,6 +1,6 @@
 /**
- * Each operation on the elements of arrays by itself, at awkward numbers and ordinary ones. They are recorded together,
- * so that few kernels do.
+ * Each operation on the elements of arrays alone, on awkward and ordinary numbers. The tests record them together, so
+ * that few kernels are enough.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ import type { Input } from "./Program.ts"
 
 const test = inGroup("arrays")
 
-/** Operands of two types: at every other item a pair of awkward numbers, every pair if there are enough of them. */
+/** Operands of two types. Every second item is a pair of awkward numbers; with enough items, every pair occurs. */
 const inputsOf = (types: readonly [DType, DType], items: number): ReadonlyArray<Input> => {
   const random = new Random(items)
   const [rows, columns] = types.map(awkwardNumbers) as [ReadonlyArray<number>, ReadonlyArray<number>]
@@ -48,7 +48,7 @@ const operandsOf = ({ arity, name }: ElementOperation): ReadonlyArray<number> =>
 const takes = (operation: ElementOperation, inputs: ReadonlyArray<Input>): boolean =>
   operation.types(operandsOf(operation).map((input) => inputs[input]!.dtype)) !== undefined
 
-/** As many as become two or three kernels. */
+/** So many operations become two or three kernels. */
 const batchSize = 12
 
 const eachOperation = (types: readonly [DType, DType]): Effect.Effect<void, unknown, TestServices> =>
@@ -107,7 +107,7 @@ const compare = (
 
 const mixed = [["i32", "u32"], ["u32", "i32"], ["u32", "f32"], ["f32", "i32"]] as const
 
-/** What is compiled is the same for most of them. */
+/** Most of them share their compiled code. */
 const mixedOperations = Effect.gen(function*() {
   const { info } = yield* DeviceContext
   for (const types of info.traits.compiling === "slow" ? mixed.slice(0, 1) : mixed) yield* eachOperation(types)
@@ -121,8 +121,8 @@ const optionalOperations = Effect.gen(function*() {
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = ([
-  ["each operation on arrays of f32 is what it says", eachOperation(["f32", "f32"])],
-  ["each operation on arrays of i32 is what it says", eachOperation(["i32", "i32"])],
-  ["each operation on arrays of two types is what it says", mixedOperations],
-  ["each operation on arrays of f16 and f64 is, where the device has them", optionalOperations]
+  ["each operation on arrays of f32 gives what the reference gives", eachOperation(["f32", "f32"])],
+  ["each operation on arrays of i32 gives what the reference gives", eachOperation(["i32", "i32"])],
+  ["each operation on arrays of two types gives what the reference gives", mixedOperations],
+  ["each operation on arrays of f16 and f64 does, where the device has them", optionalOperations]
 ] as const).map(([name, body]) => test(name, { heavy: true }, body))

@@ -1,5 +1,5 @@
 /**
- * Matrix products of sizes around those of the tiles that kernels may work in, also of views.
+ * Matrix products, also of views, of sizes around those of a kernel's tiles.
  *
  * @internal
  */
@@ -80,7 +80,7 @@ const products = (dtype: DType, isTurned: boolean) =>
     }
   })
 
-/** There is a kernel for each combination of types, and drivers take their time for each. */
+/** Each combination of types has its own kernel, and drivers compile slowly. */
 const eachProduct = Effect.gen(function*() {
   const { info } = yield* DeviceContext
   yield* products("f32", false)

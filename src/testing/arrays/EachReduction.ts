@@ -1,5 +1,5 @@
 /**
- * Each reduction by itself, over rows that are long enough to be divided among items.
+ * Each reduction alone, over rows that are long enough to be divided among items.
  *
  * @internal
  */
@@ -61,7 +61,7 @@ const reduction = (dtype: DType, { name, result, value }: ArrayReduction, axis: 
     }
   }))
 
-/** Each is a kernel or two, which drivers take their time for: there it is what all types share. */
+/** Each needs a kernel or two, and drivers compile slowly, so these have only some of the types. */
 const eachReduction = Effect.gen(function*() {
   const { info } = yield* DeviceContext
   const { axes, dtypes } = amount[info.traits.compiling]

@@ -1,5 +1,5 @@
 /**
- * What the operations on arrays do to elements: the types that they take and give, and the values.
+ * The reference for operations on elements: the types that they take and return, and the results.
  *
  * @internal
  */
@@ -12,16 +12,16 @@ import { hasZero, type Interval, isNaN, mayBeInfinite, point, rounded } from "..
 import { applyTo, type Value } from "../expressions/Reference.ts"
 
 export interface ElementOperation {
-  /** As `DeviceArray` has it. */
+  /** Its name in `DeviceArray`. */
   readonly name: string
   readonly arity: number
-  /** The types to which operands of these types are cast, and that of the result; `undefined` where it takes none such. */
+  /** The types to which operands are cast, and the result's type; `undefined` for types that it does not take. */
   readonly types: (operands: ReadonlyArray<DType>) => ReadonlyArray<DType> | undefined
   readonly result: (types: ReadonlyArray<DType>) => DType
   readonly value: (operands: ReadonlyArray<Value>, types: ReadonlyArray<DType>, rules: FloatRules) => Value
 }
 
-/** The type in which two meet. */
+/** The common type of two types. */
 export const common = (a: DType, b: DType): DType => {
   if (a === b) return a
   if (a === "f64" || b === "f64") return "f64"
@@ -39,7 +39,7 @@ const themselves = (types: ReadonlyArray<DType>): ReadonlyArray<DType> => types
 const first = ([type]: ReadonlyArray<DType>): DType => type!
 const truth = (): DType => "u32"
 
-/** An operation that expressions have under the same name. */
+/** An operation that expressions also have, under the same name. */
 const plain = (name: string): ElementOperation["value"] => (operands, types, rules) =>
   applyTo(name as Operation, operands, types[0]!, types[0]!, rules)
 
@@ -51,7 +51,7 @@ const of = (
 ) =>
 (name: string): ElementOperation => ({ name, arity, types, result, value: value(name) })
 
-/** A value as one of another type. */
+/** Casts a result to another type. */
 export const castValue = (value: Value, from: DType, to: ExprType, rules: FloatRules): Value =>
   from === to ? value : applyTo("astype", [value], from, to, rules)
 
@@ -72,7 +72,7 @@ const realFunction = of(1, alikeReal, first, plain)
 const bits = of(2, alikeInteger, first, plain)
 const integerUnary = of(1, (types) => types.every(isInteger) ? types : undefined, first, plain)
 const shift = of(2, (types) => types.every(isInteger) ? [types[0]!, "u32"] : undefined, first, plain)
-/** Integers are compared as they are. */
+/** Compares integers exactly. */
 const comparison = of(
   2,
   (types) => types.every(isInteger) ? types : alike(types),
@@ -104,7 +104,7 @@ const isFiniteFloat = (a: Interval): Value =>
 const isInfiniteFloat = (a: Interval): Value =>
   isNaN(a) ? false : !mayBeInfinite(a) ? false : a.lo === a.hi ? true : undefined
 
-/** Rounded down, where it is certain between which whole numbers the quotient is. */
+/** The floored quotient, where it is certain between which whole numbers the quotient is. */
 const floorDivide = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>, rules: FloatRules): Value => {
   if (a === undefined || b === undefined) return undefined
   if (!isFloat(type!)) return floorDivideIntegers(a as number, b as number, type as "i32" | "u32")
@@ -115,7 +115,7 @@ const floorDivide = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>,
 const floorDivideIntegers = (a: number, b: number, type: "i32" | "u32"): number =>
   wrapped(b === 0 ? 0n : BigInt(Math.floor(a / b)), type)
 
-/** Quotients of ordinary numbers, away from whole ones by more than what a device's division is off. */
+/** Whether a quotient is farther from whole numbers than the error of a device's division. */
 const flooredQuotient = (a: Interval, b: Interval, type: FloatType): number | undefined => {
   if (isNaN(a) || isNaN(b) || mayBeInfinite(a) || mayBeInfinite(b) || hasZero(b)) return undefined
   const quotients = [a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi]
@@ -130,7 +130,7 @@ const flooredQuotient = (a: Interval, b: Interval, type: FloatType): number | un
   return floor === Math.floor(hi + slack) ? floor : undefined
 }
 
-/** What the floored quotient leaves over. */
+/** The remainder of the floored quotient. */
 const remainder = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>, rules: FloatRules): Value => {
   if (a === undefined || b === undefined) return undefined
   if (!isFloat(type!)) return remainderOfIntegers(a as number, b as number, type as "i32" | "u32")
@@ -146,7 +146,7 @@ const remainder = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>, r
 const remainderOfIntegers = (a: number, b: number, type: "i32" | "u32"): number =>
   wrapped(b === 0 ? 0n : BigInt(a - b * Math.floor(a / b)), type)
 
-/** The integer's power modulo 2^32, by as many products; the reciprocal of what is not 1 or -1 has no whole part. */
+/** The integer's power modulo 2^32, by repeated products. A negative power of any base but 1 and -1 is 0. */
 const power = ([a, b]: ReadonlyArray<Value>, types: ReadonlyArray<DType>, rules: FloatRules): Value => {
   const [type] = types
   if (isFloat(type!)) return applyTo("power", [a, b], type, type, rules)

@@ -1,5 +1,5 @@
 /**
- * Programs over arrays on the device.
+ * Runs programs over arrays on the device.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ import { type Input, neededAfter, outputsOf, type Program, type Region } from ".
 
 type Arrays = Effect.Effect<ReadonlyMap<number, DeviceArray>, GpuError, DeviceArrays.ArrayServices>
 
-/** Elements by the number of their array. */
+/** The elements of arrays, by the arrays' numbers. */
 export type Elements = ReadonlyMap<number, ArrayLike<number>>
 
 export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
@@ -28,7 +28,7 @@ export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
     (arrays) => new Map(arrays.entries())
   )
 
-/** Every step by itself, and the elements of all arrays that have memory of their own. */
+/** Runs every step eagerly, and returns the elements of all arrays with their own memory. */
 export const runEagerly = (program: Program, inputs: ReadonlyMap<number, DeviceArray>) =>
   Effect.scoped(Effect.gen(function*() {
     const arrays = new Map(inputs)
@@ -38,8 +38,8 @@ export const runEagerly = (program: Program, inputs: ReadonlyMap<number, DeviceA
   }))
 
 /**
- * Region by region, each in its mode, and the elements of the outputs. A region leaves the arrays that are needed after
- * it, or all.
+ * Runs each region in its mode, and returns the elements of the outputs. A region returns the arrays that later steps
+ * need, or all.
  */
 export const runInRegions = (
   program: Program,
@@ -65,7 +65,7 @@ const runSteps = (program: Program, arrays: Map<number, DeviceArray>, from: numb
     }
   })
 
-/** What an eager region makes belongs to the scope around it, so that always leaves all. */
+/** The outer scope owns the arrays of an eager region, so this always returns all of them. */
 const runRegion = (
   program: Program,
   before: ReadonlyMap<number, DeviceArray>,
@@ -85,7 +85,7 @@ const runRegion = (
   return Effect.map(run, ({ made, numbers }) => new Map(numbers.map((number, at) => [number, made[at]!])))
 }
 
-/** The pool lends what the arrays hold, and nothing else. */
+/** Checks that only arrays have leases of the pool. */
 const expectHeld = (arrays: ReadonlyMap<number, DeviceArray>) =>
   Effect.map(BufferPool.stats, ({ activeBlocks }) => {
     const leases = [...LeaseHolder.leases([...arrays.values()])].filter(({ size }) => size > 0)

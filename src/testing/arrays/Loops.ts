@@ -1,5 +1,5 @@
 /**
- * What the pool is for: a loop of array expressions runs on the memory of its first iteration.
+ * The purpose of the pool: a loop of array expressions runs on the memory of its first iteration.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ const elements = 256
 
 type Words = DeviceArray<"u32">
 
-/** Ten operations of four kinds, so that four kernels do. Ten results live at its end. */
+/** Ten operations of four kinds, so four kernels are enough. At its end ten results are alive. */
 const next = (x: Words): Effect.Effect<Words, GpuError, DeviceArrays.ArrayServices> =>
   Effect.gen(function*() {
     const a = yield* DeviceArrays.multiply(x, 1664525)

@@ -41,14 +41,14 @@ export const matrixProduct = (
   })
 }
 
-/** The element of a matrix of the batch, or of the one matrix that stands for several. */
+/** The element of a matrix of the batch; a single matrix is broadcast to the whole batch. */
 const inBatch = (array: ArrayModel.ArrayModel, batch: ReadonlyArray<number>, inside: ReadonlyArray<number>): Value => {
   const axes = array.shape.length - inside.length
   const outer = batch.slice(batch.length - axes)
   return ArrayModel.at(array, [...outer.map((index, axis) => array.shape[axis] === 1 ? 0 : index), ...inside])
 }
 
-/** Rounded or not: sums may be kept in more digits. */
+/** The sum, rounded or not: a device may keep more digits. */
 const productOf = (x: NonNullable<Value>, y: NonNullable<Value>, dtype: DType, rules: FloatRules): Value =>
   isFloat(dtype)
     ? applyTo("multiply", [x, y], dtype, dtype, { ...rules, reorders: true })

@@ -1,5 +1,5 @@
 /**
- * Which positions of an axis slices and indices mean.
+ * The positions of an axis that slices and indices select.
  *
  * @internal
  */
@@ -25,7 +25,10 @@ export const inRange = (
   return indices
 }
 
-/** Where an index leads: from the end if it is negative, and then to the nearest end, or round and round. */
+/**
+ * The position of an index. A negative one counts from the end. Beyond the axis it is clamped to the nearest end, or
+ * wraps around.
+ */
 export const placeOf = (index: number, length: number, mode: "clip" | "wrap"): number => {
   if (mode === "wrap") return ((index % length) + length) % length
   return Math.min(length - 1, Math.max(0, index < 0 ? index + length : index))

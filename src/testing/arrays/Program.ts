@@ -1,5 +1,5 @@
 /**
- * A program over device arrays, straight on: inputs, and steps that each make one array of those before.
+ * A program over device arrays, without branches: inputs, and steps that each make one array of earlier ones.
  *
  * @internal
  */
@@ -17,16 +17,16 @@ export interface Input {
 }
 
 export interface Step {
-  /** As a program would write it. */
+  /** The step as source code. */
   readonly text: string
-  /** Inputs and results of steps, counted through. */
+  /** The numbers of its operands: inputs are counted first, then steps. */
   readonly operands: ReadonlyArray<number>
   readonly run: (operands: ReadonlyArray<DeviceArray>) => Effect.Effect<DeviceArray, GpuError, ArrayServices>
-  /** It lays out the memory of its operand otherwise. */
+  /** The result is a view of the operand's memory. */
   readonly isView: boolean
 }
 
-/** How a run of steps is computed. */
+/** The mode in which some steps run. */
 export interface Region {
   readonly mode: "eager" | "scoped" | "lazy"
   /** The steps from one, up to the other, exclusive. */
@@ -38,17 +38,17 @@ export interface Program {
   readonly inputs: ReadonlyArray<Input>
   readonly steps: ReadonlyArray<Step>
   readonly regions: ReadonlyArray<Region>
-  /** What the reference has for each input and step. */
+  /** The reference's array for each input and step. */
   readonly models: ReadonlyArray<ArrayModel>
 }
 
-/** The arrays that nothing is made of: what a program is for. */
+/** The arrays that no step uses: the program's results. */
 export const outputsOf = ({ inputs, steps }: Program): ReadonlyArray<number> => {
   const used = new Set(steps.flatMap(({ operands }) => operands))
   return steps.map((_, step) => inputs.length + step).filter((array) => !used.has(array))
 }
 
-/** The arrays made by steps before `to` that a step from there on, or the caller, needs. */
+/** The arrays of steps before `to` that later steps or the caller need. */
 export const neededAfter = (program: Program, from: number, to: number): ReadonlyArray<number> => {
   const needed = new Set([
     ...outputsOf(program),

@@ -21,16 +21,16 @@ import { type Program, textOf } from "./Program.ts"
 
 const test = inGroup("arrays")
 
-/** How much of the arrays there was to compare. */
+/** How many elements of the arrays could be compared. */
 interface Compared {
   elements: number
   sharp: number
 }
 
-/** Every program has kernels of its own, which a slow driver takes half a second for. */
+/** Every program has its own kernels, which a slow driver compiles for half a second. */
 const programsOn = { none: 200, fast: 20, slow: 6 }
 
-/** The same operations with other results are other kernels again. */
+/** The same operations with other outputs need other kernels. */
 const leavingOn = { none: ["needed", "all"], fast: ["needed"], slow: ["needed"] } as const
 
 const programs = Effect.gen(function*() {
@@ -86,7 +86,7 @@ const compare = (program: Program, found: Elements, compared: Compared): void =>
   }
 }
 
-/** Bit by bit, but for those of NaN. */
+/** Compares the bits of numbers; NaN equals any NaN. */
 const expectSame = (eager: Elements, mixed: Elements): void => {
   for (const [array, elements] of mixed) {
     const expected = eager.get(array)!

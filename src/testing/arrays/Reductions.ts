@@ -15,7 +15,7 @@ export interface ArrayReduction {
   /** As `DeviceArray` has it. */
   readonly name: string
   readonly result: (dtype: DType) => DType
-  /** It has no value where there are no elements. */
+  /** It has no result where there are no elements. */
   readonly needsElements: boolean
   readonly value: (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules) => Value
 }
@@ -27,7 +27,7 @@ const extreme = (name: "min" | "max", operation: "minimum" | "maximum"): ArrayRe
   value: (elements, dtype, rules) => elements.reduce((a, b) => applyTo(operation, [a, b], dtype, dtype, rules))
 })
 
-/** Kept in another type on the way. */
+/** The type of intermediate results. */
 const carried = (combine: typeof sum): typeof sum => (elements, dtype, rules) => {
   const carrier = carrierOf(dtype)
   const values = elements.map((element) => castValue(element, dtype, carrier, rules))
@@ -42,7 +42,7 @@ const mean = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules): 
   return castValue(result, type, isFloat(dtype) ? dtype : "f32", rules)
 }
 
-/** The first of those that can be it, if it is certain that there is only one, or that the others are the same. */
+/** The first position that can be the result, if it is certain that it is the only one or that the others are equal. */
 const argument = (operation: "argmin" | "argmax"): ArrayReduction => ({
   name: operation,
   result: () => "u32",

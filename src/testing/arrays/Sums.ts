@@ -1,5 +1,5 @@
 /**
- * Sums whose order nobody says: of floats with a bound for every order, of integers exactly.
+ * Sums in any order: of floats with a bound for every order, of integers exactly.
  *
  * @internal
  */
@@ -33,14 +33,14 @@ const sumOfFloats = (elements: ReadonlyArray<Value>, dtype: "f16" | "f32" | "f64
 
 const isFinite = ({ hi, lo }: Interval): boolean => Number.isFinite(lo) && Number.isFinite(hi)
 
-/** Infinities of one sign stay, those of both are no number. */
+/** Infinities of one sign stay; with both signs the sum is NaN. */
 const sumOfInfinite = (infinite: ReadonlyArray<Interval>): Value => {
   if (!infinite.every(isPoint)) return undefined
   const signs = new Set(infinite.map(({ lo }) => lo))
   return signs.size === 1 ? point(infinite[0]!.lo) : notANumber
 }
 
-/** Each of the additions rounds a number that is no larger than all of them together. */
+/** Each addition rounds a number that is at most the sum of all magnitudes. */
 const near = (floats: ReadonlyArray<Interval>, dtype: "f16" | "f32" | "f64", rules: FloatRules): Value => {
   const format = formatOf(dtype)
   let lo = 0

@@ -1,5 +1,5 @@
 /**
- * Commands that no backend may run: on wrong buffers, outside of them, or with data that a driver would choke on.
+ * Commands that every backend must refuse: on wrong buffers, outside their range, or with data that no driver accepts.
  *
  * @internal
  */
@@ -30,13 +30,13 @@ const good = BufferPool.allocate(64)
 const withGood = (call: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
   Effect.flatMap(good, call)
 
-/** Each operation with a buffer in each of its places. */
+/** Each operation, with the buffer under test as each of its buffer arguments. */
 const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> = [
   ["write to", BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
   ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
   ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
   ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
-  // With options: a plain object in the last place would be taken for them.
+  // These pass options too: the function would take a plain object in the last place for options.
   ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer, {}))],
   ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
   [
@@ -69,7 +69,7 @@ const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> 
   ]
 ]
 
-/** A lease on a second, open device: whatever the backend under test is, it cannot know it. */
+/** A lease on a second, open device, which is foreign to every backend under test. */
 const foreignLease = Effect.gen(function*() {
   const context = yield* Layer.build(Layer.provide(BufferPool.layer(), hostLayer()))
   return yield* Context.get(context, BufferPool.BufferPool).allocate(64, { label: "foreign" })
@@ -84,7 +84,7 @@ const destroyedBuffer = Effect.gen(function*() {
   return buffer
 })
 
-/** A buffer that the types forbid. */
+/** A value as a buffer, although the types forbid it. */
 const untyped = (value: unknown): Effect.Effect<BufferLike> => Effect.succeed(value as BufferLike)
 
 const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]): ReadonlyArray<Mistake> => {
@@ -103,7 +103,7 @@ const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]
   ]
 })
 
-/** Ranges that no buffer of 62 bytes allows. */
+/** Ranges that are invalid for a buffer of 62 bytes. */
 const ranges: ReadonlyArray<readonly [name: string, offset: number, bytes: number]> = [
   ["past the end", 0, 64],
   ["from past the end", 64, 0],
@@ -157,7 +157,7 @@ const wrongLengths = failing("InvalidRequest", {
   )
 })
 
-/** Calls that give an offset or a length alone, and what their error says: nothing that was never passed. */
+/** Calls with only an offset or only a length, and their messages: a message names only what the call passed. */
 const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> = [
   [
     "a read from past the end",
@@ -212,7 +212,7 @@ const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> 
 ]
 
 const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call]) =>
-  inGroup("wrong ranges")(`${name} is told by what was passed`, { counting: true }, function*() {
+  inGroup("wrong ranges")(`the error of ${name} names only what was passed`, { counting: true }, function*() {
     const reason = yield* Expect.failsWith(name, withGood(call), "InvalidRequest")
     Expect.equal("the problem", reason.problem, problem)
   })
@@ -220,7 +220,7 @@ const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call
 
 const misspelt = (options: unknown): never => options as never
 
-/** Options that nobody reads would go unnoticed, and so would an offset that is passed by itself. */
+/** Options with a wrong name, and an offset without its object, must be refused: nobody would notice otherwise. */
 const unknownOptions = failing("InvalidRequest", {
   "a write with a misspelt offset": withGood((lease) =>
     CommandQueue.write(lease, new Uint8Array(4), misspelt({ ofset: 4 }))
@@ -308,7 +308,7 @@ const detachedView = (): Uint8Array => {
   return view
 }
 
-/** Pages have no shared memory unless they are isolated. */
+/** A page has `SharedArrayBuffer` only if it is cross-origin isolated. */
 const shared: ReadonlyArray<readonly [string, () => unknown]> = typeof SharedArrayBuffer === "undefined" ? [] : [
   ["a SharedArrayBuffer", () => new SharedArrayBuffer(64)],
   ["a view of a SharedArrayBuffer", () => new Uint8Array(new SharedArrayBuffer(64))],

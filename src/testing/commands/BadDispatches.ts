@@ -1,5 +1,5 @@
 /**
- * Dispatches and kernels that no backend may run, and failures of recorded work.
+ * Dispatches and kernels that every backend must refuse, and failures of recorded commands.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("failures")
 
-/** A dispatch that the types forbid. */
+/** A dispatch with arguments that the types forbid. */
 const untyped = (
   kernel: Kernel.Kernel,
   args: unknown,
@@ -107,7 +107,7 @@ const viewFrom = (offset: number): Mistake => [
 const overBindingLimit = Effect.gen(function*() {
   const { limits } = yield* DeviceContext.useSync((device) => device.info)
   const size = limits.maxBindingSize + 4
-  // Where a binding can be as large as a buffer, the buffer itself is what cannot be had.
+  // Where a binding can be as large as a buffer, the allocation of the buffer fails first.
   if (size > limits.maxBufferSize) return yield* BufferPool.allocate(size)
   const y = yield* BufferPool.allocate(size)
   return yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1)
@@ -190,7 +190,7 @@ const vectorWith = (change: object): VectorArg => ({ ...VectorArg("u32", "y"), .
 
 const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(kernel))
 
-/** Definitions that the types forbid. */
+/** Definitions of kernels that the types forbid. */
 const untypedDefinitions: ReadonlyArray<Mistake> = [
   ...[undefined, null, 3, {}, { name: "bare", args: [] }].map((value): Mistake => [
     `${JSON.stringify(value)} for a kernel`,
@@ -215,8 +215,8 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
     ["no itemwise", {
       itemwise: undefined
     }],
-    ["an itemwise vector that it has not", { itemwise: ["z"] }],
-    ["a problem that is none", { problem: "wrong" }]
+    ["an itemwise vector that is not among its arguments", { itemwise: ["z"] }],
+    ["a problem that is not a string", { problem: "wrong" }]
   ] as const)
     .map(([what, change]): Mistake => [
       `a kernel with ${what}`,
@@ -225,7 +225,7 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
     ]),
   ...failing("InvalidRequest", {
     "a vector with the access rw": compile(kernelWith({ args: [vectorWith({ access: "rw" })] })),
-    "an argument of no kind": compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] })),
+    "an argument of an unknown kind": compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] })),
     "an argument without a name": compile(kernelWith({ args: [vectorWith({ name: undefined })] })),
     "undefined for an argument": compile(kernelWith({ args: [undefined as unknown as VectorArg] }))
   })
@@ -275,7 +275,7 @@ const definitions: ReadonlyArray<Mistake> = [
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
   ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
-  /** The host compiles nothing: what it lacks is the body. */
+  /** The host compiles nothing: there the kernel has no body. */
   test("a compile error carries the compiler's log and leaves the queue usable", { counting: true }, function*() {
     const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
     const y = yield* BufferPool.allocate(64)
@@ -295,10 +295,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectUsable
   }),
   /**
-   * A buffer destroyed by hand, which no allocator does: the driver may keep it until the commands have run, or refuse
-   * them. Then the next finish says so, once, and names them.
+   * The test destroys a buffer under recorded commands, which no allocator does. The driver may keep the buffer until
+   * the commands have run, or refuse them. If it refuses, the next finish fails once and names them.
    */
-  test("a failure of recorded work has an address, and is told once", { counting: true }, function*() {
+  test("a failure of recorded commands names them, and is reported once", { counting: true }, function*() {
     const device = yield* DeviceContext
     const source = yield* BufferPool.allocate(64, { label: "source" })
     const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
@@ -312,8 +312,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
     yield* expectUsable
   }),
-  /** A body that throws, which only a function can. */
-  test("a kernel that fails has an address, and the queue stays usable", function*() {
+  /** A body that throws: only a body on the host can. */
+  test("the failure of a kernel names its command, and the queue stays usable", function*() {
     const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
     const y = yield* BufferPool.allocate(64)
     const throwing = Kernel.make({

@@ -14,7 +14,7 @@ import { Random } from "../Random.ts"
 
 const test = inGroup("copies and fills")
 
-/** What a fill leaves: the pattern's bytes, the lowest first, over and over. */
+/** What a fill stores: the pattern's bytes, the lowest first, again and again. */
 export const fillBytes = (
   memory: Uint8Array,
   pattern: number | Uint8Array,
@@ -57,7 +57,7 @@ const wholeFills = Effect.forEach(
   { discard: true }
 )
 
-/** Any size is a whole number of bytes, and any even one of pairs of them. */
+/** A pattern of one byte fits any size, and a pattern of two bytes any even size. */
 const fillsOfAnySize = Effect.forEach(
   [[7], [1, 2]],
   (bytes) =>
@@ -152,8 +152,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
   }),
   test("a fill repeats patterns of 1 to 128 bytes", widePatterns),
-  /** Parts of wide patterns may be the same, and the patterns not. */
-  test("patterns that begin alike are not taken for each other", function*() {
+  /** Two wide patterns may differ although parts of them are the same. */
+  test("patterns with the same beginning stay different", function*() {
     const lease = yield* BufferPool.allocate(256)
     const narrow = Uint32Array.of(1, 2, 3, 4)
     const wide = Uint32Array.from({ length: 32 }, (_, at) => at === 31 ? 99 : narrow[at % 4]!)
@@ -163,7 +163,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers(`${pattern.length} words`, yield* CommandQueue.read(lease, Uint32Array), expected)
     }
   }),
-  /** Views that begin anywhere in their memory, and change once the fill is recorded. */
+  /** Views at any offset of their `ArrayBuffer`, which the test changes after it recorded the fill. */
   test("a fill takes its pattern from any kind of host data, and copies it", function*() {
     const memory = Uint8Array.from({ length: 32 }, (_, at) => at + 1)
     const lease = yield* BufferPool.allocate(48)
@@ -183,7 +183,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.fill(lease, new Float32Array(4))
     Expect.numbers("zeros", yield* CommandQueue.read(lease, Float32Array), new Float32Array(12))
   }),
-  test("fills with several patterns keep apart and in order", function*() {
+  test("fills with several patterns run in order, each with its own pattern", function*() {
     const first = yield* BufferPool.allocate(100)
     const second = yield* BufferPool.allocate(5000)
     yield* CommandQueue.fill(first, 0x11111111)

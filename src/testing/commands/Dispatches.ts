@@ -1,5 +1,5 @@
 /**
- * Kernels: how many items run, and what a body sees of its arguments.
+ * Kernels: how many items run, and which arguments a body gets.
  *
  * @internal
  */
@@ -30,7 +30,7 @@ const counts = Effect.forEach(
   { discard: true }
 )
 
-/** Runs `count` items that each must run once, and none beyond. */
+/** Runs `count` items. Each must run once, and no other item may run. */
 const visitAll = Effect.fnUntraced(function*(count: number, workgroupSize: number) {
   const y = yield* filled((count + 1) * 4, 0)
   yield* CommandQueue.dispatch(Kernels.visit(workgroupSize), { y }, count)
@@ -63,7 +63,7 @@ const vectorLengths = Effect.forEach([4, 10, 40, 99], (size) =>
     Expect.numbers(`lengths of ${size} bytes`, yield* CommandQueue.read(y, Uint32Array, { length: 7 }), expected)
   })), { discard: true })
 
-/** Runs a test of halves where the device has them; elsewhere the dispatch that it begins with is Unsupported. */
+/** Runs a test of halves where the device has them. Elsewhere its first dispatch must fail with Unsupported. */
 const withHalves = <E, R>(
   first: Effect.Effect<void, GpuError, CommandQueue.CommandQueue | R>,
   rest: Effect.Effect<void, E, R>
@@ -75,11 +75,14 @@ const withHalves = <E, R>(
     yield* rest
   })
 
-/** 1.5, -2, 0.25, 0.1 to the nearest and 65504, by their bits; an odd number of them. */
+/** The bits of 1.5, -2, 0.25, the half nearest to 0.1, and 65504: an odd count of halves. */
 const halves = Uint16Array.of(0x3e00, 0xc000, 0x3400, 0x2e66, 0x7bff)
 const halvedHalves = Uint16Array.of(0x3a00, 0xbc00, 0x3000, 0x2a66, 0x77ff)
 
-/** Numbers on both sides of the middle of two halves; a rounding to f32 first would bring some of them to it. */
+/**
+ * Numbers just below and just above the middle between two halves. Rounding to f32 first would move some of them to the
+ * middle.
+ */
 const halfScalars: ReadonlyArray<readonly [number, bits: number]> = [
   [0.1, 0x2e66],
   [-65_504, 0xfbff],
@@ -251,7 +254,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         const expected = Uint16Array.of(...halvedHalves.subarray(0, 3), ...halves.subarray(3))
         Expect.numbers("the last two doubled", yield* CommandQueue.read(x, Uint16Array), expected)
         Expect.numbers("length and offset", yield* CommandQueue.read(facts, Uint32Array), [5, 3])
-        // An odd number of halves ends between two words, and so do writes and reads that go as far.
+        // An odd count of halves ends within a word, and so do writes and reads up to that end.
         yield* CommandQueue.write(x, Uint16Array.of(0x3c00), { offset: 8 })
         yield* CommandQueue.dispatch(Kernels.scaleHalves, { x: { buffer: x, offset: 4 }, by: 3, facts }, 1)
         const last = yield* CommandQueue.read(x, Uint16Array, { offset: 8, length: 1 })
@@ -289,7 +292,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           })), { discard: true })
     )
   }),
-  test("halves in a body alone need the device to have them", function*() {
+  test("a body that uses halves needs a device with halves", function*() {
     const x = yield* written(Float32Array.of(3, -0.5, 2048))
     yield* withHalves(
       CommandQueue.dispatch(Kernels.throughHalves, { x }, 3),

@@ -1,5 +1,5 @@
 /**
- * Events: waiting for a part of what a queue has to do, and for other queues.
+ * Events: a fiber waits for some commands of a queue, or a queue waits for another queue.
  *
  * @internal
  */
@@ -22,10 +22,10 @@ import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("events")
 
-/** A turn of the event loop, in which a device may tell that it has come further. */
+/** One turn of the event loop, in which a device may report progress. */
 const turn = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 0)))
 
-/** A second queue, whichever it is: the host's. */
+/** A second queue, for which the host's serves. */
 const other = Effect.map(
   Layer.build(Layer.provideMerge(BufferPool.layer(), hostLayer())),
   (context) => ({ context, pool: Context.get(context, BufferPool.BufferPool) })
@@ -49,7 +49,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("and so has the last", yield* QueueEvent.isDone(last))
     yield* QueueEvent.wait(first)
   }),
-  test("an event happens although nobody waits", function*() {
+  test("an event happens although no fiber waits for it", function*() {
     const x = yield* BufferPool.allocate(64)
     yield* CommandQueue.fill(x, 1)
     const filled = yield* CommandQueue.event
@@ -64,7 +64,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.fill(x, 1)
     yield* CommandQueue.finish
     const [one, two] = [yield* CommandQueue.event, yield* CommandQueue.event]
-    Expect.isTrue("two events of one moment are equal", Equal.equals(one, two))
+    Expect.isTrue("two events at the same place of a queue are equal", Equal.equals(one, two))
     yield* CommandQueue.fill(x, 2)
     const later = yield* CommandQueue.event
     Expect.isTrue("an event of later work is a later one", later.position > one.position && !Equal.equals(one, later))
@@ -105,8 +105,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("this queue's event has happened", yield* QueueEvent.isDone(written))
     Expect.equal("here", (yield* CommandQueue.read(x, Uint32Array))[0], 4)
   }),
-  /** As of `finish`: the failure of a destroyed buffer's commands, where the driver makes one of them, is told once. */
-  test("a wait tells the failures of recorded work, once", { counting: true }, function*() {
+  /** As with `finish`: where the driver refuses commands on a destroyed buffer, one wait reports the failure, once. */
+  test("a wait reports the failures of recorded commands, once", { counting: true }, function*() {
     const device = yield* DeviceContext
     const source = yield* BufferPool.allocate(64, { label: "source" })
     const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
@@ -118,7 +118,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const { commands } = Expect.reasonOf("a destroyed buffer", waited.failure, "DriverError")
       Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
     }
-    Expect.isTrue("it has happened all the same", yield* QueueEvent.isDone(event))
+    Expect.isTrue("the event has happened although commands failed", yield* QueueEvent.isDone(event))
     yield* QueueEvent.wait(event)
     yield* CommandQueue.finish
   }),

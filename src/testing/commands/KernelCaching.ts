@@ -1,5 +1,6 @@
 /**
- * Compiled kernels: shared by source, compiled once, bounded, freed.
+ * The cache of compiled kernels: kernels of the same source code share a compilation, and the cache frees what is over
+ * its capacity.
  *
  * @internal
  */
@@ -17,7 +18,7 @@ const test = inGroup("kernel cache")
 
 const stats = KernelCache.use((cache) => cache.stats)
 
-/** What a piece of work adds to the counters. */
+/** How much the effect adds to each counter. */
 const counting = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const before = yield* stats
@@ -31,7 +32,7 @@ const counting = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     }
   })
 
-/** Driver objects besides those of commands and memory. */
+/** The driver objects that are neither for commands nor for memory. */
 const objectsOfKernels = DeviceContext.useSync(({ driverObjects }) => {
   const { buffer = 0, event = 0, staging = 0 } = driverObjects.liveByKind
   return driverObjects.live - buffer - event - staging
@@ -62,7 +63,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.same("twenty requests", [hits, misses], [19, 1])
     Expect.isTrue("one compilation", result.every((compiled) => compiled === result[0]))
   }),
-  test("a compilation outlives the fiber that asked for it first", { counting: true }, function*() {
+  test("a compilation goes on when the fiber that started it is interrupted", { counting: true }, function*() {
     const cache = yield* KernelCache
     const kernel = Kernels.constant(4)
     const first = yield* Effect.forkChild(cache.get(kernel), { startImmediately: true })
@@ -73,7 +74,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const later = yield* counting(cache.get(kernel))
     Expect.same("it is in the cache", [later.hits, later.misses], [1, 0])
   }),
-  test("clear gives every kernel back, and they compile again", function*() {
+  test("clear releases every kernel, and the next use compiles it again", function*() {
     const cache = yield* KernelCache
     const y = yield* BufferPool.allocate(16)
     yield* cache.clear
@@ -89,8 +90,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("compilations after a clear", again.misses, 1)
     Expect.numbers("the kernel still works", yield* CommandQueue.read(y, Uint32Array), [5, 5, 5, 5])
   }),
-  /** The commands are recorded, but may not have run when their kernel goes. */
-  test("recorded dispatches outlive their kernel in the cache", function*() {
+  /** The cache releases the kernel after its commands are recorded, perhaps before they run. */
+  test("recorded dispatches run although the cache has released their kernel", function*() {
     const cache = yield* KernelCache
     const y = yield* BufferPool.allocate(16)
     for (const value of [7, 8, 9]) {

@@ -6,14 +6,17 @@
 import * as Kernel from "../../domain/kernel/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 
-/** A kernel by what it does with an item: in two languages, or the same words in both, and on the host. */
+/**
+ * A kernel, by its body for one item: source code for WGSL and OpenCL, which may be the same, and a function on the
+ * host.
+ */
 export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   { code, item, opencl = code, wgsl = code, ...options }:
     & Omit<Parameters<typeof Kernel.make<Args>>[0], "body">
     & { readonly code?: string; readonly wgsl?: string; readonly opencl?: string }
     & { readonly item: (i: number, args: Kernel.HostArguments<Args>) => void }
 ): Kernel.Kernel<Args> => {
-  // A backend may run it elsewhere, with what it uses.
+  // A backend may send the text of the function elsewhere, so it may use only its arguments.
   const host = Kernel.hostFunction({ item }, ({ item }): Kernel.HostBody<Args> => (from, to, args) => {
     for (let i = from; i < to; i++) item(i, args)
   })
@@ -30,7 +33,7 @@ export const iota = perItem({
   }
 })
 
-/** Adds i + 1, so that an item which runs twice or never shows. */
+/** Adds i + 1 to element i, so that the result shows an item that ran twice or never. */
 export const visit = (workgroupSize: number) =>
   perItem({
     name: `visit${workgroupSize}`,
@@ -76,7 +79,7 @@ export const sum = perItem({
   }
 })
 
-/** Two writable vectors, for the rule against aliases. */
+/** Two writable vectors, for the rule that no buffer may be in both. */
 export const exchange = perItem({
   name: "exchange",
   args: [VectorArg("u32", "x"), VectorArg("u32", "y")],
@@ -89,7 +92,7 @@ export const exchange = perItem({
   }
 })
 
-/** Scalars of each type between each other, to each output its own. */
+/** Scalars of every type in mixed order; each goes to the output of its type. */
 export const scalars = perItem({
   name: "scalars",
   args: [
@@ -109,7 +112,7 @@ export const scalars = perItem({
   }
 })
 
-/** Writes what a body sees of its arguments besides the elements. */
+/** Writes the lengths and offsets that a body gets with its arguments. */
 export const lengths = Kernel.make({
   name: "lengths",
   args: [
@@ -128,7 +131,7 @@ export const lengths = Kernel.make({
   }
 })
 
-/** y[i] = x[i] as seen from an offset on. */
+/** y[i] = x[i], where x begins at an offset. */
 export const view = perItem({
   name: "view_of",
   args: [VectorArg("u32", "x", { access: "read", withOffset: true }), VectorArg("u32", "y", { withOffset: true })],
@@ -138,7 +141,7 @@ export const view = perItem({
   }
 })
 
-/** Declares more than it uses. */
+/** Its body leaves some arguments unused. */
 export const careless = perItem({
   name: "careless",
   args: [
@@ -168,10 +171,10 @@ export const preamble = perItem({
   }
 })
 
-/** The rounds of integer mixing that every item of {@link busy} does. */
+/** How many rounds of integer mixing each item of {@link busy} does. */
 const rounds = 64
 
-/** Enough work per item that a device is busy for a while. */
+/** Each item has so much work that the device is busy for a while. */
 export const busy = perItem({
   name: "busy",
   args: [VectorArg("u32", "y")],
@@ -184,17 +187,17 @@ export const busy = perItem({
   })
 })
 
-/** No compiler takes it. The host has nothing to compile, and no body here. */
+/** Every compiler refuses it. It has no body for the host, which compiles nothing. */
 export const broken = Kernel.make({
   name: "broken",
   args: [VectorArg("u32", "y")],
   body: { wgsl: "y[i] = no_such_name + 1u;", opencl: "y[i] = no_such_name + 1u;" }
 })
 
-/** Nothing for any backend. */
+/** A kernel without a body for any backend. */
 export const bodiless = Kernel.make({ name: "bodiless", args: [VectorArg("u32", "y")], body: {} })
 
-/** Doubles, where the device has them. */
+/** A kernel of doubles, for devices that have them. */
 export const halve = perItem({
   name: "halve",
   args: [VectorArg("f64", "x"), ScalarArg("f64", "by")],
@@ -204,7 +207,7 @@ export const halve = perItem({
   }
 })
 
-/** Halves, where the device has them, with what the body sees of their vector. */
+/** A kernel of halves, for devices that have them. It also writes the length and the offset of their vector. */
 export const scaleHalves = Kernel.make({
   name: "scale_halves",
   args: [
@@ -232,7 +235,7 @@ export const fillHalves = perItem({
   }
 })
 
-/** Every `step`-th item writes i modulo 2048, which a half holds exactly, and its neighbours belong to others. */
+/** Every `step`-th item writes i modulo 2048, which is exact as a half. Other items write the elements beside it. */
 export const countHalves = (workgroupSize: number) =>
   perItem({
     name: `count_halves${workgroupSize}`,
@@ -245,7 +248,7 @@ export const countHalves = (workgroupSize: number) =>
     workgroupSize
   })
 
-/** Halves in its body only: nothing of its arguments tells. */
+/** Uses halves in its body only: its arguments do not show it. */
 export const throughHalves = perItem({
   name: "through_halves",
   args: [VectorArg("f32", "x")],
@@ -258,7 +261,7 @@ export const throughHalves = perItem({
   dtypes: ["f16"]
 })
 
-/** y[i] = x[i] + a, for as many items as both have elements. */
+/** y[i] = x[i] + a, over as many items as the shorter vector has elements. */
 export const addItemwise = perItem({
   name: "add_itemwise",
   args: [
@@ -273,7 +276,7 @@ export const addItemwise = perItem({
   itemwise: ["x", "y"]
 })
 
-/** As many scalars as asked for, each of which goes to an element of its own. */
+/** A kernel of `count` scalars, which writes each of them to one element. */
 export const manyScalars = (scalars: number): Kernel.Kernel => {
   const names = Array.from({ length: scalars }, (_, index) => `s${index}`)
   const code = names.map((name, index) => `y[${index}] = ${name};`).join("\n")
@@ -293,7 +296,7 @@ export const manyScalars = (scalars: number): Kernel.Kernel => {
   })
 }
 
-/** A kernel of as many vectors as asked for; the first gets the sum of the others. */
+/** A kernel of `count` vectors, which writes the sum of the others to the first. */
 export const wide = (vectors: number): Kernel.Kernel => {
   const names = Array.from({ length: vectors - 1 }, (_, index) => `x${index}`)
   const code = `y[i] = ${names.map((name) => `${name}[i]`).join(" + ")};`
@@ -313,7 +316,7 @@ export const wide = (vectors: number): Kernel.Kernel => {
   })
 }
 
-/** Kernels that differ in nothing but a number in their source. */
+/** Kernels that differ only in a number in their source code. */
 export const constant = (value: number) =>
   perItem({
     name: "constant",

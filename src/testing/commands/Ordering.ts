@@ -1,5 +1,5 @@
 /**
- * Queue order: everything happens as if one command ran after the other, however they were recorded and submitted.
+ * Queue order: the results are as if the commands ran one after the other, however they were recorded and submitted.
  *
  * @internal
  */
@@ -64,8 +64,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
     yield* expectAll("after flush and finish", lease, 4)
   }),
-  /** The next owner of the block writes while the last owner's copy may still be under way. */
-  test("a block that is reused right after recording keeps both owners' data apart", { pool: exact }, function*() {
+  /** The next owner of the block writes while the last owner's copy may still run. */
+  test("a block that is reused right after recording mixes no data of its two owners", { pool: exact }, function*() {
     for (let round = 1; round <= 20; round++) {
       const b = yield* BufferPool.allocate(512)
       const a = yield* BufferPool.allocate(1024)
@@ -84,15 +84,15 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
   }),
   /**
-   * A driver's write to a buffer comes before commands that are recorded and not submitted, so whoever reuses a block for
-   * the next parameters overwrites those of the kernels before.
+   * A driver writes to a buffer before it runs commands that are recorded and not submitted. So without care, a program
+   * that reuses a block for the next parameters overwrites those of earlier kernels.
    *
    * @see https://github.com/tracel-ai/cubecl/issues/56
    */
-  test("a block that is written anew by its next owner keeps what recorded commands read of it (cubecl#56)", {
+  test("recorded commands read a block as it was before its next owner wrote to it (cubecl#56)", {
     pool: exact
   }, function*() {
-    // An allocation may submit what is recorded, so all but the parameters' comes first.
+    // An allocation may submit the recorded commands, so all of them come first, except those of the parameters.
     const results = yield* Effect.forEach(Array.from({ length: 20 }), () => BufferPool.allocate(256))
     yield* BufferPool.use(128, () => Effect.void)
     const blocks = new Set<unknown>()
@@ -112,8 +112,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers(`the parameters of round ${round}`, yield* CommandQueue.read(result, Uint32Array), expected)
     }
   }),
-  /** Destroying what an unsubmitted encoder names must not void the other commands of that encoder. */
-  test("a block destroyed while recorded commands name it harms no other lease's work", function*() {
+  /** An encoder that is not submitted names the buffer. Destroying the buffer must not void the encoder's other commands. */
+  test("a block destroyed while recorded commands name it disturbs no commands of other leases", function*() {
     yield* BufferPool.stopHolding
     const source = yield* filled(256, 6)
     const doomed = yield* BufferPool.allocate(256)
@@ -127,9 +127,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
     yield* expectAll("a copy out of the destroyed block", kept, 6)
     yield* expectAll("a kernel's output from the destroyed block", source, 7)
-    yield* expectAll("a lease that has nothing to do with it", other, 8)
+    yield* expectAll("a lease that these commands do not name", other, 8)
   }),
-  test("a block destroyed while submitted work uses it harms no other lease's work", { heavy: true }, function*() {
+  test("a block destroyed while submitted commands use it disturbs no commands of other leases", { heavy: true }, function*() {
     yield* BufferPool.stopHolding
     const items = yield* scaled(20_000, 500)
     const kept = yield* BufferPool.allocate(items * 4)
@@ -159,7 +159,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectClear("a recycled block", second)
     yield* CommandQueue.fill(block, 0xffffffff)
     yield* Lease.release(second)
-    yield* BufferPool.use(1002, (third) => expectClear("a block lent by use", third))
+    yield* BufferPool.use(1002, (third) => expectClear("a block of a lease of `use`", third))
     const { hits, misses } = yield* BufferPool.stats
     Expect.same("one block for all", { hits, misses }, { hits: 2, misses: 1 })
   }),

@@ -19,7 +19,7 @@ import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("random commands")
 
-/** A lease, and what it must contain. */
+/** A lease, and the bytes that it must contain. */
 interface Pair {
   readonly lease: PooledBuffer.PooledBuffer
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -27,17 +27,17 @@ interface Pair {
 
 type Step = Effect.Effect<void, unknown, TestServices>
 
-/** A size of any residue, mostly small. */
+/** A size, mostly small, with any remainder modulo 4. */
 const anySize = (random: Random): number => random.integer(1, random.pick([8, 40, 200, 3000]))
 
-/** A new lease whose contents are known, since what a recycled block has is not. */
+/** A new lease, written at once: what a recycled block contains is not known. */
 const makePair = Effect.fnUntraced(function*(random: Random) {
   const bytes = random.bytes(anySize(random))
   const lease = yield* written(bytes)
   return { lease, bytes }
 })
 
-/** A part that a device with the alignment `unit` allows. */
+/** A range that a device with the alignment `unit` allows. */
 const anyRange = (random: Random, size: number, unit: number): { readonly offset: number; readonly length: number } => {
   const offset = unit * random.integer(0, Math.floor(size / unit))
   const units = random.integer(0, Math.floor((size - offset) / unit))
@@ -51,7 +51,7 @@ const write = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
   return CommandQueue.write(lease, data, { offset })
 }
 
-/** Begins at a multiple of the pattern, wherever the range does, and has a whole number of them. */
+/** Its offset and its size are multiples of the pattern's size. */
 const fill = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
   const range = anyRange(random, bytes.length, unit)
   const wide = random.bytes(random.pick(patternSizes))
@@ -73,7 +73,7 @@ const copy = (random: Random, unit: number, source: Pair, target: Pair): Step =>
   return CommandQueue.copy(source.lease, target.lease, { sourceOffset, targetOffset, size })
 }
 
-/** Adds to the whole words that both have. */
+/** Adds one lease to another, over the whole words that both have. */
 const dispatch = (random: Random, source: Pair, target: Pair): Step => {
   const count = Math.floor(Math.min(source.bytes.length, target.bytes.length) / 4)
   if (count === 0) return Effect.void
@@ -93,7 +93,7 @@ const read = (random: Random, unit: number, { bytes, lease }: Pair): Step => {
   )
 }
 
-/** Rows of one into rows of the other, with gaps between them as there is room. */
+/** Copies rows of one lease into rows of the other, with gaps between the rows where there is room. */
 const copyRect = (random: Random, unit: number, source: Pair, target: Pair): Step => {
   const [rows, bytes] = [random.integer(1, 4), unit * random.integer(1, 4)]
   const pitchOf = ({ bytes: { length } }: Pair): number =>
@@ -110,7 +110,7 @@ const copyRect = (random: Random, unit: number, source: Pair, target: Pair): Ste
   })
 }
 
-/** Changes some of a mapped range; now and then it ends by itself, before its scope does. */
+/** Maps a range and changes some of its bytes. Some of the mappings are ended early, before their scope closes. */
 const map = (random: Random, { bytes, lease }: Pair): Step => {
   const { length, offset } = anyRange(random, bytes.length, 4)
   const data = random.bytes(Math.floor(length / 2))
@@ -125,7 +125,7 @@ const map = (random: Random, { bytes, lease }: Pair): Step => {
   }))
 }
 
-/** Gives one back and takes a new one, which is likely to get its block. */
+/** Releases a lease and allocates a new one, which probably gets the same block. */
 const replace = (random: Random, pairs: Array<Pair>, at: number): Step =>
   Effect.gen(function*() {
     yield* Lease.release(pairs[at]!.lease)
@@ -179,10 +179,10 @@ const concurrentPrograms = forSeeds([101, 102, 103, 104, 105, 106], sequence(40)
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("any mix of commands leaves what plain arrays would have", { heavy: true }, sequences(120)),
   test(
-    "the same holds for a pool that frees at once",
+    "any mix of commands does so on a pool that frees at once",
     { heavy: true },
     Effect.andThen(BufferPool.stopHolding, sequences(60))
   ),
-  test("the same holds for a pool that clears", { heavy: true, pool: { clear: "acquire" } }, sequences(40)),
+  test("any mix of commands does so on a pool that clears", { heavy: true, pool: { clear: "acquire" } }, sequences(40)),
   test("programs on several fibers do not disturb each other", concurrentPrograms)
 ]

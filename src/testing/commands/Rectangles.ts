@@ -22,7 +22,7 @@ import { forSeeds, type Random, seeds } from "../Random.ts"
 
 const test = inGroup("rectangles")
 
-/** A placement with everything said, and the bytes of memory that it needs. */
+/** A placement with all of its members, and the bytes of memory that it needs. */
 interface Memory {
   readonly origin: readonly [number, number, number]
   readonly rowPitch: number
@@ -32,7 +32,7 @@ interface Memory {
 
 type Region = readonly [number, number, number]
 
-/** Where a byte of a region is: the rule of OpenCL, word for word. */
+/** The offset of a byte of a region, by OpenCL's rule. */
 const at = ({ origin, rowPitch, slicePitch }: Memory, byte: number, row: number, slice: number): number =>
   origin[0] + byte + (origin[1] + row) * rowPitch + (origin[2] + slice) * slicePitch
 
@@ -56,7 +56,7 @@ const anyRegion = (random: Random, unit: number): Region => [
   random.integer(1, random.pick([1, 1, 4]))
 ]
 
-/** Memory for a region, with every kind of gap, some of them of no bytes; on a device `unit` is its alignment. */
+/** Memory for a region, with every kind of gap; a gap may have 0 bytes. `unit` is the alignment of a device. */
 const anyMemory = (random: Random, [bytes, rows, slices]: Region, unit: number): Memory => {
   const gap = (most: number) => random.integer(0, 2) === 0 ? random.integer(0, most) : 0
   const rowPitch = bytes + unit * gap(5)
@@ -66,7 +66,7 @@ const anyMemory = (random: Random, [bytes, rows, slices]: Region, unit: number):
   return { ...memory, size: at(memory, bytes, rows - 1, slices - 1) + random.integer(0, 9) }
 }
 
-/** Leaves out what is said anyway: what is packed, and what is 0 or 1. */
+/** Leaves out members that have their default: packed pitches, and counts of 0 or 1. */
 const placement = (random: Random, { origin, rowPitch, slicePitch }: Memory, [bytes, rows]: Region) => {
   const terse = random.integer(0, 1) === 0
   const [byte, row, slice] = origin
@@ -146,7 +146,7 @@ const tight = ([bytes, rows, slices]: Region): Memory => ({
 const trials = (trial: Trial) =>
   Effect.flatMap(scaled(60, 8), (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random))))
 
-/** The parent of a region may be given back before it: its rows are still there. */
+/** A sub-region keeps its rows when its parent is freed first. */
 const ofOrphans = Effect.gen(function*() {
   const { limits } = yield* DeviceContext.useSync(({ info }) => info)
   const offset = Math.max(64, limits.regionAlignment)
@@ -194,7 +194,7 @@ const calls: ReadonlyArray<
   ]
 ]
 
-/** In a buffer of 62 bytes. */
+/** The buffer has 62 bytes. */
 const wrongPlaces: ReadonlyArray<readonly [name: string, placement: Rectangle.Placement, region?: Rectangle.Region]> = [
   ["with a row pitch shorter than a row", { rowPitch: 4 }],
   ["with a slice pitch shorter than a slice", { rowPitch: 8, slicePitch: 8 }],
@@ -246,9 +246,9 @@ const mistakes: ReadonlyArray<Mistake> = [
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("copies between buffers leave what byte arrays would have", { heavy: true }, trials(copies)),
-  test("writes from any place of the host leave what byte arrays would have", { heavy: true }, trials(writes)),
-  test("reads to any place of the host leave what byte arrays would have", { heavy: true }, trials(reads)),
-  /** A mixture on one queue: each command must see what those before it left. */
+  test("writes from any offset of host data leave what byte arrays would have", { heavy: true }, trials(writes)),
+  test("reads to any offset of host data leave what byte arrays would have", { heavy: true }, trials(reads)),
+  /** Mixed commands on one queue: each must see the results of those before it. */
   test("rectangles happen in queue order", function*() {
     const x = yield* written(Uint8Array.from({ length: 64 }, (_, at) => at))
     const y = yield* filled(64, 0)
@@ -276,8 +276,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     })
     Expect.numbers("a part of it", middle, [16, 17, 18, 19, 32, 33, 34, 35])
   }),
-  /** A sub-region has rows of its own, counted from its first byte. */
-  test("rectangles of sub-regions count from the region's first byte", function*() {
+  /** The rows of a sub-region count from its first byte. */
+  test("rectangles of a sub-region count from its first byte", function*() {
     const { limits } = yield* DeviceContext.useSync(({ info }) => info)
     const offset = Math.max(64, limits.regionAlignment)
     const data = Uint8Array.from({ length: offset + 64 }, (_, at) => at % 251)
@@ -309,7 +309,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const within = CommandQueue.copyRect(from, x, { region: [8] })
     yield* Expect.failsWith("rows within one buffer", within, "InvalidRequest")
   }),
-  test("rectangles of a sub-region whose parent was given back", ofOrphans),
+  test("rectangles of a sub-region whose parent was freed", ofOrphans),
   test("a region without bytes moves nothing", function*() {
     const x = yield* written(new Uint8Array(16).fill(5))
     const y = yield* written(new Uint8Array(16).fill(6))

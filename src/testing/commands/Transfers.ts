@@ -16,7 +16,7 @@ import { Random } from "../Random.ts"
 
 const test = inGroup("transfers")
 
-/** Every residue modulo 4, and the neighbourhoods of round sizes. */
+/** Every remainder modulo 4, and sizes around round numbers. */
 const sizes = [...Array.from({ length: 20 }, (_, index) => index + 1), 63, 64, 65, 255, 256, 257, 1000, 4095, 4097]
 
 const sequence = (length: number): Uint8Array<ArrayBuffer> =>
@@ -80,7 +80,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const memory = sequence(32).buffer
     const expected = sequence(32).slice(5, 17)
     yield* CommandQueue.write(lease, new Uint8Array(memory, 5, 12))
-    Expect.numbers("a view at an odd offset", yield* CommandQueue.read(lease, Uint8Array), expected)
+    Expect.numbers("a view at an odd byte", yield* CommandQueue.read(lease, Uint8Array), expected)
     yield* CommandQueue.write(lease, new DataView(memory, 5, 12))
     Expect.numbers("a DataView", yield* CommandQueue.read(lease, Uint8Array), expected)
     yield* CommandQueue.write(lease, expected.buffer)
@@ -129,8 +129,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.write(lease, data)
     Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), data)
   }),
-  /** More than is copied for the device at a time: later ones wait for it, each in its turn. */
-  test("writes of more data than is copied at a time all come, each in its turn", function*() {
+  /** More bytes than the library copies for the device at a time: later writes wait until earlier ones are done. */
+  test("writes of more data than the library copies at a time all arrive, in order", function*() {
     const random = new Random(11)
     const lease = yield* BufferPool.allocate(2 * MiB)
     const expected = new Uint8Array(2 * MiB)
@@ -146,7 +146,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const writes = Array.from({ length: 80 }, (_, at) => CommandQueue.write(lease, new Uint8Array(MiB).fill(at)))
     yield* Effect.all(writes, { concurrency: "unbounded", discard: true })
     const found = yield* CommandQueue.read(lease, Uint8Array, { length: MiB })
-    Expect.isTrue("one write as a whole came last", found.every((byte) => byte === found[0]))
+    Expect.isTrue("the whole of one write came last", found.every((byte) => byte === found[0]))
   }),
   test("a hundred reads at the same time each get their own data", function*() {
     const fibers = 100

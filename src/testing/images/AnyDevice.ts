@@ -1,5 +1,6 @@
 /**
- * Tests of images on a device that has none, as a backend may: it lists no formats, and answers Unsupported to everything.
+ * Tests of images on a device without images: such a backend lists no formats, and `Images` answers Unsupported to
+ * every call.
  *
  * @internal
  */
@@ -34,6 +35,6 @@ const refused = Effect.scoped(Effect.gen(function*() {
   yield* Expect.failsWith("a kernel that takes an image", KernelCache.get(takesAnImage), "Unsupported")
 }))
 
-/** The same tests; on a device without images each says that there are none. */
+/** The same tests. On a device without images, each checks that `Images` answers Unsupported. */
 export const onAnyDevice = (tests: ReadonlyArray<ConformanceTest>): ReadonlyArray<ConformanceTest> =>
   tests.map((test) => ({ ...test, run: Effect.flatMap(hasImages, (has) => has ? test.run : refused) }))

@@ -1,5 +1,5 @@
 /**
- * Images of any kind: one over a buffer has a lease of its own.
+ * Makes an image of any kind, with a lease under it for an image over a buffer.
  *
  * @internal
  */

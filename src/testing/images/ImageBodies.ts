@@ -10,10 +10,10 @@ import * as Kernel from "../../domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Kernels from "../commands/Kernels.ts"
 
-/** The end of OpenCL's functions for each kind of number. */
+/** The suffixes of OpenCL's image functions, by kind of number. */
 const suffixes: { readonly [C in ImageChannel.ImageChannel]: string } = { float: "f", int: "i", uint: "ui" }
 
-/** Each row from its end to its beginning; `width` is the length of the part of a row that is turned. */
+/** Reverses the first `width` elements of each row. */
 export const flip = (format: ImageFormat.ImageFormat) => {
   const channel = ImageChannel.of(format)
   return Kernels.perItem({
@@ -41,7 +41,7 @@ export const flip = (format: ImageFormat.ImageFormat) => {
 }
 
 interface Languages {
-  /** The coordinates x, y and z as the functions take them. */
+  /** The coordinates x, y and z, in the form that the image functions take. */
   readonly wgsl: string
   readonly opencl: string
   /** Width, height, depth and layers. */
@@ -88,7 +88,7 @@ const languages: { readonly [K in ImageKind]: Languages } = {
   }
 }
 
-/** Adds to each element x + 10 y + 100 z, and says how large the image is. */
+/** Adds x + 10 y + 100 z to each element, and writes the dimensions of the image. */
 export const addPlaces = (kind: ImageKind) => {
   const { opencl, openclSizes, wgsl, wgslSizes } = languages[kind]
   const format: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
@@ -131,7 +131,7 @@ export const addPlaces = (kind: ImageKind) => {
   })
 }
 
-/** The coordinates of `at` as sampling functions take them, where there is such a test. */
+/** The coordinates of `at`, in the form that the sampling functions take, for the kinds that a test samples. */
 const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: string] } = {
   "1d": ["at[3u * i]", "at[3 * i]"],
   "1dBuffer": ["at[3u * i]", "at[3 * i]"],
@@ -147,7 +147,7 @@ const places: { readonly [K in ImageKind]: readonly [wgsl: string, opencl: strin
   ]
 }
 
-/** What a sampler makes of an image at places x, y, z. */
+/** Writes what a sampler returns of an image at places x, y, z. */
 export const sampleAt = (kind: ImageKind) => {
   const [wgsl, opencl] = places[kind]
   return Kernels.perItem({

@@ -44,7 +44,10 @@ const both = (kind: ImageShape.ImageKind) =>
     return read.filter((format) => written.some((other) => ImageFormat.equals(format, other)))
   })
 
-/** Elements that every device keeps as they are, read and written: none is what a format can say in two ways. */
+/**
+ * Elements that keep their bytes on every device when a kernel reads and writes them: each has only one encoding in its
+ * format.
+ */
 const elements = (format: ImageFormat.ImageFormat, count: number, seed: number): Uint8Array<ArrayBuffer> => {
   const random = new Random(seed)
   const bytes = ImageFormat.elementBytes(format)
@@ -115,8 +118,8 @@ const addPlaces = Effect.fnUntraced(function*(shape: ImageShape.ImageShape) {
 }, Effect.scoped)
 
 /**
- * Each way to read, and each coordinate a place between two elements or far outside. The image has the first of the
- * formats that the device has.
+ * Tests every sampler, at coordinates between two elements and far outside. The image has the first of the formats that
+ * the device supports.
  */
 const everySampler = (shape: ImageShape.ImageShape, ...formats: ReadonlyArray<ImageFormat.ImageFormat>) =>
   Effect.gen(function*() {
@@ -152,7 +155,7 @@ const everySampler = (shape: ImageShape.ImageShape, ...formats: ReadonlyArray<Im
     }
   }).pipe(Effect.scoped)
 
-/** Devices count no more than 256 steps between two elements, and some as many between two colours. */
+/** Devices interpolate in 256 steps between two elements, and some have no more steps between two colours. */
 const expectColor = (what: string, found: Float32Array, expected: ImageElement.Rgba): void => {
   for (let channel = 0; channel < 4; channel++) {
     const difference = Math.abs(found[channel]! - expected[channel]!)
@@ -172,14 +175,15 @@ const samplers: ReadonlyArray<SamplerOptions.SamplerOptions> = [
   ])
 ]
 
-/** Eighths of elements, none on a border between two or in the middle between two, where rounding decides. */
+/** Offsets in eighths of elements. None is at the border or the middle between two, where rounding decides. */
 const steps = [-9, -5, -3, -1, 1, 3, 5, 7, 11, 13, 19, 27].map((eighths) => eighths / 8 + 1 / 32)
 
 const placesIn = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
   { normalizedCoordinates }: SamplerOptions.Resolved
 ): ReadonlyArray<readonly [number, number, number]> => {
-  // PoCL takes the layer for a normalised coordinate where the others are, and so finds only the first and the last.
+  // Where the other coordinates are normalised, PoCL takes the layer for normalised too. So it finds only the first and
+  // the last.
   const slices = kind === "3d" ? steps : normalizedCoordinates ? [-1, 0, layers - 1, layers] : [-1, 0, 1, 2, 3]
   const [across, down, deep] = normalizedCoordinates ? [width, height, depth] : [1, 1, 1]
   return steps.flatMap((x, column) =>
@@ -210,7 +214,7 @@ const { rgba8 } = ImageFormat
 const flipRgba8 = ImageBodies.flip(rgba8)
 const row = ImageShape.image2d(4, 1)
 
-/** Colours by their red channel, as bytes. */
+/** The bytes of colours with these red channels. */
 const reds = (...values: ReadonlyArray<number>): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(values.flatMap((value) => [value, 0, 0, 255]))
 
@@ -220,7 +224,10 @@ const redsOf = (image: Parameters<typeof Images.read>[0]) =>
 const backwards = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   values.map((_, at) => values[values.length - 1 - at]!)
 
-/** What dispatches in queue order do to 1 2 3 4: all of it turned round into the other image, and three of that back. */
+/**
+ * What is left of 1 2 3 4 after dispatches in queue order: one reverses all of it into the other image, one reverses
+ * three back.
+ */
 const turned = (rounds: number): ReadonlyArray<number> => {
   let values: ReadonlyArray<number> = [1, 2, 3, 4]
   for (let round = 0; round < rounds; round++) {
@@ -246,7 +253,7 @@ const pooledImages = withPool(Effect.gen(function*() {
   Expect.equal("images made", (yield* ImagePool.stats).misses, 2)
 }))
 
-/** A dispatch that the types forbid. */
+/** A dispatch with arguments that the types forbid. */
 const untyped = (kernel: Kernel.Kernel, args: unknown, count = 1) =>
   CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel.Kernel["args"]>, count)
 
@@ -359,8 +366,8 @@ const mistakes: ReadonlyArray<Mistake> = [
 ]
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  /** Through a kernel every element arrives as it was. */
-  test("every format that can be read and written goes through a kernel as it is", function*() {
+  /** A kernel copies every element without a change. */
+  test("a kernel copies images of every format that it can read and write", function*() {
     const formats = yield* both("2d")
     Expect.isTrue("some format can be read and written", formats.length > 0)
     const [width, height] = [5, 3]
@@ -376,7 +383,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers(ImageFormat.format(format), found, flipped(data, width, bytes))
     }
   }),
-  /** A kernel that finds each element where its coordinates say, and how large the image is. */
+  /** A kernel reads each element at its coordinates, and the dimensions of the image. */
   test("kernels find each element of every kind of image, and its sizes", function*() {
     const { optionalImages } = yield* DeviceContext.useSync((device) => device.info.traits)
     for (const shape of shapes) {
@@ -392,8 +399,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     everySampler(ImageShape.image2d(2, 3), { order: "rg", type: "float16" }, { order: "rgba", type: "float16" })
   ),
   test("samplers read volumes as the specification says", everySampler(ImageShape.image3d(3, 2, 4))),
-  test("samplers read the layer that is asked for", everySampler(ImageShape.image2dArray(3, 2, 3))),
-  /** Arguments of every kind in any order, and one image under two names. */
+  test("samplers read the requested layer", everySampler(ImageShape.image2dArray(3, 2, 3))),
+  /** Arguments of every kind in any order; one image is two of them. */
   test("images, samplers, vectors and scalars come in any order", function*() {
     const [width, height] = [4, 2]
     const shape = ImageShape.image2d(width, height)
@@ -454,8 +461,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("before the fill", yield* redsOf(two), backwards(turned(3)))
     Expect.numbers("after the fill", yield* redsOf(one), [255, 255, 255, 255])
   }),
-  /** More sets of images than bind groups are kept, and samplers that differ alone. */
-  test("a kernel takes many images, and samplers, one after the other", function*() {
+  /** More sets of images than the queue keeps bind groups for, and sets that differ only in the sampler. */
+  test("dispatches of one kernel with many images and samplers, one after the other", function*() {
     const target = yield* Images.make(row, rgba8, { usage: everything })
     const images = yield* Effect.forEach(
       Array.from({ length: 70 }, (_, index) => index),

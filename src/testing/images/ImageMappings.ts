@@ -1,5 +1,5 @@
 /**
- * Mapped parts of images: their classes, axes and pitches, against plain arrays.
+ * Mappings of parts of images: their classes, axes and pitches, against plain arrays.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ const test = inGroup("mapped images")
 
 const copies = ImageUsage.copySrc | ImageUsage.copyDst
 
-/** The axes of a part, in the order of an image's rows, and the bytes of one element. */
+/** The axes of a part, in row order, and the bytes of one element. */
 const lengthsOf = (
   { kind }: ImageShape.ImageShape,
   [width, height, slices]: ImageModel.Region["extent"],
@@ -44,7 +44,10 @@ const anyPlan = (random: Random) => ({
   access: random.pick(["write", "readwrite"] as const)
 })
 
-/** A part of an image, element by element through its axes, in any layout and order; the elements around it stay. */
+/**
+ * Reads and writes a mapped part element by element, in any layout and order, and checks that the elements around it
+ * stay.
+ */
 const trial = Effect.fnUntraced(function*(random: Random) {
   const kind = random.pick(ImageShape.kinds)
   const formats = yield* Images.formats(copies, kind)
@@ -134,7 +137,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 ]
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("any part in any layout and order has its elements, and stores reach no others", { heavy: true }, trials),
+  test("a mapping of any part in any layout and order has its elements, and stores change no others", { heavy: true }, trials),
   test("a mapping has the class, axes and pitches that its part has", function*() {
     const image = yield* numbered
     const floats = yield* Images.map(image, Float32Array, { access: "read", origin: [1, 1], extent: [2, 2] })
@@ -157,8 +160,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("an element at the driver's pitch", inPlace.getUnsafe(1, 1, 0), 40)
     Expect.same("strides by the pitch", inPlace.strides, [inPlace.rowPitch / 4, 4, 1])
   }),
-  /** The program's axes are of packed elements, wherever the driver has them. */
-  test("a shape and strides of the program's are those of packed elements", function*() {
+  /** A program's axes count packed elements, whatever the driver's pitches are. */
+  test("a shape and strides from the program count packed elements", function*() {
     const image = yield* numbered
     const rows = yield* Images.map(image, Float32Array, { access: "read", origin: [1], extent: [2, 3], shape: [6, 4] })
     Expect.same("its axes", [rows.shape, rows.strides], [[6, 4], [4, 1]])
@@ -168,10 +171,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (let at = 0; at < 6; at++) gaps.setUnsafe(-1, at)
     yield* Mapping.unmap(gaps)
     const expected = Float32Array.from({ length: 48 }, (_, at) => at % 8 === 0 ? -1 : at)
-    Expect.numbers("what the strides leave out stays", yield* Images.read(image, Float32Array), expected)
+    Expect.numbers("elements that the strides leave out stay", yield* Images.read(image, Float32Array), expected)
   }),
-  /** Larger items from an element on where none of them could lie in the image's own memory. */
-  test("items of more bytes than an element begin at any element", function*() {
+  /** Maps larger numbers from an element whose own memory they could not begin at. */
+  test("numbers of more bytes than an element begin at any element", function*() {
     const format = ImageFormat.make("r", "uint8")
     const lease = yield* BufferPool.allocate(20)
     const over = yield* Effect.exit(Images.overBuffer(lease, format, { usage: copies }))

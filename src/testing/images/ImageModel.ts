@@ -1,5 +1,5 @@
 /**
- * Images as plain arrays of bytes: what the commands on a device must leave.
+ * Images as plain arrays of bytes: the results that commands on a device must have.
  *
  * @internal
  */
@@ -18,8 +18,8 @@ export interface ImageModel {
 export type Region = ImageShape.ImageRegion
 
 /**
- * Elements whose bytes every device keeps as they are: none is what a format can say in two ways, as NaN or the lowest
- * signed normalised number.
+ * Elements that keep their bytes on every device: each has only one encoding, unlike NaN or the lowest signed
+ * normalised number.
  */
 export const anyElements = (
   random: Random,
@@ -32,7 +32,7 @@ export const anyElements = (
   return bytes
 }
 
-/** Values that the format's channels hold exactly or nearly. */
+/** Values that the format's channels store exactly or nearly. */
 export const anyValues = (random: Random, format: ImageFormat.ImageFormat): ReadonlyArray<number> =>
   ImageFormat.channels(format).map(() => anyValue(random, format.type))
 
@@ -80,7 +80,7 @@ export const anyPart = (random: Random, most: Region["extent"], extent?: Region[
   }
 }
 
-/** The first byte of each row of a region, and how many bytes it has. */
+/** The offset of each row of a region, and the row's bytes. */
 const rowsOf = function*(
   { format, shape }: ImageModel,
   { extent, origin }: Region

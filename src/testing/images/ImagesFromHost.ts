@@ -1,5 +1,5 @@
 /**
- * Images made of the program's data: copies of it, and that very memory.
+ * Images made of the program's data: copies of it, or images in the program's own memory.
  *
  * @internal
  */
@@ -30,7 +30,7 @@ const uint32: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
 const readOnly = ImageUsage.sampled | ImageUsage.copySrc
 const everything = ImageUsage.defaultUsage | ImageUsage.storage
 
-/** Each kind that has memory of its own, with every format that the device has for it. */
+/** Each kind of image with its own memory, in every format that the device has for it. */
 const copied = Effect.forEach(ImageShape.kinds.filter((kind) => kind !== "1dBuffer"), (kind) =>
   Effect.gen(function*() {
     const formats = yield* Images.formats(readOnly, kind)
@@ -49,13 +49,16 @@ const copied = Effect.forEach(ImageShape.kinds.filter((kind) => kind !== "1dBuff
     }
   }), { discard: true })
 
-/** Places of a picture's elements in rows with gaps, and between slices. */
+/** The offsets of an image's elements, with gaps between rows and slices. */
 const gapped = { rowPitch: 16, slicePitch: 64 }
 const volume = ImageShape.image3d(3, 2, 2)
 const elementAt = (at: number): number => Math.floor(at / 6) * 16 + Math.floor(at % 6 / 3) * 4 + at % 3
 const numbers = (length: number) => Uint32Array.from({ length }, (_, at) => at)
 
-/** What a test does with an image in the memory of `data`, where the device has that; else it says so, and leaves nothing. */
+/**
+ * Runs a test with an image in the memory of `data`. A device without such images must answer Unsupported and leave
+ * nothing.
+ */
 const using = (
   data: Uint32Array<ArrayBuffer>,
   shape: ImageShape.ImageShape,
@@ -124,10 +127,10 @@ const mistakes: ReadonlyArray<Mistake> = [
     "too little data": make(new Uint8Array(12)),
     "too much data": make(new Uint8Array(20)),
     "an unknown mode": make(new Uint8Array(16), { mode: "lend" as "use" }),
-    "data in use from a byte where no element can begin": Effect.suspend(() =>
+    "data in use from a byte at which no element can begin": Effect.suspend(() =>
       make(new Uint8Array(24).subarray(4, 20), { mode: "use" })
     ),
-    "data in use from a byte where no large element can begin": Effect.suspend(() =>
+    "data in use from a byte at which no large element can begin": Effect.suspend(() =>
       make(
         new Uint8Array(72).subarray(8),
         { mode: "use" },
@@ -149,9 +152,9 @@ const mistakes: ReadonlyArray<Mistake> = [
     "no shape": Effect.suspend(() => make(new Uint8Array(16), {}, null as never)),
     "no format": Effect.suspend(() => make(new Uint8Array(16), {}, square, null as never)),
     "no usage": make(new Uint8Array(16), { usage: 0 }),
-    "options that are none": make(new Uint8Array(16), null as never),
+    "options that are not an object": make(new Uint8Array(16), null as never),
     "an unknown option": make(new Uint8Array(16), { mdoe: "use" } as never),
-    "a label that is none": make(new Uint8Array(16), { label: {} as never }),
+    "a label that is not a string": make(new Uint8Array(16), { label: {} as never }),
     "an array of an image that has memory of its own": noHostArray((image) => Images.hostArray(image, Uint8Array)),
     "an array of no image": Effect.suspend(() => Images.hostArray(null as never, Uint8Array))
   }),
@@ -170,10 +173,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const expected = Uint32Array.from({ length: 12 }, (_, at) => elementAt(at))
     Expect.numbers("elements without the gaps", yield* Images.read(image, Uint32Array), expected)
   }),
-  test("an image in the program's memory is that memory", function*() {
+  test("an image in the program's memory shares its bytes", function*() {
     const data = numbers(12)
     yield* using(data, ImageShape.image2d(4, 3), {}, function*(image) {
-      Expect.numbers("what it begins with", yield* Images.read(image, Uint32Array), numbers(12))
+      Expect.numbers("the image's first bytes", yield* Images.read(image, Uint32Array), numbers(12))
       yield* Images.fill(image, 100, { origin: [1, 1], extent: [2, 1] })
       const seen = yield* Images.hostArray(image, Uint32Array)
       Expect.isTrue("the very memory", seen.buffer === data.buffer && seen.length === 12)
@@ -204,7 +207,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.equal("numbers that are no elements", gaps, 24)
     })
   }),
-  /** Kernels find rows where the program has them, of each kind of slices. */
+  /** Kernels find the program's rows in images with each kind of slices. */
   test("kernels find the rows of the program's memory", function*() {
     const shapes: ReadonlyArray<readonly [ImageShape.ImageShape, Images.HostLayout]> = [
       [ImageShape.image1d(4), {}],
@@ -243,7 +246,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       })
     }, { discard: true })
   }),
-  test("the program's memory stays the program's", { counting: true }, function*() {
+  test("the program can use its memory after the image has ended", { counting: true }, function*() {
     const data = numbers(4)
 
     const scope = yield* Scope.make()
@@ -261,11 +264,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* using(gone, ImageShape.image1d(4), {}, function*(image) {
       yield* CommandQueue.finish
       structuredClone(gone, { transfer: [gone.buffer] })
-      yield* Expect.failsWith("data that went elsewhere", Images.read(image), "InvalidRequest")
+      yield* Expect.failsWith("data that was transferred", Images.read(image), "InvalidRequest")
       yield* Expect.failsWith("its view", Images.hostArray(image, Uint32Array), "InvalidRequest")
     })
   }),
-  test("its array is of a class that fits", { counting: true }, function*() {
+  test("the image's array has a class that fits", { counting: true }, function*() {
     yield* using(numbers(3), ImageShape.image1d(3), {}, function*(image) {
       for (const type of [Float64Array, DataView, Array, 5, null] as ReadonlyArray<unknown>) {
         const view = Effect.suspend(() => Images.hostArray(image, type as typeof Uint8Array))

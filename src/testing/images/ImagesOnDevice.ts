@@ -35,7 +35,7 @@ const test = inGroup("images")
 
 const copies = ImageUsage.copySrc | ImageUsage.copyDst
 
-/** An image, and what it must contain. */
+/** An image, and the bytes that it must contain. */
 interface Pair {
   readonly image: DeviceImage
   readonly model: ImageModel.ImageModel
@@ -80,7 +80,7 @@ const eachKind = <E, R>(
     { discard: true }
   )
 
-/** On each format of each kind that the device has. */
+/** A test over each format of each kind of image that the device has. */
 const eachFormat = (
   name: string,
   body: (
@@ -98,7 +98,7 @@ const eachFormat = (
       }, { discard: true }))
   )
 
-/** The largest part that both have, or a smaller one. */
+/** A part of any size that fits into both images. */
 const commonExtent = (random: Random, source: Pair, target: Pair): ImageModel.Region["extent"] => {
   const [from, to] = [ImageShape.extent(source.model.shape), ImageShape.extent(target.model.shape)]
   return [
@@ -133,7 +133,7 @@ const anyOffset = (random: Random, format: ImageFormat.ImageFormat): number => {
   return random.integer(0, 3) * (size % 4 === 0 ? size : 4 * size)
 }
 
-/** A part to a lease, some of it to another part again; the buffer's bytes around it stay. */
+/** Copies a part of an image to a lease and some of that back to another part. The lease's other bytes must stay. */
 const throughBuffer = Effect.fnUntraced(function*(random: Random, { image, model }: Pair) {
   const region = ImageModel.anyRegion(random, model.shape)
   const offset = anyOffset(random, model.format)
@@ -246,13 +246,13 @@ const wrongImages: ReadonlyArray<Mistake> = [
     "make an unknown kind": Effect.suspend(() =>
       Images.make({ ...ImageShape.image1d(1), kind: "4d" as "3d" }, ImageFormat.rgba8)
     ),
-    "make a format whose parts do not go together": Images.make(
+    "make a format of channels and a type that do not fit": Images.make(
       ImageShape.image2d(1, 1),
       ImageFormat.make("rgb", "uint8")
     ),
-    "make an image for nothing": Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 0 }),
+    "make an image without a usage": Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 0 }),
     "make an image with an unknown usage": Images.make(ImageShape.image2d(1, 1), ImageFormat.rgba8, { usage: 1024 }),
-    "ask for the formats of no kind": Effect.suspend(() => Images.formats(copies, "4d" as "3d")),
+    "ask for the formats of an unknown kind": Effect.suspend(() => Images.formats(copies, "4d" as "3d")),
     "make an image of three channels from an array": Images.fromArray(new Uint8Array(12), ImageShape.image2d(2, 2), {
       channels: 3
     }),
@@ -263,7 +263,7 @@ const wrongImages: ReadonlyArray<Mistake> = [
     "normalise floats": Images.fromArray(new Float32Array(4), ImageShape.image2d(2, 2), { normalized: true }),
     "sample with an unknown addressing": Effect.suspend(() => Images.sampler({ addressing: "wrap" as "repeat" })),
     "sample with an unknown mipFilter": Images.sampler({ mipFilter: "none" as "linear" }),
-    "sample from beyond the last level on": Images.sampler({ lodMin: 2, lodMax: 1 }),
+    "sample from past the last level": Images.sampler({ lodMin: 2, lodMax: 1 }),
     "repeat without normalised coordinates": Images.sampler({ addressing: "repeat", normalizedCoordinates: false })
   }),
   ...failing("LimitExceeded", {
@@ -273,7 +273,7 @@ const wrongImages: ReadonlyArray<Mistake> = [
     )
   }),
   ...[-1, NaN, Infinity, 1e39, "1" as unknown as number].flatMap((level): ReadonlyArray<Mistake> => [
-    [`sample from level ${level} on`, "InvalidRequest", Images.sampler({ lodMin: level })],
+    [`sample from level ${level}`, "InvalidRequest", Images.sampler({ lodMin: level })],
     [`sample up to level ${level}`, "InvalidRequest", Images.sampler({ lodMax: level })]
   ])
 ]
@@ -321,7 +321,7 @@ const wrongCommands = failing("InvalidRequest", {
   )
 })
 
-/** One format of each kind that a device lacks altogether, or of usage that it does not go with. */
+/** For each kind, a format that the device does not have, or not for this usage. */
 const unsupported = Effect.forEach(ImageShape.kinds, (kind) =>
   Effect.gen(function*() {
     const formats = yield* Images.formats(copies, kind)
@@ -376,7 +376,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers("a part that is read", found, ImageModel.read(pair.model, other))
     }
   ),
-  eachFormat("a fill makes of values what the format stores", function*(random, shape, format) {
+  eachFormat("a fill converts values to what the format stores", function*(random, shape, format) {
     const pair = yield* makePair(random, shape, format)
     const region = ImageModel.anyRegion(random, shape)
     const values = ImageModel.anyValues(random, format)
@@ -389,7 +389,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* expectSame(`filled with ${value}`, pair)
     }
   }),
-  /** Every value of a byte, so that no rounding of the driver's is off by one. */
+  /** Every value of a byte, to find a driver that rounds some of them to the next number. */
   test("a fill is exact for each byte of a normalised format", function*() {
     const formats = yield* Images.formats(copies, "2d")
     for (const type of ["unorm8", "snorm8"] as const) {
@@ -432,8 +432,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* throughBuffer(random, pair)
     yield* expectSame("from a buffer", pair)
   }),
-  /** A region of a buffer is a buffer: PoCL ended the process where its own sub-buffer met an image. */
-  test("parts of images go to regions of leases and back", function*() {
+  /** PoCL ended the process on a copy between an image and its own sub-buffer, so sub-regions have a test. */
+  test("parts of images go to sub-regions of leases and back", function*() {
     const { info } = yield* DeviceContext
     const from = info.limits.regionAlignment
     const image = yield* Images.make(ImageShape.image2d(8, 4), ImageFormat.rgba8)
@@ -445,12 +445,12 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Images.toBuffer(image, region, { offset: 64 })
     const expected = new Uint8Array(from + 256)
     expected.set(elements, from + 64)
-    Expect.numbers("an image in a region", yield* CommandQueue.read(parent, Uint8Array), expected)
+    Expect.numbers("an image in a sub-region", yield* CommandQueue.read(parent, Uint8Array), expected)
     yield* Images.fill(image, 0)
     yield* Images.fromBuffer(region, image, { offset: 64 })
     const back = new Uint8Array(128)
     yield* Images.readInto(image, back)
-    Expect.numbers("the region in an image", back, elements)
+    Expect.numbers("the sub-region in an image", back, elements)
   }),
   test("rows of host data may have gaps", function*() {
     const random = new Random(6)
@@ -515,9 +515,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     fresh.data.fill(5)
     yield* Mapping.unmap(fresh)
     expected.fill(5, 0, 4)
-    Expect.numbers("ended before its scope", yield* Images.read(image, Uint8Array), expected)
+    Expect.numbers("a mapping that ended before its scope", yield* Images.read(image, Uint8Array), expected)
   }),
-  test("an image that is mapped is refused by the commands that it would disturb", function*() {
+  test("commands that a mapping of an image would disturb are refused", function*() {
     const [image, copy] = [yield* picture(), yield* picture()]
     const lease = yield* BufferPool.allocate(32)
     yield* Images.fill(image, 0)
@@ -538,7 +538,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const right = yield* Images.map(image, { access: "write", origin: [2], extent: [2, 2] })
       yield* Images.map(image, { extent: [0, 0, 0] })
       yield* refused("a read of what is mapped for writing", Images.read(image))
-      yield* refused("a read of a part that is not", Images.readInto(image, new Uint8Array(0), { extent: [0, 0, 0] }))
+      yield* refused("a read of a part that is not mapped", Images.readInto(image, new Uint8Array(0), { extent: [0, 0, 0] }))
       yield* refused("a copy from it", Images.copy(image, copy))
       yield* refused("a copy from it to a buffer", Images.toBuffer(image, lease))
       yield* refused("mapping a part again", Images.map(image, { access: "read", origin: [1, 1], extent: [2] }))
@@ -577,8 +577,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Images.toBuffer(image, lease)
     Expect.numbers("the last one", yield* CommandQueue.read(lease, Uint8Array), new Uint8Array(32).fill(99))
   }),
-  /** A device may lack an addressing, and says so. */
-  test("samplers are counted, and what a device lacks is unsupported", { counting: true }, function*() {
+  /** A device without an addressing mode must answer Unsupported. */
+  test("samplers are counted, and options that a device lacks are unsupported", { counting: true }, function*() {
     const { driverObjects } = yield* DeviceContext
     const before = driverObjects.liveByKind.sampler ?? 0
     for (const addressing of addressings) {
@@ -596,8 +596,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Images.sampler()
     Expect.equal("samplers", driverObjects.liveByKind.sampler ?? 0, before + 1)
   }),
-  /** One level is all that an image has, so what a sampler says of others changes nothing. */
-  test("samplers choose among mip levels, where the device knows of them", { counting: true }, function*() {
+  /** An image has only one mip level, so a sampler's options for other levels change nothing. */
+  test("samplers take options for mip levels, where the device supports them", { counting: true }, function*() {
     const options: ReadonlyArray<SamplerOptions> = [
       { mipFilter: "linear", filter: "linear" },
       { lodMin: 0, lodMax: 0 },
@@ -609,9 +609,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       else yield* Expect.failsWith(JSON.stringify(given), Images.sampler(given), "Unsupported")
     }
     const plain = yield* Images.sampler({ mipFilter: "nearest", lodMin: 0, lodMax: 32 })
-    Expect.same("what every sampler does", plain.options, resolve(undefined))
+    Expect.same("options that every device supports", plain.options, resolve(undefined))
   }),
-  test("empty parts are nothing to do", { counting: true }, function*() {
+  test("commands on empty parts do nothing", { counting: true }, function*() {
     const image = yield* picture()
     const lease = yield* BufferPool.allocate(16)
     const none = { origin: [4, 2] as const, extent: [0, 0, 1] as const }

@@ -1,5 +1,5 @@
 /**
- * Images over buffers: two views of one memory, which end together.
+ * Images over buffers: both have the same memory and end together.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ const test = inGroup("images over buffers")
 const uint32: ImageFormat.ImageFormat = { order: "r", type: "uint32" }
 const everything = ImageUsage.defaultUsage | ImageUsage.storage
 
-/** A lease of that many bytes and an image over it, where the device has such images; elsewhere it says so. */
+/** A lease of that many bytes and an image over it. A device without such images must answer Unsupported. */
 const onPair = (
   name: string,
   { bytes = 16, ...options }: TestOptions & { readonly bytes?: number },
@@ -99,10 +99,10 @@ const mistakes: ReadonlyArray<Mistake> = [
     "an impossible format": over(16, whole, {}, ImageFormat.make("rgb", "uint8")),
     "an unknown usage": over(16, whole, { usage: 1024 }),
     "no usage": over(16, whole, { usage: 0 }),
-    "options that are none": over(16, whole, null as never),
+    "options that are not an object": over(16, whole, null as never),
     "an unknown option": over(16, whole, { wdith: 4 } as never),
-    "a label that is none": over(16, whole, { label: 5 as never }),
-    "an image for kernels over a buffer that is not": over(16, BufferUsage.copySrc | BufferUsage.copyDst),
+    "a label that is not a string": over(16, whole, { label: 5 as never }),
+    "an image for kernels over a buffer that they may not use": over(16, BufferUsage.copySrc | BufferUsage.copyDst),
     "an image to copy from over a buffer without copySrc": over(16, BufferUsage.storage | BufferUsage.copyDst),
     "an image to copy to over a buffer without copyDst": over(16, BufferUsage.storage | BufferUsage.copySrc),
     "an image that kernels write over a buffer that they may not": over(16, whole | BufferUsage.kernelReadOnly, {
@@ -111,7 +111,7 @@ const mistakes: ReadonlyArray<Mistake> = [
     "an image that kernels read over a buffer that they may not": over(16, whole | BufferUsage.kernelWriteOnly, {
       usage: ImageUsage.sampled
     }),
-    "the shape of one for an image of its own": Images.make(ImageShape.image1dBuffer(4), uint32)
+    "its shape, for an image with its own memory": Images.make(ImageShape.image1dBuffer(4), uint32)
   }),
   ...failing("Released", {
     "an ended lease": Effect.flatMap(
@@ -122,7 +122,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 ]
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  onPair("what is written to the one is seen in the other, in queue order", {}, function*(lease, image) {
+  onPair("buffer and image see what is written to the other, in queue order", {}, function*(lease, image) {
     Expect.same("its shape and label", [image.shape, image.label], [ImageShape.image1dBuffer(4), "numbers"])
     yield* CommandQueue.write(lease, Uint32Array.of(1, 2, 3, 4))
     Expect.numbers("what was written to the buffer", yield* Images.read(image, Uint32Array), [1, 2, 3, 4])
@@ -132,14 +132,14 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* CommandQueue.fill(lease, round)
       yield* Images.fill(image, 100 + round, { origin: [2] })
     }
-    Expect.numbers("the last of both", yield* CommandQueue.read(lease, Uint32Array), [19, 19, 119, 119])
+    Expect.numbers("the last write of both", yield* CommandQueue.read(lease, Uint32Array), [19, 19, 119, 119])
     yield* Images.copy(image, image, { sourceOrigin: [2], targetOrigin: [0], extent: [1] })
     Expect.numbers("a part of itself", yield* CommandQueue.read(lease, Uint32Array), [119, 19, 119, 119])
     const part = yield* Images.overBuffer(lease, ImageFormat.make("rgba", "uint8"), { width: 2, label: "bytes" })
     Expect.same("another format and width", [part.shape.width, part.label], [2, "bytes"])
     Expect.numbers("the same bytes", yield* Images.read(part, Uint8Array), [119, 0, 0, 0, 19, 0, 0, 0])
   }),
-  onPair("an image ends with the lease that it stands on", { counting: true }, function*(lease, image) {
+  onPair("an image ends with the lease under it", { counting: true }, function*(lease, image) {
     const { driverObjects } = yield* DeviceContext
     const images = driverObjects.liveByKind.image ?? 0
     yield* CommandQueue.fill(lease, 7)
@@ -154,7 +154,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue(error.message, error.message.includes("lease that has ended"))
     yield* Expect.failsWith("its map", Images.map(image, Uint32Array), "Released")
   }),
-  onPair("an image ends with its scope, and the lease stays", {}, function*(lease) {
+  onPair("an image ends with its scope, and the lease stays active", {}, function*(lease) {
     const { driverObjects } = yield* DeviceContext
     const images = driverObjects.liveByKind.image ?? 0
     const scope = yield* Scope.make()
@@ -165,7 +165,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Expect.failsWith("a read of an ended image", Images.read(image), "Released")
     Expect.numbers("what it filled", yield* CommandQueue.read(lease, Uint32Array), [9, 9, 9, 9])
   }),
-  onPair("an image over a region is the region's, or unsupported", {}, function*() {
+  onPair("an image over a sub-region has the sub-region's bytes, or is unsupported", {}, function*() {
     const { info } = yield* DeviceContext
     const from = info.limits.regionAlignment
     const lease = yield* filled(from + 16, 1)
@@ -179,9 +179,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("a region's elements", found.subarray(from / 4), [1, 5, 5, 1])
     Expect.numbers("those before", found.subarray(0, from / 4), Array.from({ length: from / 4 }, () => 1))
     yield* Lease.release(lease)
-    yield* Expect.failsWith("an image over an ended region", Images.read(made.value), "Released")
+    yield* Expect.failsWith("an image over an ended sub-region", Images.read(made.value), "Released")
   }),
-  onPair("an image over a buffer without a pool ends with that", { counting: true }, function*() {
+  onPair("an image over a buffer without a pool ends with that buffer", { counting: true }, function*() {
     const scope = yield* Scope.make()
     const buffer = yield* Scope.provide(MemoryObjects.fromHost(Uint32Array.of(1, 2, 3, 4)), scope)
     const image = yield* Images.overBuffer(buffer, uint32)
@@ -189,11 +189,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Scope.close(scope, Exit.void)
     yield* Expect.failsWith("an image over an ended buffer", Images.read(image), "Released")
   }),
-  onPair("what is mapped of the one is mapped of the other", { bytes: 32 }, function*(lease, image) {
+  onPair("a mapping of the buffer or of the image is one of both", { bytes: 32 }, function*(lease, image) {
     yield* CommandQueue.fill(lease, 3)
     yield* Effect.scoped(Effect.gen(function*() {
       yield* Mapping.map(lease, Uint32Array, { access: "read" })
-      Expect.equal("read while the buffer is", (yield* Images.read(image, Uint32Array))[0], 3)
+      Expect.equal("a read of the image while the buffer is mapped for reading", (yield* Images.read(image, Uint32Array))[0], 3)
       yield* Images.map(image, Uint32Array, { access: "read" })
       yield* refused("a fill of the image of what is mapped", Images.fill(image, 1))
       yield* refused("mapping that for writing", Images.map(image, Uint32Array, { access: "write" }))
@@ -209,7 +209,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }))
     Expect.numbers("both halves", yield* Images.read(image, Uint32Array), [4, 4, 4, 4, 5, 5, 5, 5])
   }),
-  onPair("kernels read and write it, and never beside its buffer", {}, function*(lease, image) {
+  onPair("kernels read and write it, but never in one dispatch with its buffer", {}, function*(lease, image) {
     const [other, over] = [yield* BufferPool.allocate(16), Images.overBuffer(lease, uint32, { usage: everything })]
     yield* CommandQueue.write(lease, Uint32Array.of(1, 2, 3, 4))
     yield* CommandQueue.dispatch(copyElements, { source: image, numbers: other }, 4)
@@ -225,11 +225,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     )
     const plain = yield* Images.make(ImageShape.image1d(4), uint32, { usage: everything })
     yield* refused(
-      "a kernel for images over buffers with another",
+      "a kernel for images over buffers with another image",
       CommandQueue.dispatch(copyElements, { source: plain, numbers: other }, 4)
     )
   }),
-  onPair("a copy within the buffer is refused, as of buffers", { counting: true, bytes: 32 }, function*(lease, image) {
+  onPair("a copy within the buffer is refused, as between buffers", { counting: true, bytes: 32 }, function*(lease, image) {
     const twin = yield* Images.overBuffer(lease, uint32)
     yield* refused("a copy to its buffer", Images.toBuffer(image, lease, { extent: [1] }))
     yield* refused("a copy from its buffer", Images.fromBuffer(lease, image, { offset: 16, extent: [1] }))
@@ -250,7 +250,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* CommandQueue.finish
     }
   ),
-  /** Messages that count: how much room there is, in bytes and in elements. */
+  /** The messages give the room in bytes and in elements. */
   onPair("a refusal says how many elements have room", {}, function*() {
     const bytes = ImageFormat.make("r", "uint8")
     const wide = yield* Expect.failsWith("nine bytes of eight", over(8, whole, { width: 9 }, bytes), "InvalidRequest")

@@ -1,5 +1,5 @@
 /**
- * Pooled images on a device: what a pool promises about images depends on the driver's queue order and its memory.
+ * The image pool on a device: its promises depend on the driver's queue order and on its memory.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ const usage = ImageUsage.copySrc | ImageUsage.copyDst
 
 const lease = (pool: ImagePool.Pool) => pool.allocate(shape, ImageFormat.rgba8, { usage })
 
-/** A pool that is closed before the counters of the device are looked at. */
+/** A pool that closes before the test reads the counters of the device. */
 const onPool = (
   name: string,
   { images = {}, ...options }: TestOptions & { readonly images?: ImagePool.ImagePoolOptions },
@@ -58,8 +58,8 @@ const onPool = (
 const all = (byte: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes).fill(byte)
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  /** The first owner's copy is recorded, and perhaps no more, when the second one writes. */
-  onPool("an image is recycled after what its last owner recorded", {}, function*(pool) {
+  /** The first owner's copy is recorded, and perhaps not yet submitted, when the second owner writes. */
+  onPool("the next owner of an image writes after the commands of its last owner", {}, function*(pool) {
     const out = yield* BufferPool.allocate(bytes)
     for (let turn = 1; turn <= 20; turn++) {
       yield* Effect.scoped(Effect.gen(function*() {
@@ -77,7 +77,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const contents = Effect.scoped(Effect.gen(function*() {
       const image = yield* lease(pool)
       const found = yield* Images.read(image, Uint8Array)
-      // Not by a fill, which is what a pool clears with.
+      // Writes instead of a fill, because the pool itself clears with a fill.
       yield* Images.write(image, all(255))
       return found
     }))
@@ -92,7 +92,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* lease(pool)
     Expect.equal("hits of the same", (yield* pool.stats).hits, 1)
   }),
-  onPool("a lease that has ended is of no use, and harms no other", { counting: true }, function*(pool) {
+  onPool("an ended lease fails, and disturbs no other", { counting: true }, function*(pool) {
     const image = yield* lease(pool)
     yield* Images.fill(image, 1)
     yield* Lease.release(image)
@@ -108,7 +108,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const foreign = Effect.scoped(Effect.flatMap(ImagePool.make({ maxBytes: bytes - 1 }), lease))
     yield* Expect.failsWith("an image over the limit", foreign, "LimitExceeded")
   }),
-  onPool("what is given back may still be in use by the device", { counting: true }, function*(pool) {
+  onPool("the device may still use an image when its lease is released", { counting: true }, function*(pool) {
     const out = yield* BufferPool.allocate(bytes)
     yield* Effect.scoped(Effect.gen(function*() {
       const image = yield* lease(pool)
@@ -120,19 +120,19 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
   }),
   onPool(
-    "a limit costs held images, then the request",
+    "at the limit the pool evicts held images, then the request fails",
     { counting: true, images: { maxBytes: 3 * bytes } },
     function*(pool) {
       yield* Effect.scoped(Effect.all([lease(pool), lease(pool)]))
       const wide = yield* pool.allocate(ImageShape.image2d(16, 4), ImageFormat.rgba8, { usage })
-      Expect.equal("images that went for it", (yield* pool.stats).driverFrees, 1)
+      Expect.equal("images evicted for it", (yield* pool.stats).driverFrees, 1)
       yield* Images.fill(wide, 1)
       yield* lease(pool)
       yield* Expect.failsWith("one more", lease(pool), "OutOfMemory")
       Expect.equal("its usage", ImageLike.deviceImage(wide).usage, usage)
     }
   ),
-  onPool("nothing is lost wherever a life is interrupted", {
+  onPool("an interruption at any step of a lease loses no image", {
     counting: true,
     interrupts: true,
     images: { clear: "acquire" }

@@ -1,5 +1,5 @@
 /**
- * A memory that buffers and images share: on every driver what one kind gives back is there for the other.
+ * Device memory that buffers and images share: on every driver, memory that one kind frees serves the other.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ const test = inGroup("memory of several pools", { counting: true })
 const shape = ImageShape.image2d(8, 4)
 const bytes = 8 * 4 * 4
 const limit = 2 * bytes
-/** More than the limit leaves beside an image, or beside a buffer of the size. */
+/** More than the limit leaves beside an image or a buffer of this size. */
 const most = limit - 64
 
 interface Pools {
@@ -45,7 +45,7 @@ const pools = Layer.build(
   ).pipe(Layer.provideMerge(DeviceMemory.layer({ maxBytes: limit })))
 )
 
-/** Everything on the memory is closed before the counters of the device are looked at. */
+/** Both pools and the memory close before the test reads the counters of the device. */
 const onMemory = (
   name: string,
   body: (pools: Pools) => Effect.gen.Return<unknown, unknown, TestServices>
@@ -68,7 +68,7 @@ const usage = ImageUsage.copySrc | ImageUsage.copyDst
 
 const image = ({ images }: Pools) => images.allocate(shape, ImageFormat.rgba8, { usage })
 
-/** Writes an image, lets others run, and finds what it wrote. */
+/** Writes an image, lets other fibers run, and checks its bytes. */
 const drawn = Effect.fnUntraced(function*(image: PooledImage, owner: number) {
   const data = new Uint8Array(bytes).fill(owner)
   yield* Images.write(image, data)
@@ -83,18 +83,18 @@ const liveByKind = DeviceContext.useSync(({ driverObjects: { liveByKind: { buffe
 }))
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  onMemory("what is held of one kind gives way to the other", function*(all) {
+  onMemory("held blocks of one kind are evicted for the other", function*(all) {
     const { buffers, memory } = all
     const before = yield* liveByKind
     yield* Effect.scoped(Effect.all([image(all), image(all)]))
     yield* buffers.use(most, (lease) => ownWork(lease, 1))
     Expect.same("driver objects", yield* liveByKind, { buffer: before.buffer + 1, image: before.image })
     yield* Effect.scoped(Effect.flatMap(image(all), (lease) => drawn(lease, 2)))
-    Expect.same("driver objects in the end", yield* liveByKind, { buffer: before.buffer, image: before.image + 1 })
+    Expect.same("driver objects at the end", yield* liveByKind, { buffer: before.buffer, image: before.image + 1 })
     const { driverFrees, heldBytes } = yield* memory.stats
     Expect.same("freed blocks and held bytes", [driverFrees, heldBytes], [3, bytes])
   }),
-  onMemory("a release of one kind serves who waits for the other", function*(all) {
+  onMemory("a release of one kind serves a request that waits for the other", function*(all) {
     const { buffers, memory } = all
     const buffer = yield* buffers.allocate(most)
     yield* writeOwn(buffer, 1)

@@ -1,6 +1,6 @@
 /**
- * Offsets and lengths at any byte: refused by a device that keeps to what all devices can, and done by one that was opened to
- * do them. `DeviceInfo.limits.copyAlignment` says which it is.
+ * Offsets and lengths that are no multiples of 4. A device refuses them unless it was opened to allow them.
+ * `DeviceInfo.limits.copyAlignment` says which it is.
  *
  * @internal
  */
@@ -17,17 +17,17 @@ import { expectUsable } from "./BadRequests.ts"
 
 const test = inGroup("alignment")
 
-/** What offsets and lengths of commands are multiples of on the device under test. */
+/** The number of which the device under test requires offsets and lengths to be multiples. */
 export const copyAlignment: Effect.Effect<number, never, DeviceContext> = DeviceContext.useSync(({ info }) =>
   info.limits.copyAlignment
 )
 
 type Call = (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
 
-/** Two buffers of 62 bytes, where the first counts them; what the call leaves in them, or gives. */
+/** A call on two buffers of 62 bytes, the first with its bytes counted up, and what the call leaves in them or returns. */
 interface Case {
   readonly name: string
-  /** What is wrong with it where only multiples of 4 are right. */
+  /** The message of a device that allows only multiples of 4. */
   readonly problem: string
   readonly call: Call
   readonly leaves: (x: Uint8Array, y: Uint8Array) => Uint8Array | void
@@ -168,13 +168,13 @@ const refusedOrDone = ({ call, leaves, name, problem }: Case) =>
 const limits = Effect.gen(function*() {
   const { limits } = yield* DeviceContext.useSync(({ info }) => info)
   Expect.isTrue(`${limits.copyAlignment} is 1 or 4`, [1, 4].includes(limits.copyAlignment))
-  Expect.isTrue("it is no less than it can be", limits.copyAlignment >= limits.leastCopyAlignment)
+  Expect.isTrue("the alignment is not below the least one of the device", limits.copyAlignment >= limits.leastCopyAlignment)
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...cases.map((one) => test(`${one.name} is refused, or done where a device can`, refusedOrDone(one))),
   test("the limits say which it is", { counting: true }, limits),
-  /** Typed arrays in place need it on every device. */
+  /** Typed arrays over device memory need multiples of 4 on every device. */
   test("mappings keep to multiples of 4", { counting: true }, function*() {
     const x = yield* BufferPool.allocate(62)
     yield* Expect.failsWith("from byte 2", Mapping.map(x, Uint8Array, { offset: 2 }), "InvalidRequest")

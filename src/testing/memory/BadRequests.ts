@@ -1,6 +1,5 @@
 /**
- * What is asked of a pool, a queue or an allocator in a wrong way: each mistake has its reason, the same on every
- * backend.
+ * Wrong calls of a pool, a queue or an allocator: each mistake has one reason, the same on every backend.
  *
  * @internal
  */
@@ -28,7 +27,7 @@ import {
 } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
-/** A call that fails with one reason, after which pool and queue work as before. */
+/** A call that must fail with one reason. The pool and the queue must work after it as before. */
 export type Mistake = readonly [
   name: string,
   reason: Reason["_tag"],
@@ -36,13 +35,13 @@ export type Mistake = readonly [
   options?: TestOptions
 ]
 
-/** Mistakes that have one reason, by their names. */
+/** The mistakes with one reason, by their names. */
 export const failing = (
   reason: Reason["_tag"],
   calls: { readonly [name: string]: Mistake[2] }
 ): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, call])
 
-/** After a mistake the pool still serves and the queue still works. */
+/** Checks that pool and queue work after a mistake. */
 export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.scoped(Effect.gen(function*() {
   expectInvariants(yield* BufferPool.stats)
   const lease = yield* BufferPool.allocate(64)
@@ -54,7 +53,7 @@ export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.s
   yield* CommandQueue.finish
 }))
 
-/** One test per mistake. */
+/** Makes one test for each mistake. */
 export const mistakeTests = (group: string, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<ConformanceTest> => {
   const test = inGroup(group)
   return mistakes.map(([name, reason, call, options]) =>
@@ -121,8 +120,8 @@ const badPools = failing("InvalidRequest", {
   "a pool with NaN for a limit": buildPool({ maxBytes: NaN }),
   "a pool with an unknown way to clear": buildPool({ clear: "always" as "acquire" }),
   "a pool with two limits": buildPool({ maxBytes: 1024, maxFraction: 0.5 }),
-  "a pool with more than all memory": buildPool({ maxFraction: 1.5 }),
-  "a pool with a size that is none": buildPool({ maxBytes: "512 potatoes" }),
+  "a pool with more than the device's memory": buildPool({ maxFraction: 1.5 }),
+  "a pool with a limit that is no size": buildPool({ maxBytes: "512 potatoes" }),
   "a pool with an unknown way to run out": buildPool({ onExhausted: "block" as "wait" }),
   "a pool with a negative wait": buildPool({ waitAtMost: -1 }),
   "a pool without steps of idle time": buildPool({ idleTimeToLive: "1 second", idleSteps: 0 }),
@@ -134,7 +133,7 @@ const badLimits: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
     "a misspelt limit": BufferPool.setLimit({ maxByte: 4096 } as BufferPool.PoolLimit),
     "a lease with a misspelt label": BufferPool.allocate(64, { lable: "x" } as { readonly label?: string }),
-    "a loan with a misspelt label": BufferPool.use(
+    "a lease of `use` with a misspelt label": BufferPool.use(
       64,
       () => Effect.void,
       { lable: "x" } as { readonly label?: string }
@@ -153,14 +152,14 @@ const badLimits: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** A scope that is closed already. */
+/** A closed scope. */
 const closedScope = Effect.gen(function*() {
   const scope = yield* Scope.make()
   yield* Scope.close(scope, Exit.void)
   return scope
 })
 
-/** A pool of its own, closed again, and a lease that was alive when it closed. */
+/** A second pool, which is closed, and a lease that was active when it closed. */
 export const closedPool = Effect.gen(function*() {
   const scope = yield* Scope.make()
   const context = yield* Layer.buildWithScope(Layer.fresh(BufferPool.layer()), scope)

@@ -1,5 +1,5 @@
 /**
- * Buffers of no bytes, and dispatches of no items: nothing to do, the same on every backend, and no driver sees them.
+ * Empty buffers, and dispatches of 0 items: every backend does nothing, and no driver gets a call.
  *
  * @internal
  */
@@ -34,14 +34,14 @@ const test = inGroup("empty buffers")
 
 type Call = (buffer: BufferLike.BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
-/** From the allocator under test. */
+/** A buffer from the allocator under test. */
 const allocated = (options?: Allocator.AllocateOptions) =>
   Effect.flatMap(
     allocator,
     (layer) => Effect.flatMap(Layer.build(layer), (context) => Effect.provide(Allocator.allocate(0, options), context))
   )
 
-/** Every way to a buffer of no bytes. */
+/** Every way to get an empty buffer. */
 const ways: ReadonlyArray<
   readonly [name: string, make: Effect.Effect<BufferLike.BufferLike, GpuError, TestServices>]
 > = [
@@ -56,7 +56,7 @@ const ways: ReadonlyArray<
 const isReleased = (buffer: BufferLike.BufferLike) =>
   Expect.failsWith("a read when it is released", CommandQueue.read(buffer, Uint8Array), "Released")
 
-/** Each leaves 64 bytes of another buffer as they were. */
+/** Each command leaves the 64 bytes of another buffer as they are. */
 const commands: ReadonlyArray<
   readonly [
     name: string,
@@ -109,7 +109,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** A count of what was given and what came back, and no byte of the limit. */
+/** The counters count its allocation and its release, and the limit no byte. */
 const decorated = Effect.gen(function*() {
   const allocator = yield* Allocator.Allocator
   const faults = yield* FaultyAllocator.AllocatorFaults
@@ -149,7 +149,7 @@ const noItems: ReadonlyArray<readonly [name: string, y: Effect.Effect<BufferLike
     ...ways
   ]
 
-/** A dispatch that the types forbid. */
+/** A dispatch with arguments that the types forbid. */
 const untyped = (kernel: Kernel, args: unknown): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
   CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel["args"]>, 0)
 
@@ -167,7 +167,7 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
       BufferPool.allocate(64),
       (x) => CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 0)
     ),
-    "no items, from behind the end of a view": Effect.flatMap(
+    "no items, from past the end of a view": Effect.flatMap(
       BufferPool.allocate(64),
       (x) =>
         Effect.flatMap(
@@ -184,7 +184,7 @@ const wrongDispatches: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** Given back to another allocator, and to its own twice. */
+/** Frees an empty buffer at another allocator, and twice at its own. */
 const givenBack = Effect.gen(function*() {
   const allocator = yield* Allocator.Allocator
   const empty = yield* allocator.allocate(0)
@@ -199,7 +199,7 @@ const givenBack = Effect.gen(function*() {
 }).pipe(Effect.provide(Allocator.layerImmediate))
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("no bytes take no driver object, however they are asked for", { counting: true }, function*() {
+  test("an empty buffer has no driver object, however it was made", { counting: true }, function*() {
     const { driverObjects, info } = yield* DeviceContext
     for (const [name, make] of ways) {
       const before = driverObjects.live
@@ -217,7 +217,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.equal(`driver objects after ${name}`, driverObjects.live, before)
     }
   }),
-  test("a buffer of no bytes keeps its usage and label", { counting: true }, function*() {
+  test("an empty buffer keeps its usage and label", { counting: true }, function*() {
     const usage = BufferUsage.storage | BufferUsage.copyDst
     const buffer = yield* allocated({ usage, label: "nothing" })
     Expect.same("label and usage", [buffer.label, buffer.usage], ["nothing", usage])
@@ -226,9 +226,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       CommandQueue.read(buffer, Uint8Array),
       "InvalidRequest"
     )
-    Expect.isTrue(`what is missing is named: ${read.problem}`, read.problem.includes("copySrc"))
+    Expect.isTrue(`the message names the missing flag: ${read.problem}`, read.problem.includes("copySrc"))
   }),
-  test("every command takes a buffer of no bytes, and does nothing", function*() {
+  test("every command accepts an empty buffer, and does nothing", function*() {
     const other = yield* BufferPool.allocate(64)
     const data = Uint8Array.from({ length: 64 }, (_, at) => at)
     yield* CommandQueue.write(other, data)
@@ -241,8 +241,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     Expect.numbers("the other buffer", yield* CommandQueue.read(other, Uint8Array), data)
   }),
-  test("no bytes are counted as an allocation of no bytes", { counting: true }, decorated),
-  test("a buffer of no bytes is given back as any other", { counting: true }, givenBack),
+  test("an empty buffer counts as one allocation of 0 bytes", { counting: true }, decorated),
+  test("an empty buffer is freed as any other", { counting: true }, givenBack),
   test("a dispatch of no items runs nothing, on buffers of any size", function*() {
     const x = yield* filled(64, 5)
     for (const [, make] of noItems) {
@@ -255,6 +255,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.finish
     Expect.numbers("what no item touched", yield* CommandQueue.read(x, Uint32Array), new Uint32Array(16).fill(5))
   }),
-  ...mistakeTests("wrong uses of nothing", mistakes),
-  ...mistakeTests("wrong dispatches of nothing", wrongDispatches)
+  ...mistakeTests("wrong uses of empty buffers", mistakes),
+  ...mistakeTests("wrong dispatches of 0 items", wrongDispatches)
 ]

@@ -1,5 +1,5 @@
 /**
- * Buffers that the program itself may not read, or not write: kept by checks before a driver sees anything.
+ * Buffers that the host may not read, or may not write. Checks before every driver call enforce it.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ const flags = [
 
 type Call = (buffer: BufferLike.BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
-/** Everything by which the program itself reaches the bytes of a buffer, and what it does with them. */
+/** Every way in which the host reads or writes the bytes of a buffer. */
 const accesses: ReadonlyArray<readonly [name: string, needs: ReadonlyArray<"read" | "write">, call: Call]> = [
   ["write", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
   ["write of nothing", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(0))],
@@ -63,7 +63,7 @@ const accesses: ReadonlyArray<readonly [name: string, needs: ReadonlyArray<"read
 
 const bytes = ImageFormat.make("r", "uint8")
 
-/** The same for an image over a buffer. */
+/** The same ways for an image over a buffer. */
 const imageAccesses: ReadonlyArray<
   readonly [
     name: string,
@@ -90,7 +90,7 @@ const imageAccesses: ReadonlyArray<
 const isAllowed = (needs: ReadonlyArray<"read" | "write">, allowed: ReadonlyArray<"read" | "write">): boolean =>
   needs.every((one) => allowed.includes(one))
 
-/** An image over the buffer, where the device has such images; elsewhere it says so. */
+/** An image over the buffer. A device without such images must answer Unsupported. */
 const over = Effect.fnUntraced(function*(buffer: BufferLike.BufferLike) {
   const made = Images.overBuffer(buffer, bytes)
   const exit = yield* Effect.exit(made)
@@ -99,7 +99,7 @@ const over = Effect.fnUntraced(function*(buffer: BufferLike.BufferLike) {
   return undefined
 })
 
-/** What the device does with such memory is as with any other. */
+/** Commands on the device use such memory as any other. */
 const onDevice = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(64)
   const y = yield* BufferPool.allocate(64)
@@ -127,7 +127,7 @@ const onDevice = Effect.gen(function*() {
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("what the program may not do is refused, and nothing else", { counting: true }, function*() {
+  test("only the accesses that the flag forbids are refused", { counting: true }, function*() {
     for (const [flag, bit, allowed] of flags) {
       const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | bit })
       const region = yield* SubRegion.make(buffer, { size: 32 })
@@ -143,8 +143,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     yield* expectUsable
   }),
-  /** As its buffer, so that an image is no way round; and the device does with it what it does with any other. */
-  test("an image over such a buffer is no way round", { counting: true }, function*() {
+  /**
+   * An image over such a buffer has the same rules, so it opens no way around them. The device uses it as any other
+   * image.
+   */
+  test("an image over such a buffer has the buffer's rules", { counting: true }, function*() {
     const y = yield* BufferPool.allocate(64)
     for (const [flag, bit, allowed] of flags) {
       const image = yield* over(yield* BufferPool.allocate(64, { usage: defaultUsage | bit }))
@@ -174,7 +177,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectUsable
   }),
   test("the device uses such buffers as any other", onDevice),
-  /** Sizes with every number of bytes beside whole words, which the device fills by itself too. */
+  /** Sizes with every remainder modulo 4: the device fills the last bytes too. */
   test("the device fills every byte of such buffers", function*() {
     for (const size of [1, 2, 3, 5, 6, 7, 4099]) {
       const hidden = yield* BufferPool.allocate(size, { usage: defaultUsage | hostNoAccess })
@@ -199,8 +202,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("what was written", yield* CommandQueue.read(y, Uint8Array), new Uint8Array(64).fill(3))
   }),
   test("a pool that clears clears such blocks", { pool: { clear: "acquire" } }, onDevice),
-  /** A held block serves requests of its own usage alone: what a driver was told of it stays. */
-  test("a held block serves its own usage alone", { counting: true }, function*() {
+  /** A held block serves only requests of its own usage, because the driver keeps the flags of a block. */
+  test("a held block serves only its own usage", { counting: true }, function*() {
     const usages = [defaultUsage, ...flags.map(([, bit]) => defaultUsage | bit)]
     const blocks = yield* Effect.forEach(
       usages,
@@ -213,8 +216,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.equal("its usage", lease.usage, usage)
     }
   }),
-  /** Less of what its buffer allows, never more. */
-  test("a region allows no more than its buffer", { counting: true }, function*() {
+  /** A sub-region may allow less than its buffer, never more. */
+  test("a sub-region allows no more than its buffer", { counting: true }, function*() {
     const usages = [0, hostReadOnly, hostWriteOnly, hostNoAccess]
     for (const whole of usages) {
       const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | whole })
@@ -233,6 +236,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const usage = defaultUsage | both
       yield* Expect.failsWith(BufferUsage.format(usage), BufferPool.allocate(64, { usage }), "InvalidRequest")
     }
-    yield* Expect.failsWith("no use at all", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
+    yield* Expect.failsWith("a usage that allows nothing", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
   })
 ]

@@ -1,5 +1,5 @@
 /**
- * Buffers mapped as arrays of the host.
+ * Mappings: buffers as typed arrays of the host.
  *
  * @internal
  */
@@ -29,7 +29,7 @@ interface Layout {
   readonly strides: ReadonlyArray<number>
 }
 
-/** Every index of a shape, the last axis the fastest. */
+/** Every index of a shape; the last axis changes fastest. */
 export const indices = function*(shape: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
   if (shape.length === 0) return yield []
   for (let index = 0; index < shape[0]!; index++) {
@@ -57,7 +57,7 @@ const place = ({ strides }: Layout, index: ReadonlyArray<number>): number =>
 
 const spanOf = (layout: Layout): number => place(layout, layout.shape.map((length) => length - 1)) + 1
 
-/** Bytes around the mapped ones, so that the range need not begin or end with the buffer. */
+/** Adds bytes before and after the mapped ones, so that the range can lie inside the buffer. */
 const around = (random: Random, unit: number) => {
   const step = Math.max(4, unit)
   return { offset: step * random.integer(0, 3), after: random.pick([0, 4, 12]) }
@@ -102,7 +102,7 @@ const trials = Effect.flatMap(
   (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random)))
 )
 
-/** What arrays throw is an error like any other. */
+/** Turns what an array throws into a failure. */
 const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
   Effect.suspend(() => {
     try {
@@ -127,7 +127,7 @@ const refused = (what: string, call: Effect.Effect<unknown, GpuError, TestServic
 
 const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayBuffer }
 
-/** Moves memory to another ArrayBuffer, where no mapping can cut it off. */
+/** Moves memory to another `ArrayBuffer`, which the end of the mapping cannot detach. */
 const taken = (memory: ArrayBuffer): Uint8Array =>
   new Uint8Array(transfer === undefined ? structuredClone(memory, { transfer: [memory] }) : transfer.call(memory))
 
@@ -165,7 +165,7 @@ const mistakes: ReadonlyArray<Mistake> = [
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
       (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
     ),
-    "an element by too few indices": Effect.flatMap(
+    "an element with too few indices": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
       (mapped) => thrownBy(() => mapped.setUnsafe(1, 0))
     )
@@ -174,7 +174,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("mapped arrays show and store what plain arrays would", { heavy: true }, trials),
-  test("a shape is seen by rows or by columns", function*() {
+  test("a shape has the order of rows or of columns", function*() {
     const lease = yield* written(Uint8Array.from({ length: 24 }, (_, at) => at))
     const rows = yield* Mapping.map(lease, Uint8Array, { access: "read", shape: [2, 3, 4] })
     Expect.same("strides by rows", rows.strides, [12, 4, 1])
@@ -188,7 +188,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const one = yield* Mapping.map(lease, Uint32Array, { access: "read", shape: [] })
     Expect.equal("an array without axes", one.getUnsafe(), 0x03020100)
   }),
-  /** Mapped after what was recorded before, and seen by what is recorded after. */
+  /** A mapping sees the results of commands recorded before it, and commands recorded after it see what it stored. */
   test("a mapping has its place in queue order", function*() {
     const x = yield* BufferPool.allocate(64)
     const y = yield* BufferPool.allocate(64)
@@ -202,7 +202,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 16)
     Expect.equal("what a kernel found", (yield* CommandQueue.read(y, Uint32Array))[3], 8)
   }),
-  test("a mapping ends with its scope, by itself, or with its lease", function*() {
+  test("a mapping ends with its scope, by `unmap`, or with its lease", function*() {
     const x = yield* filled(64, 1)
     const scoped = yield* Effect.scoped(Mapping.map(x, Uint32Array))
     yield* expectEnded("a closed scope's mapping", scoped)
@@ -215,8 +215,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(x)
     yield* expectEnded("a released lease's mapping", released)
   }),
-  /** The lease ends first: what was stored is in the block before its next owner's commands, and nothing comes after them. */
-  test("a mapping that ends with its lease leaves the next owner alone", function*() {
+  /**
+   * The lease ends before the mapping's scope: the block gets the stored bytes before its next owner's commands, and
+   * none after them.
+   */
+  test("a mapping that ends with its lease changes nothing of the next owner", function*() {
     const mapped = yield* Effect.scoped(Effect.gen(function*() {
       const scope = yield* Effect.scope
       return yield* Effect.scoped(Effect.gen(function*() {
@@ -230,13 +233,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const next = yield* filled(256, 3)
     Expect.numbers("the next owner's", yield* CommandQueue.read(next, Uint32Array), new Uint32Array(64).fill(3))
   }),
-  test("memory that a program takes out of a mapping never shows the next owner's bytes", function*() {
+  test("memory that a program moved out of a mapping never shows the next owner's bytes", function*() {
     for (const early of [true, false]) {
       const kept = yield* Effect.scoped(Effect.gen(function*() {
         const lease = yield* filled(256, 0x01010101)
         const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
         const kept = taken(mapped.data.buffer as ArrayBuffer)
-        if (early) yield* Expect.failsWith("what was stored cannot go back", Mapping.unmap(mapped), "InvalidRequest")
+        if (early) yield* Expect.failsWith("the stored bytes cannot be written back", Mapping.unmap(mapped), "InvalidRequest")
         else yield* Effect.exit(Mapping.unmap(mapped))
         return kept
       }))
@@ -252,7 +255,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.numbers("what the program took", kept, new Uint8Array(256).fill(1))
     }
   }),
-  test("what is mapped for writing cannot be used, what is mapped for reading can be read", function*() {
+  test("commands cannot use bytes mapped for writing, and can only read bytes mapped for reading", function*() {
     const x = yield* BufferPool.allocate(64)
     const y = yield* BufferPool.allocate(64)
     yield* CommandQueue.fill(x, 5)
@@ -278,8 +281,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const expected = Uint32Array.from({ length: 16 }, (_, at) => at < 8 ? 1 : 2)
     Expect.numbers("both halves", yield* CommandQueue.read(x, Uint32Array), expected)
   }),
-  /** A sub-region is mapped from its first byte on, and ends its mappings with it. */
-  test("a sub-region is mapped from its first byte on", function*() {
+  /** The offsets of a sub-region's mapping count from its first byte, and its mappings end with it. */
+  test("offsets in a mapping count from the sub-region's first byte", function*() {
     const { limits } = yield* DeviceContext.useSync(({ info }) => info)
     const offset = Math.max(64, limits.regionAlignment)
     const x = yield* filled(offset + 64, 1)
@@ -295,9 +298,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("the buffer", yield* CommandQueue.read(x, Uint32Array), expected)
     const mapped = yield* Mapping.map(region, Uint32Array)
     yield* Lease.release(x)
-    yield* expectEnded("a mapping whose region's lease ended", mapped)
+    yield* expectEnded("a mapping whose sub-region's lease ended", mapped)
   }),
-  test("nothing is mapped where there is nothing to map", { counting: true }, function*() {
+  test("a mapping of 0 bytes makes no driver object", { counting: true }, function*() {
     const { driverObjects } = yield* DeviceContext
     const empty = yield* BufferPool.allocate(0)
     const x = yield* BufferPool.allocate(16)
@@ -309,8 +312,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("driver objects for nothing", driverObjects.live, before)
     yield* CommandQueue.fill(x, 0)
   }),
-  /** A long scope in which many mappings come and go keeps nothing of them. */
-  test("mappings that ended leave nothing in a long scope", function*() {
+  /** Many mappings begin and end in one long scope, and the scope keeps nothing of them. */
+  test("ended mappings leave nothing in a long scope", function*() {
     const { driverObjects } = yield* DeviceContext
     const x = yield* filled(16, 0)
     yield* CommandQueue.finish

@@ -1,6 +1,6 @@
 /**
- * Opening and closing devices: nothing stays behind, and whoever comes late is told so. These tests open devices of
- * their own.
+ * Opening and closing devices: a closed device leaves nothing, and a late call fails with a typed error. Each of these
+ * tests opens its own devices.
  *
  * @internal
  */
@@ -71,7 +71,7 @@ const test = (
 const expectClosed = (what: string, { device }: Opened): void =>
   Expect.same(`driver objects of ${what}`, device.driverObjects.liveByKind, {})
 
-/** Every kind of work once. */
+/** Does every kind of work once. */
 const work: Effect.Effect<void, unknown, Services> = Effect.scoped(Effect.gen(function*() {
   const x = yield* BufferPool.allocate(256)
   const y = yield* BufferPool.allocate(256)
@@ -83,7 +83,7 @@ const work: Effect.Effect<void, unknown, Services> = Effect.scoped(Effect.gen(fu
   yield* CommandQueue.read(y, Uint32Array)
 }))
 
-/** Each begins with a check, and does or makes something after. */
+/** Operations that first check something and then act on it. */
 const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effect<unknown, unknown, Services>]> = [
   ["a compilation", KernelCache.use((cache) => cache.get(Kernels.constant(79)))],
   ["a buffer made of data", Effect.scoped(MemoryObjects.fromHost(new Uint8Array(64)))],
@@ -109,10 +109,13 @@ const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effe
   ]
 ]
 
-/** More turns than anything needs that a closed device has let go. */
+/** More turns of the event loop than any call on a closed device needs to end. */
 const turns = 1000
 
-/** Closes the device when the effect has yielded before its step of that number; whether it came so far. */
+/**
+ * Closes the device when the effect yields before the step with that number. The result says whether the effect reached
+ * the step.
+ */
 const closesAt = (
   layer: Layer.Layer<Device, unknown>,
   name: string,
@@ -131,13 +134,13 @@ const closesAt = (
     yield* opened.close
     for (let turn = 0; turn < turns && fiber.pollUnsafe() === undefined; turn++) yield* Effect.yieldNow
     const exit = fiber.pollUnsafe()
-    if (exit === undefined) Expect.fail(`${what}: it waits for ever`)
+    if (exit === undefined) Expect.fail(`${what}: it never ends`)
     else if (Exit.isFailure(exit)) Expect.isTrue(`${what}: ${Cause.pretty(exit.cause)}`, isGpuError(failureOf(exit)))
     expectClosed(what, opened)
     return scheduler.reached
   })
 
-/** More than the longest of them takes until it first waits. */
+/** More steps than any of these operations takes until it first waits. */
 const steps = 60
 
 const failureOf = (exit: Exit.Failure<unknown, unknown>): unknown => {
@@ -145,7 +148,7 @@ const failureOf = (exit: Exit.Failure<unknown, unknown>): unknown => {
   return reason?._tag === "Fail" ? reason.error : reason
 }
 
-/** Calls on a closed device answer with typed errors, whichever they are. */
+/** Every call on a closed device fails with a typed error. */
 const expectLate = Effect.fnUntraced(function*(context: Context.Context<Services>, lease: PooledBuffer.PooledBuffer) {
   const late = <A, E>(effect: Effect.Effect<A, E, Services | Scope.Scope>) =>
     Effect.scoped(Effect.provide(effect, context))
@@ -163,14 +166,14 @@ const expectLate = Effect.fnUntraced(function*(context: Context.Context<Services
   yield* late(BufferPool.stats)
 })
 
-/** The tests that open devices with `layer`, the one under test. */
+/** The tests that open devices with `layer`, the layer under test. */
 export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<ConformanceTest> => [
   test("a closed device leaves no driver object", function*() {
     const opened = yield* open(layer)
     yield* opened.close
     expectClosed("a device that did nothing", opened)
     const again = yield* open(layer)
-    Expect.isTrue("every opening is a device of its own", again.device.info !== opened.device.info)
+    Expect.isTrue("each opening is a new device", again.device.info !== opened.device.info)
     yield* Effect.provide(work, again.context)
     yield* again.close
     expectClosed("the next device", again)
@@ -181,8 +184,8 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
     yield* opened.close
     expectClosed("a device that worked", opened)
   }),
-  /** Leases are live, commands recorded, a wait under way: the close ends them all. */
-  test("a device may close while leases live and work is under way", function*() {
+  /** The device closes while leases are active, commands are recorded and a fiber waits. The close ends all of them. */
+  test("a device may close while leases are active and work is under way", function*() {
     const opened = yield* open(layer)
     const { context, pool, queue } = opened
     const leases = yield* Scope.make()
@@ -206,13 +209,13 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
     yield* Scope.close(leases, Exit.void)
     yield* expectLate(context, x)
   }),
-  test("a device may close at every step of what begins", function*() {
+  test("a device may close at every step of an operation", function*() {
     for (const [name, effect] of closedMeanwhile) {
-      // What waits for the driver after its first steps is closed there, since that is where the device's close comes.
+      // Where an operation waits for the driver after its first steps, the device closes during that wait.
       for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
     }
   }),
-  test("whoever waits for a device's loss hears of its close", function*() {
+  test("a fiber that waits for a device's loss hears of its close", function*() {
     const opened = yield* open(layer)
     const lost = yield* Effect.forkChild(Effect.provide(DeviceContext.lost, opened.context), { startImmediately: true })
     yield* opened.close
@@ -237,7 +240,7 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
     expectClosed("the first device", one)
     expectClosed("the second device", two)
   }),
-  /** The pool's layer closes first, while the device lives on. */
+  /** The pool's layer closes first, while the device stays open. */
   test("a device outlives its pools", function*() {
     const opened = yield* open(layer)
     const before = opened.device.driverObjects.live

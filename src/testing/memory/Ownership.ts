@@ -1,5 +1,5 @@
 /**
- * Who owns a lease: `use`, release, transfer and extract, with data that must survive.
+ * The owner of a lease: `use`, release, transfer and extract, with data that must stay.
  *
  * @internal
  */
@@ -37,7 +37,7 @@ class Pair implements LeaseHolder.LeaseHolder {
 }
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("use lends a lease and takes it back, however it ends", function*() {
+  test("use releases its lease, however its effect ends", function*() {
     const leases: Array<PooledBuffer.PooledBuffer> = []
     const found = yield* BufferPool.use(256, (lease) => {
       leases.push(lease)
@@ -49,11 +49,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       return Effect.fail("f failed")
     }))
     Expect.isTrue("the failure of f", Exit.isFailure(failed))
-    for (const lease of leases) Expect.isTrue("the loan is over", !Lease.isLive(lease))
+    for (const lease of leases) Expect.isTrue("the lease of `use` has ended", !Lease.isLive(lease))
     const { hits, misses } = yield* BufferPool.stats
     Expect.same("one block for both", { hits, misses }, { hits: 1, misses: 1 })
   }),
-  test("a loan that is transferred outlives its use", function*() {
+  test("a transferred lease outlives its `use`", function*() {
     const outer = yield* Effect.scope
     const kept = yield* BufferPool.use(256, (lease) =>
       Effect.gen(function*() {
@@ -61,7 +61,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         yield* Lease.transfer(lease, outer)
         return lease
       }))
-    yield* expectWords("a loan that was transferred", kept, 8)
+    yield* expectWords("a lease that was transferred", kept, 8)
   }),
   test("an ended lease never reaches the next owner's memory", function*() {
     const first = yield* filled(1)
@@ -85,7 +85,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Scope.close(outer, Exit.void)
     yield* Expect.failsWith("after the second scope", CommandQueue.read(kept, Uint32Array), "Released")
   }),
-  test("extract keeps the result and gives the rest back", function*() {
+  test("extract keeps the leases of its result and releases the others", function*() {
     const dropped: Array<PooledBuffer.PooledBuffer> = []
     const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
       const scratch = yield* filled(10)
@@ -96,11 +96,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }))
     const { activeBlocks } = yield* BufferPool.stats
     Expect.equal("active blocks", activeBlocks, 1)
-    Expect.isTrue("the intermediate is gone", dropped.every((lease) => !Lease.isLive(lease)))
+    Expect.isTrue("the intermediate lease has ended", dropped.every((lease) => !Lease.isLive(lease)))
     yield* BufferPool.use(256, (lease) => CommandQueue.fill(lease, 0))
     yield* expectWords("the result", kept.y, 15)
   }),
-  test("extract moves what a holder holds, and only what it owns", function*() {
+  test("extract moves the leases in its result, and only those that its scope owns", function*() {
     const borrowed = yield* filled(1)
     const target = yield* Scope.make()
     const pair = yield* LeaseHolder.extract(Effect.map(filled(2), (own) => new Pair(own, borrowed))).pipe(
@@ -110,10 +110,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.same("both live", leases.map(Lease.isLive), [true, true])
     yield* expectWords("the lease that moved", leases[0]!, 2)
     yield* Scope.close(target, Exit.void)
-    Expect.same("only what moved goes with its new scope", leases.map(Lease.isLive), [false, true])
+    Expect.same("only moved leases end with the new scope", leases.map(Lease.isLive), [false, true])
     yield* expectWords("a lease that the inner scope did not own", borrowed, 1)
   }),
-  test("extract of a failure gives everything back", function*() {
+  test("extract of a failure releases all leases", function*() {
     const taken: Array<PooledBuffer.PooledBuffer> = []
     const exit = yield* Effect.exit(LeaseHolder.extract(Effect.gen(function*() {
       taken.push(yield* filled(4))

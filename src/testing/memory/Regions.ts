@@ -34,7 +34,7 @@ const regionsAlive = Effect.map(DeviceContext, ({ driverObjects }) => driverObje
 const words = (what: string, buffer: BufferLike.BufferLike, expected: ReadonlyArray<number>) =>
   Effect.map(CommandQueue.read(buffer, Uint32Array), (found) => Expect.numbers(what, found, expected))
 
-/** A buffer or a region, and where it is in the model of the whole. */
+/** A buffer or a sub-region, and its place in the model of the whole buffer. */
 interface Part {
   readonly buffer: BufferLike.BufferLike
   readonly origin: number
@@ -43,14 +43,14 @@ interface Part {
 
 type Step = Effect.Effect<void, unknown, TestServices>
 
-/** A range that the portable rules allow; to the end in half of the cases. */
+/** A range that the portable rules allow. Half of the ranges go to the end. */
 const anyRange = (random: Random, size: number): readonly [offset: number, length: number] => {
   const offset = 4 * random.integer(0, Math.floor(size / 4))
   const rest = size - offset
   return [offset, random.integer(0, 1) === 0 ? rest : 4 * random.integer(0, Math.floor(rest / 4))]
 }
 
-/** A region of any part, which has to be where it would be in the whole. */
+/** Makes a sub-region of any part, and checks its place in the whole buffer. */
 const divide = Effect.fnUntraced(function*(random: Random, part: Part, unit: number) {
   const places = Math.floor((part.size - 1) / unit)
   const offset = unit * random.integer(0, places)
@@ -69,13 +69,13 @@ const change = (random: Random, { buffer, origin, size }: Part, model: Uint8Arra
     model.set(data, origin + offset)
     return CommandQueue.write(buffer, data, { offset })
   }
-  // A word where the part has whole ones, a byte where it ends within one.
+  // The pattern is a word where the range has whole words, else a byte.
   const pattern = length % 4 === 0 ? random.integer(0, 0xffffffff) : random.bytes(1)
   fillBytes(model, pattern, origin + offset, length)
   return CommandQueue.fill(buffer, pattern, { offset, size: length })
 }
 
-/** Out of the whole and into another place of it, by way of a buffer of its own. */
+/** Copies bytes of one part to another part, through a second buffer. */
 const move = (random: Random, from: Part, to: Part, model: Uint8Array): Step =>
   Effect.gen(function*() {
     const size = 4 * random.integer(0, Math.floor(Math.min(from.size, to.size) / 4))
@@ -88,7 +88,7 @@ const move = (random: Random, from: Part, to: Part, model: Uint8Array): Step =>
     model.set(moved, to.origin + targetOffset)
   })
 
-/** Counts up in the whole words of a part. */
+/** A kernel counts up in the whole words of a part. */
 const compute = (random: Random, { buffer, origin, size }: Part, model: Uint8Array): Step => {
   const count = Math.floor(size / 4)
   if (count === 0) return Effect.void
@@ -123,7 +123,7 @@ const step = (random: Random, parts: ReadonlyArray<Part>, model: Uint8Array): St
   }
 }
 
-/** What is written through one part is seen in all that overlap it, and nowhere else. */
+/** Bytes written through one part change in all parts that overlap it, and in no other. */
 const algebra = (steps: number) => (random: Random): Step =>
   Effect.scoped(Effect.gen(function*() {
     const unit = yield* alignment
@@ -162,7 +162,7 @@ const { transfer } = ArrayBuffer.prototype as { readonly transfer?: () => ArrayB
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
-    "any mix of commands through regions of regions leaves what one array would have",
+    "any mix of commands through sub-regions of sub-regions leaves what one array would have",
     { heavy: true },
     randomRegions
   ),
@@ -177,7 +177,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const rest = yield* SubRegion.slice(middle, Uint8Array, 0, undefined, { label: "rest" })
     Expect.same("all of it", [rest.origin, rest.size, rest.label], [unit, unit, "rest"])
   }),
-  test("what can be no region never reaches the driver", { counting: true }, function*() {
+  test("the driver sees no call for an invalid sub-region", { counting: true }, function*() {
     const unit = yield* alignment
     const whole = yield* BufferPool.allocate(4 * unit + 2)
     const region = yield* SubRegion.make(whole, { offset: unit, size: unit })
@@ -213,7 +213,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
   }),
-  test("a region can do less than its buffer, never more", function*() {
+  test("a sub-region allows less than its buffer, never more", function*() {
     const whole = yield* BufferPool.allocate(64)
     const usage = whole.usage | BufferUsage.kernelReadOnly
     const readOnly = yield* SubRegion.make(whole, {}, { usage })
@@ -234,7 +234,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const source = yield* SubRegion.make(whole, {}, { usage: BufferUsage.copySrc })
     yield* Expect.failsWith("a write without copyDst", CommandQueue.fill(source, 0), "InvalidRequest")
   }),
-  test("regions of one buffer count as that buffer", function*() {
+  test("sub-regions of one buffer count as that buffer", function*() {
     const unit = yield* alignment
     const whole = yield* BufferPool.allocate(4 * unit)
     const [first, second] = [
@@ -258,7 +258,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.dispatch(Kernels.sum, { a: first, b: second, y: out }, unit / 4)
     yield* words("two parts that are only read", out, Array.from({ length: unit / 4 }, () => 12))
   }),
-  test("the same part is equal, however it was made", { counting: true }, function*() {
+  test("sub-regions of the same range are equal, however they were made", { counting: true }, function*() {
     const unit = yield* alignment
     const whole = yield* BufferPool.allocate(2 * unit)
     const other = yield* BufferPool.allocate(2 * unit)
@@ -270,7 +270,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("the same part of another buffer", !Equal.equals(region, yield* SubRegion.make(other, bounds)))
     Expect.isTrue("a lease is itself", Equal.equals(whole, whole) && !Equal.equals(whole, other))
   }),
-  test("a lease's end releases its regions before the next owner", function*() {
+  test("a lease's end releases its sub-regions before the next owner gets the block", function*() {
     const unit = yield* alignment
     const before = yield* regionsAlive
     const lease = yield* BufferPool.allocate(2 * unit)
@@ -285,7 +285,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Expect.failsWith("writing to a buffer through its region", CommandQueue.fill(region, 3), "Released")
     yield* Expect.failsWith("a region of a buffer's ended region", SubRegion.make(region, {}), "Released")
   }),
-  test("a region ends with its scope, after what was recorded through it", function*() {
+  test("a sub-region ends with its scope, after the commands that were recorded through it", function*() {
     const unit = yield* alignment
     const lease = yield* BufferPool.allocate(2 * unit)
     const before = yield* regionsAlive
@@ -298,9 +298,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
     Expect.equal("why", yield* ended("after its scope", region), "scopeClosed")
     const found = yield* CommandQueue.read(lease, Uint32Array)
-    Expect.same("what was recorded through it has run", [found[0], found[unit / 4]], [2, 1])
+    Expect.same("the commands recorded through it have run", [found[0], found[unit / 4]], [2, 1])
   }),
-  test("a lease that moves keeps its regions", function*() {
+  test("a transferred lease keeps its sub-regions", function*() {
     const outer = yield* Scope.make()
     const [lease, region] = yield* Effect.scoped(Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(64)
@@ -313,9 +313,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Scope.close(outer, Exit.void)
     yield* ended("after the new scope", region)
     const closed = Effect.exit(Scope.provide(SubRegion.make(yield* BufferPool.allocate(64), {}), outer))
-    Expect.isTrue("in a closed scope there is none", Exit.isFailure(yield* closed))
+    Expect.isTrue("in a closed scope no sub-region is made", Exit.isFailure(yield* closed))
   }),
-  test("a region keeps the memory of a freed buffer, until the last one is gone", function*() {
+  test("a sub-region keeps the memory of a freed buffer, until its last sub-region ends", function*() {
     const unit = yield* alignment
     const { driverObjects } = yield* DeviceContext
     const before = driverObjects.live
@@ -332,10 +332,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* words("the region", region, [9, ...Array.from({ length: unit / 4 - 1 }, () => 1)])
     yield* Scope.close(scope, Exit.void)
     yield* CommandQueue.finish
-    Expect.isTrue("the buffer is back with its last region", driverObjects.live <= before)
+    Expect.isTrue("the buffer's memory is free after its last sub-region", driverObjects.live <= before)
   }),
   test("a buffer begins with the program's data, of any length", fromData),
-  /** As PyOpenCL's `Buffer(size=, hostbuf=)`: the first bytes, and no more of them than there are. */
+  /** As PyOpenCL's `Buffer(size=, hostbuf=)`: the buffer takes the first `size` bytes, and the data must have so many. */
   test("a buffer begins with a part of the program's data", function*() {
     const { usesHostMemory } = (yield* DeviceContext).info.traits
     const memory = new Uint8Array(80)
@@ -356,7 +356,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       for (const size of [1, 3, 4, 40, 63, 64]) yield* trial(mode, size)
     }
   }),
-  test("data that is transferred while it is copied fails typed, or is there as a whole", function*() {
+  test("data that is transferred during the copy gives a typed error, or arrives as a whole", function*() {
     const failures = new Set<string>()
     for (let step = 0, isInside = true; isInside; step++) {
       const data = new Uint8Array(64).fill(3)
@@ -368,11 +368,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       isInside = exit !== undefined
       if (exit === undefined) continue
       if (Exit.isSuccess(exit)) Expect.numbers("the copy", exit.value, new Uint8Array(64).fill(3))
-      else failures.add((yield* Expect.failsWith(`data that is gone at step ${step}`, exit, "InvalidRequest"))._tag)
+      else failures.add((yield* Expect.failsWith(`data that is transferred at step ${step}`, exit, "InvalidRequest"))._tag)
     }
     Expect.same("failures", [...failures], ["InvalidRequest"])
   }),
-  test("data that can be no memory is refused", { counting: true }, function*() {
+  test("data that cannot be the memory of a buffer is refused", { counting: true }, function*() {
     const { limits, traits } = (yield* DeviceContext).info
     const data = new Uint8Array(64)
     const detached = new Uint8Array(8)
@@ -393,6 +393,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     const used = yield* Effect.exit(Effect.scoped(MemoryObjects.fromHost(data, { mode: "use" })))
     Expect.equal("using the program's memory", Exit.isSuccess(used), traits.usesHostMemory)
-    Expect.isTrue("regions begin at multiples of 4", limits.regionAlignment % 4 === 0)
+    Expect.isTrue("sub-regions begin at multiples of 4", limits.regionAlignment % 4 === 0)
   })
 ]

@@ -1,6 +1,6 @@
 /**
- * Values of wrong types, and values that throw when they are looked at: an effect answers each with InvalidRequest, on
- * every backend alike, and never dies of one. `test/fuzz` looks for such calls at random; these are the ones by name.
+ * Values of wrong types, and values that throw when they are read: an effect fails with InvalidRequest for each, on
+ * every backend, and never dies. `test/fuzz` tries such calls at random; these are the known ones.
  *
  * @internal
  */
@@ -34,10 +34,10 @@ import * as Expect from "../Expect.ts"
 import { onAnyDevice } from "../images/AnyDevice.ts"
 import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
 
-/** What no type of a parameter allows, and programs without types can pass. */
+/** Passes a value that the types forbid, as programs without types can. */
 const wrong = <A>(value: unknown): A => value as A
 
-/** Throws whatever is asked of it. */
+/** A proxy that throws on every access. */
 const revoked = <A>(): A => {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
@@ -106,7 +106,7 @@ const unprintable: object = Object.freeze({
   }
 })
 
-/** None is a string, a number or left out. */
+/** Values that are neither a string, nor a number, nor `undefined`. */
 export const oddValues: ReadonlyArray<readonly [name: string, value: unknown]> = [
   ["a symbol", Symbol("odd")],
   ["an object without a prototype", withoutPrototype],
@@ -121,7 +121,7 @@ const shape = ImageShape.image2d(2, 2)
 
 type Call = Effect.Effect<unknown, unknown, TestServices | Scope.Scope>
 
-/** Everything that takes a label. */
+/** All functions that take a label. */
 const labelled: ReadonlyArray<readonly [name: string, call: (label: string) => Call]> = [
   ["a lease", (label) => BufferPool.allocate(64, { label })],
   ["a zero-byte lease", (label) => BufferPool.allocate(0, { label })],
@@ -149,7 +149,7 @@ const labelledImages: typeof labelled = [
   ]
 ]
 
-/** What takes sizes and usages. */
+/** All functions that take a size or a usage. */
 const measured: ReadonlyArray<readonly [name: string, call: (value: number) => Call]> = [
   ["the size of a lease", (size) => BufferPool.allocate(size)],
   [
@@ -160,7 +160,7 @@ const measured: ReadonlyArray<readonly [name: string, call: (value: number) => C
   ["the usage of a raw device buffer", (usage) => DeviceContext.use((device) => device.createBuffer(64, usage))]
 ]
 
-/** Kernels without types can have anything for a text. */
+/** Kernels of programs without types can have any value in place of a string. */
 const kernels: ReadonlyArray<readonly [name: string, kernel: (text: string) => Kernel.Kernel]> = ([
   ["name", (name) => ({ name })],
   ["body in WGSL", (wgsl) => ({ body: { wgsl, opencl: "", host: () => {} } })],
@@ -195,8 +195,11 @@ const odd = inGroup("odd values", { counting: true })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests(group, mistakes.map(([name, call]): Mistake => [name, "InvalidRequest", call])),
-  /** What a program does to the list that it made a kernel of changes neither what was compiled nor what is asked for. */
-  inGroup(group)("kernels whose list of arguments is changed later stay what they are", function*() {
+  /**
+   * A program may change the list of arguments after it made a kernel of it. Neither the compiled kernel nor the
+   * arguments of a dispatch change with it.
+   */
+  inGroup(group)("a kernel stays the same when the program changes its list of arguments", function*() {
     const changes: ReadonlyArray<(args: Array<unknown>) => unknown> = [
       (args) => args.push(VectorArg("f32", "more")),
       (args) => args.pop(),
@@ -222,11 +225,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     yield* CommandQueue.finish
   }),
-  odd("labels that are no text are refused", refused(labelled)),
-  ...onAnyDevice([odd("labels of images that are no text are refused", refused(labelledImages))]),
+  odd("labels that are no strings are refused", refused(labelled)),
+  ...onAnyDevice([odd("labels of images that are no strings are refused", refused(labelledImages))]),
   odd("sizes and usages that are no numbers are refused", refused(measured)),
   odd(
-    "kernels whose texts are none are refused",
+    "kernels with other values than strings are refused",
     refused(kernels.map(([name, kernel]) => [name, (text) => KernelCache.get(kernel(text))]))
   )
 ]

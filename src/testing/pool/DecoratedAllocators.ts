@@ -49,7 +49,7 @@ const limitingOutside: Stack = limiting.pipe(
   Layer.provide(Allocator.layerImmediate)
 )
 
-/** What the allocator refuses is waited for, as what a driver refuses. */
+/** A request that the allocator refuses waits, as one that the driver refuses. */
 const poolOver = (stack: Stack) =>
   Effect.gen(function*() {
     const poolScope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
@@ -73,17 +73,17 @@ const poolOver = (stack: Stack) =>
     Expect.same("what is tracked", yield* outstanding, [["second", 2048]])
     yield* pool.freeHeld
     faults.failAllocations({ times: Infinity })
-    yield* Expect.failsWith("nothing is leased to wait for", pool.allocate(64), "OutOfMemory")
+    yield* Expect.failsWith("no lease is active, so no request waits", pool.allocate(64), "OutOfMemory")
     faults.clear()
     yield* pool.use(64, (lease) => ownWork(lease, 3))
     yield* Scope.close(poolScope, Exit.void)
     const { allocations, bytes } = yield* StatisticsAllocator.pop
     Expect.same("bytes", bytes, { current: 0, peak: 3072, total: 5184 })
     Expect.same("allocations", [allocations.current, allocations.total, faults.frees], [0, 3, 3])
-    Expect.same("what is tracked in the end", yield* outstanding, [])
+    Expect.same("bytes tracked at the end", yield* outstanding, [])
   }).pipe(Effect.provide(Layer.fresh(stack)))
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a pool waits over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
-  test("a pool waits over the same decorators the other way round", poolOver(limitingOutside))
+  test("requests wait on a pool over a limited, tracked, counted and faulty allocator", poolOver(faultyOutside)),
+  test("requests wait on a pool over the same decorators in reverse order", poolOver(limitingOutside))
 ]

@@ -1,5 +1,5 @@
 /**
- * Leases of buffers and images that end at any step of an operation on them: it works with its owner's bytes or fails with Released, and
+ * Leases that end at any step of an operation on them: the operation uses its owner's bytes or fails with Released, and
  * never reaches the bytes of the next owner.
  *
  * @internal
@@ -32,7 +32,7 @@ const test = inGroup("ended leases")
 
 const size = 1024
 const ownByte = 0x11
-/** What a late write stores. */
+/** The byte that a late write stores. */
 export const lateByte = 0x22
 const othersByte = 0x33
 
@@ -40,28 +40,28 @@ const nothing = new Uint8Array(0)
 
 const all = (byte: number, length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(byte)
 
-/** What is leased, one owner after the other. */
+/** How the tests lease, write and read one kind of memory, one owner after the other. */
 export interface Tenancy<Lease> {
-  /** What mismatches call it. */
+  /** Its name in messages. */
   readonly what: string
   readonly allocate: Effect.Effect<Lease, GpuError, TestServices>
-  /** What the driver made, and may serve the next owner. */
+  /** The driver object of the block, which may serve the next owner. */
   readonly blockOf: (lease: Lease) => unknown
-  /** Gives what is held back to the driver. */
+  /** Frees all held blocks. */
   readonly freeHeld: Effect.Effect<void, GpuError, TestServices>
   readonly write: (lease: Lease, byte: number) => Effect.Effect<void, GpuError, TestServices>
   readonly read: (lease: Lease) => Effect.Effect<Uint8Array, GpuError, TestServices>
 }
 
-/** How the lease ends: its block goes to the next owner as it is, or back to the driver, who may give it to any. */
+/** How the lease ends: the pool gives its block to the next owner, or frees it, and the driver may use the memory anew. */
 const endings = ["recycled", "freed"] as const
 
 type Ending = (typeof endings)[number]
 
-/** A program that works with a lease, which has only its own bytes; what it answers has to be these. */
+/** A program that works with a lease full of its owner's bytes. Its result must contain no others. */
 export type LateWork<Lease, R = never> = (lease: Lease) => Effect.Effect<Uint8Array, unknown, R | TestServices>
 
-/** What comes between two steps of the work: its lease ends, and the next owner writes. */
+/** Runs between two steps of the work: its lease ends, and the next owner writes. */
 const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.Closeable, block: unknown) =>
   Effect.gen(function*() {
     yield* Scope.close(scope, Exit.void)
@@ -73,7 +73,7 @@ const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.
     return next
   })
 
-/** The owner's bytes, none of a view that ended with its lease, or Released. */
+/** Checks that the work got its owner's bytes, no bytes of a view that ended with its lease, or Released. */
 const expectOwn = (what: string, exit: Exit.Exit<Uint8Array, unknown>): "bytes" | "released" => {
   if (Exit.isSuccess(exit)) {
     Expect.numbers(what, exit.value, all(ownByte, exit.value.length))
@@ -86,13 +86,13 @@ const expectOwn = (what: string, exit: Exit.Exit<Uint8Array, unknown>): "bytes" 
   return "released"
 }
 
-/** Runs work, and somewhere in it what another fiber does; answers nothing where it did not come to that. */
+/** Runs `work`, and `act` on another fiber at some step of it. The result is `undefined` if `act` did not run. */
 type Run<R> = (
   work: Effect.Effect<Uint8Array, unknown, R | TestServices>,
   act: Effect.Effect<void, unknown, TestServices>
 ) => Effect.Effect<Exit.Exit<Uint8Array, unknown> | undefined, unknown, R | TestServices>
 
-/** Ends the lease where `run` says, and looks at what the work answered and at what the next owner has. */
+/** Ends the lease where `run` says, and checks the result of the work and the bytes of the next owner. */
 const trial = <Lease, R>(
   what: string,
   tenancy: Tenancy<Lease>,
@@ -117,7 +117,7 @@ const trial = <Lease, R>(
     return outcome
   }))
 
-/** More steps than any of these programs has. */
+/** More steps than any of these programs takes. */
 const mostSteps = 2000
 
 /** Ends the lease before each step of the work, up to its last, and while it waits for the device. */
@@ -142,7 +142,7 @@ export const endedAnywhere = <Lease, R>(
         work,
         actWhileItWaits
       )
-      // Else it never ended before the work began, or never after.
+      // Else the lease never ended before the work began, or never after it.
       Expect.same(`outcomes where it is ${ending}`, [...outcomes].sort(), ["bytes", "released"])
     }
     expectInvariants(yield* BufferPool.stats)
@@ -157,7 +157,7 @@ export const buffers: Tenancy<PooledBuffer> = {
   read: (lease) => CommandQueue.read(lease, Uint8Array)
 }
 
-/** Elements one by one: methods of an array that ended with its lease throw. */
+/** Reads elements one by one, because methods of an array that ended with its lease throw. */
 const copyOf = (data: Uint8Array): Uint8Array => Uint8Array.from({ length: data.length }, (_, at) => data[at]!)
 
 const overwrite = (data: Uint8Array): void => {
@@ -217,7 +217,7 @@ const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]
       ))
   ],
   [
-    "an array that comes back",
+    "an array that is read",
     (lease) =>
       Effect.gen(function*() {
         const array = yield* DeviceArray.fromLease(lease, { dtype: "u32" })

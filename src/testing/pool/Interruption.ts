@@ -1,5 +1,5 @@
 /**
- * Interruption at every step of every operation: nothing is lost, and the queue stays usable.
+ * Interruption at every step of every operation: no lease and no block is lost, and the queue stays usable.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ import { filled } from "./Leases.ts"
 
 const test = inGroup("interruption")
 
-/** Yields once, before the step with this number: there the interruption comes, or what another fiber does. */
+/** Yields once, before the step with this number, where the test interrupts the fiber or another fiber acts. */
 export class YieldAt extends Scheduler.MixedScheduler {
   #steps: number
 
@@ -32,7 +32,7 @@ export class YieldAt extends Scheduler.MixedScheduler {
     this.#steps = step
   }
 
-  /** Whether that step came. */
+  /** Whether the fiber reached that step. */
   get reached(): boolean {
     return this.#steps < 0
   }
@@ -42,7 +42,7 @@ export class YieldAt extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs the effect on a fiber that is interrupted at the step, or later where it waits; then asks how it ended. */
+/** Runs the effect on a fiber, interrupts the fiber at the step, or later where it waits, and returns its exit. */
 export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: number) =>
   Effect.gen(function*() {
     const fiber = yield* effect.pipe(
@@ -53,7 +53,7 @@ export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: num
     return yield* Fiber.await(fiber)
   })
 
-/** An interrupted effect may have been done, or not have been; it does not fail. */
+/** An interrupted effect may succeed or be interrupted. It must not fail. */
 export const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
   if (Exit.isSuccess(exit)) return
   for (const reason of exit.cause.reasons) {
@@ -71,7 +71,7 @@ const stepwise = (
     const y = yield* BufferPool.allocate(256)
     yield* CommandQueue.fill(x, 1)
     yield* CommandQueue.fill(y, 2)
-    // a compilation outlives who asked for it, and this test
+    // a compilation goes on after the fiber that asked for it, and after this test
     yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 64)
     yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 0 }, 64)
     for (let step = 0; step < steps; step++) {
@@ -85,7 +85,7 @@ const operations: ReadonlyArray<
   readonly [name: string, make: (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>]
 > = [
   ["a scoped allocation that hits", () => Effect.scoped(BufferPool.allocate(512))],
-  ["a loan and its work", () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4))],
+  ["a lease of `use` and its effect", () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4))],
   [
     "an extraction",
     () => Effect.scoped(LeaseHolder.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)])))
@@ -129,7 +129,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...operations.map(([name, make]) =>
     test(`${name} may be interrupted at every step`, { counting: true, interrupts: true }, stepwise(name, 50, make))
   ),
-  /** Each size misses once: the driver is asked while the interruption comes. */
+  /** The first request of each size is a miss, so the interruption comes during the driver's allocation. */
   test("a miss may be interrupted at every step", { counting: true, interrupts: true }, function*() {
     for (let step = 0; step < 60; step++) {
       const exit = yield* interruptedAt(Effect.scoped(BufferPool.allocate(4096 + 512 * step)), step)
@@ -155,7 +155,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.dispatch(kernel, { y }, 4)
     yield* expectUsable
   }),
-  /** Many fibers wait for the queue when all are interrupted at once. */
+  /** Many fibers wait for the queue, and the test interrupts all of them at once. */
   test("waiting fibers may all be interrupted", { heavy: true, interrupts: true }, function*() {
     const items = yield* scaled(200_000, 2000)
     const y = yield* filled(items * 4, 0)

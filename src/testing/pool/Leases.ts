@@ -8,7 +8,7 @@ import type { HostData } from "../../domain/data/HostData.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 
-/** A lease that has these bytes. */
+/** A lease with these bytes. */
 export const written = (data: HostData, options?: BufferPool.AllocateOptions) =>
   Effect.tap(BufferPool.allocate(data.byteLength, options), (lease) => CommandQueue.write(lease, data))
 

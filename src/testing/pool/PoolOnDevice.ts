@@ -1,5 +1,5 @@
 /**
- * The pool on a real device: what it counts, keeps and gives back. Nothing here needs a command to run.
+ * The pool on a real device: what it counts, keeps and frees. No test here needs the device to run a command.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ const test = inGroup("pool", { counting: true })
 const exact = { sizePolicy: SizePolicy.exact }
 const powersOfTwo = { sizePolicy: SizePolicy.sizeClasses(0) }
 
-/** Some counters of the pool, all of which are consistent. */
+/** Some counters of the pool, after a check that all of them are consistent. */
 export const expectStats = (what: string, expected: Partial<PoolStats>) =>
   Effect.map(BufferPool.stats, (stats) => {
     expectInvariants(stats)
@@ -32,7 +32,7 @@ export const expectStats = (what: string, expected: Partial<PoolStats>) =>
     Expect.same(what, Object.fromEntries(names.map((name) => [name, stats[name]])), expected)
   })
 
-/** As the driver counts them. */
+/** The buffers that the driver counts. */
 export const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind.buffer ?? 0)
 
 const stopHolding = Effect.gen(function*() {
@@ -44,10 +44,10 @@ const stopHolding = Effect.gen(function*() {
   yield* expectStats("nothing is kept", { heldBlocks: 0, misses: 3, driverFrees: 2 })
   yield* CommandQueue.fill(kept, 1)
   yield* Lease.release(kept)
-  yield* expectStats("nor what was active", { managedBlocks: 0, driverFrees: 3 })
+  yield* expectStats("no active blocks are left", { managedBlocks: 0, driverFrees: 3 })
 })
 
-/** What is left of the same past, as less and less may stay: each policy gives back something else. */
+/** Trims a pool step by step, after the same requests each time: every eviction policy frees blocks in another order. */
 const evictions = [
   [EvictionPolicy.byNeed, [700, 300, 200]],
   [EvictionPolicy.largestFirst, [400, 400, 200]],
@@ -57,7 +57,7 @@ const evictions = [
 
 const evictsInOrder = Effect.fnUntraced(function*(left: ReadonlyArray<number>) {
   const before = yield* liveBuffers
-  // A scope gives back what came last first; the first block is used once more.
+  // A scope releases its last lease first. Then the first block is used once more.
   yield* Effect.scoped(Effect.forEach([100, 400, 200, 100], (size) => BufferPool.allocate(size)))
   yield* BufferPool.use(100, () => Effect.void)
   const held = yield* Effect.forEach(
@@ -99,7 +99,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(64, () => Effect.void, { usage: BufferUsage.copySrc | BufferUsage.copyDst })
     yield* expectStats("reuse of the same usage", { hits: 1, misses: 2 })
   }),
-  test("borrows from a larger bin, within its reach", function*() {
+  test("borrows from a larger bin, up to the size policy's bound", function*() {
     yield* BufferPool.use(1000, () => Effect.void)
     yield* BufferPool.use(600, (lease) => Effect.sync(() => Expect.equal("a borrowed block", lease.capacity, 1024)))
     yield* expectStats("a borrow", { hits: 1, borrows: 1, misses: 1 })
@@ -114,11 +114,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     )
     const again = yield* BufferPool.allocate(64)
     const other = yield* BufferPool.allocate(64)
-    Expect.isTrue("scopes close last in, first out", BufferLike.deviceBuffer(again) === first)
+    Expect.isTrue("a scope releases its last lease first", BufferLike.deviceBuffer(again) === first)
     Expect.isTrue("the other block follows", BufferLike.deviceBuffer(other) === second)
   }),
   test("frees at once after stopHolding", stopHolding),
-  test("hands out zero-byte leases that every operation takes and nothing counts", function*() {
+  test("leases of empty buffers work with every operation and count no bytes", function*() {
     const before = yield* liveBuffers
     const lease = yield* BufferPool.allocate(0, { label: "nothing" })
     const other = yield* BufferPool.allocate(0)
@@ -135,7 +135,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.transfer(lease, outer)
     yield* Lease.release(lease)
     Expect.isTrue("released", !Lease.isLive(lease))
-    yield* Expect.failsWith("a released zero-byte lease", CommandQueue.fill(lease, 0), "Released")
+    yield* Expect.failsWith("a released lease of an empty buffer", CommandQueue.fill(lease, 0), "Released")
     yield* BufferPool.use(0, (loan) => CommandQueue.write(loan, new ArrayBuffer(0)))
     const kept = yield* LeaseHolder.extract(BufferPool.allocate(0))
     Expect.isTrue("extracted", Lease.isLive(kept))
@@ -145,14 +145,17 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...evictions.map(([eviction, left]) =>
     test(`evicts in the order ${eviction.name}`, { pool: { eviction, ...exact } }, evictsInOrder(left))
   ),
-  /** Under a byte limit the deficit is known: the smallest held block that covers it goes, without asking the driver. */
-  test("evicts what covers the deficit", { pool: { maxBytes: 1000, ...exact } }, function*() {
+  /**
+   * Under a byte limit the pool knows how many bytes are missing. It evicts the smallest held block that covers them,
+   * without a call of the driver.
+   */
+  test("evicts the smallest held block that covers the missing bytes", { pool: { maxBytes: 1000, ...exact } }, function*() {
     yield* Effect.scoped(Effect.forEach([100, 200, 400], (size) => BufferPool.allocate(size)))
     yield* expectStats("three held blocks", { heldBytes: 700 })
     yield* BufferPool.use(500, () => expectStats("the covering block made room", { heldBytes: 500, driverFrees: 1 }))
-    yield* BufferPool.use(900, () => expectStats("no more than needed", { heldBytes: 100, driverFrees: 3 }))
+    yield* BufferPool.use(900, () => expectStats("no more blocks than needed", { heldBytes: 100, driverFrees: 3 }))
   }),
-  test("says what it tried and who holds the memory", { pool: { maxBytes: 1000, ...exact } }, function*() {
+  test("names in its error the rungs that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
     const first = yield* BufferPool.allocate(600, { label: "first" })
     const second = yield* BufferPool.allocate(300, { label: "second" })
     const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
@@ -178,7 +181,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(second)
   }),
   test(
-    "asks for the exact size when the block is too large",
+    "asks the driver for the exact size when the block size is too large",
     { pool: { maxBytes: 2024, ...powersOfTwo } },
     function*() {
       const kept = yield* BufferPool.allocate(1024)
@@ -208,9 +211,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       concurrency: "unbounded",
       discard: true
     })
-    yield* expectStats("all had their turn", { activeBlocks: 0, reservedBytes: 0 })
+    yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0 })
   }),
-  test("ends its leases when it closes before them", function*() {
+  test("ends its leases when it closes first", function*() {
     const before = yield* liveBuffers
     const leases = yield* Scope.make()
     const lease = yield* Effect.scoped(Effect.gen(function*() {

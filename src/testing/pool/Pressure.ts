@@ -27,9 +27,9 @@ const underInnerBudget = Effect.fnUntraced(function*(outer: PooledBuffer.PooledB
   const inner = yield* BufferPool.allocate(800, { label: "inner" })
   yield* writeOwn(inner, 3)
   const full = yield* Expect.failsWith("over what the outer budget has left", BufferPool.allocate(400), "OutOfMemory")
-  Expect.same("whose limit it is", [full.limitName, full.limit], ["budget", 2000])
+  Expect.same("the limit is the budget's", [full.limitName, full.limit], ["budget", 2000])
   Expect.same("who holds it", full.holders.map(({ label }) => label), ["outer", "inner"])
-  const never = yield* Expect.failsWith("over the inner budget", BufferPool.allocate(1504), "LimitExceeded")
+  const never = yield* Expect.failsWith("more than the inner budget allows", BufferPool.allocate(1504), "LimitExceeded")
   Expect.same("the limit", [never.limitName, never.limit], ["budget", 1500])
   Expect.equal("active bytes under it", (yield* BufferPool.stats).activeBytes, 800)
   yield* expectOwn("the inner lease's data", inner, 3)
@@ -51,7 +51,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectStats("leases stay", { managedBytes: 3072, waiters: 1, driverFrees: 0 })
     yield* expectOwn("the data of a lease over the limit", first, 1)
     yield* Lease.release(first)
-    yield* expectStats("what is over the limit goes", { heldBytes: 0, driverFrees: 1 })
+    yield* expectStats("the pool frees what is over the limit", { heldBytes: 0, driverFrees: 1 })
     yield* Fiber.join(small)
     const second = yield* BufferPool.allocate(1500)
     yield* writeOwn(second, 3)
@@ -85,7 +85,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.setLimit({ maxBytes: 512 })
     const { managedBytes } = yield* BufferPool.stats
     Expect.isTrue(`${managedBytes} bytes are managed under a limit of 512`, managedBytes <= 512)
-    yield* expectStats("all had their turns", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+    yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
   }),
   test("budgets nest, each with its own limit", { pool: { ...exact, maxBytes: 4000 } }, function*() {
     const outside = yield* BufferPool.allocate(1000, { label: "outside" })
@@ -95,7 +95,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const outer = yield* BufferPool.allocate(1000, { label: "outer" })
       yield* writeOwn(outer, 2)
       yield* underInnerBudget(outer).pipe(Effect.scoped, BufferPool.withBudget(1500))
-      Expect.equal("active bytes when the inner one is over", (yield* BufferPool.stats).activeBytes, 1000)
+      Expect.equal("active bytes after the inner budget has ended", (yield* BufferPool.stats).activeBytes, 1000)
       yield* BufferPool.use(1000, (lease) => ownWork(lease, 4))
     }).pipe(Effect.scoped, BufferPool.withBudget(2000))
     yield* BufferPool.use(3000, (lease) => ownWork(lease, 5))
@@ -105,9 +105,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], tenant, { concurrency: "unbounded", discard: true }).pipe(
       BufferPool.withBudget(1000, { onExhausted: "wait" })
     )
-    yield* expectStats("two at a time", { peakActiveBlocks: 2, activeBlocks: 0, waiters: 0 })
+    yield* expectStats("two leases at a time", { peakActiveBlocks: 2, activeBlocks: 0, waiters: 0 })
   }),
-  test("a lease stays charged to its budget wherever it goes", { pool: exact }, function*() {
+  test("a transferred lease stays charged to its budget", { pool: exact }, function*() {
     const pool = yield* BufferPool.BufferPool
     const budget = yield* pool.budget(1000)
     const lease = yield* LeaseHolder.extract(budget.allocate(600))
@@ -119,8 +119,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* budget.use(1000, (other) => ownWork(other, 3))
     Expect.equal("active bytes", (yield* budget.stats).activeBytes, 0)
   }),
-  /** The cache moves to the host when somebody else needs its memory, and comes back. */
-  test("a handler spills to the host, and the data comes back", { pool: { ...exact, maxBytes: 1536 } }, function*() {
+  /** The cache moves its data to the host when another request needs the memory, and later back to the device. */
+  test("a handler moves data to the host, and the data comes back", { pool: { ...exact, maxBytes: 1536 } }, function*() {
     const asked: Array<string> = []
     const spilled: Array<Uint32Array> = []
     const cached = yield* BufferPool.allocate(1024)
@@ -140,7 +140,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         yield* ownWork(lease, 2)
         const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
         Expect.equal("the last rung", full.rungs.at(-1), "handlers")
-        yield* expectOwn("the data of the lease that made it spill", lease, 2)
+        yield* expectOwn("the data of the lease that needed the memory", lease, 2)
       }))
     Expect.same("who was asked", asked, [
       "has nothing",
@@ -152,7 +152,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (const words of spilled) yield* CommandQueue.write(again, words)
     yield* expectOwn("what came back from the host", again, 1)
   }),
-  test("trimTo gives back as much as it takes, and no lease", { pool: exact }, function*() {
+  test("trimTo frees as many held blocks as needed, and no active one", { pool: exact }, function*() {
     const before = yield* liveBuffers
     yield* Effect.scoped(Effect.forEach([1024, 2048, 4096], (size) => BufferPool.allocate(size)))
     const kept = yield* BufferPool.allocate(512)
@@ -165,7 +165,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("buffers", (yield* liveBuffers) - before, 1)
     yield* expectOwn("the data of the lease", kept, 1)
   }),
-  test("resumeHolding keeps blocks again", { pool: exact }, function*() {
+  test("after resumeHolding the pool holds blocks again", { pool: exact }, function*() {
     yield* BufferPool.stopHolding
     yield* BufferPool.use(64, (lease) => ownWork(lease, 1))
     yield* expectStats("nothing is kept", { managedBlocks: 0, driverFrees: 1 })
@@ -175,16 +175,16 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(64, (lease) => ownWork(lease, 3))
     yield* expectStats("and reused", { hits: 1 })
   }),
-  test("maxHeldBytes drops what was held for longest", { pool: { ...exact, maxHeldBytes: 1536 } }, function*() {
+  test("maxHeldBytes frees the block that was held longest", { pool: { ...exact, maxHeldBytes: 1536 } }, function*() {
     yield* BufferPool.use(1024, (lease) => ownWork(lease, 1))
     yield* BufferPool.use(512, (lease) => ownWork(lease, 2))
     yield* expectStats("within the limit", { heldBytes: 1536, driverFrees: 0 })
     yield* BufferPool.use(768, (lease) => ownWork(lease, 3))
-    yield* expectStats("the longest held one went", { heldBytes: 1280, heldBlocks: 2, driverFrees: 1 })
+    yield* expectStats("the block that was held longest is free", { heldBytes: 1280, heldBlocks: 2, driverFrees: 1 })
     yield* BufferPool.use(4096, (lease) => ownWork(lease, 4))
     yield* expectStats("one over the limit is not held", { heldBytes: 1280, heldBlocks: 2, driverFrees: 2 })
   }),
-  test("idle memory goes back by the clock", function*() {
+  test("the idle clock frees idle blocks", function*() {
     const before = yield* liveBuffers
     const clock = yield* Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
     const pool = yield* BufferPool.make({ ...exact, idleTimeToLive: "10 seconds", idleSteps: 1 }).pipe(
@@ -199,9 +199,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* pool.use(1024, (lease) => ownWork(lease, 2))
     yield* pool.use(512, (lease) => ownWork(lease, 3))
     yield* pass(5)
-    yield* expectHeld("bytes held that were used a while ago", 1536)
+    yield* expectHeld("held bytes that a request used a while ago", 1536)
     yield* pass(20)
-    yield* expectHeld("bytes held that nobody asked for", 0)
+    yield* expectHeld("held bytes that no request used", 0)
     Expect.equal("buffers", yield* liveBuffers, before)
   })
 ]

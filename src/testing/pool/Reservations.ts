@@ -1,5 +1,6 @@
 /**
- * Programs that hold memory and ask for more: with reservations they all end, and without they end or are told why.
+ * Jobs that have memory and request more. With reservations all of them end; without, a job ends or fails with an error
+ * that says why.
  *
  * @internal
  */
@@ -31,7 +32,7 @@ const four: BufferPool.BufferPoolOptions = {
 
 type Job<E = unknown> = Effect.Effect<void, E, BufferPool.BufferPool | CommandQueue>
 
-/** Holds a lease with data of its own while it asks for a second one, works on both, and finds its data. */
+/** Has a lease with its own data, requests a second one, works on both, and finds its data unchanged. */
 const twoAtATime = (owner: number): Job =>
   Effect.scoped(Effect.gen(function*() {
     const first = yield* BufferPool.allocate(256, { label: `first of ${owner}` })
@@ -73,7 +74,7 @@ const budgeted = allEnd(
   (owner) => BufferPool.withBudget(BufferPool.reserve(twoAtATime(owner), 512), 600, { onExhausted: "wait" })
 )
 
-/** Two inputs, two intermediates and a result, where four arrays have room. */
+/** Needs two inputs, two intermediates and a result, while four arrays have room. */
 const arrays = Effect.gen(function*() {
   const x = yield* DeviceArray.full([32], 3)
   const y = yield* DeviceArray.multiply(x, x)
@@ -88,7 +89,7 @@ const arraysReserved = allEnd(16, () => Effect.scoped(DeviceArray.scoped(arrays,
 
 const arraysInTurn = allEnd(16, () => Effect.scoped(DeviceArray.lazy(arrays)))
 
-/** A job that takes and gives back leases, never more than it reserved. */
+/** A job that takes and releases leases, never more bytes than it reserved. */
 const randomJob = (random: Random): Job => {
   const sizes = Array.from({ length: random.integer(1, 4) }, () => 4 * random.integer(0, 64))
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
@@ -112,26 +113,26 @@ const randomJobs = forSeeds(owners(20), (random) =>
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("64 jobs of two leases end in room for four, each with a reservation", { pool: four }, reserved),
-  test("64 jobs of two leases end in room for four, in turns", { pool: four }, inTurns),
+  test("64 jobs of two leases end in room for four, with `inTurn`", { pool: four }, inTurns),
   test("64 jobs of two leases end in room for four, with both taken together", { pool: four }, takenTogether),
   test("jobs of two leases end in room for four, retried as a whole", { pool: four }, retried),
   test("jobs of two leases end under budgets of their own", { pool: four }, budgeted),
-  test("regions of arrays end with reservations", { pool: { ...four, maxBytes: 2048 } }, arraysReserved),
-  test("regions of arrays end in turns", { pool: four }, arraysInTurn),
-  test("jobs that wait for each other are told, and named", { pool: four }, function*() {
+  test("array scopes end with reservations", { pool: { ...four, maxBytes: 2048 } }, arraysReserved),
+  test("array scopes end with `inTurn`", { pool: four }, arraysInTurn),
+  test("an error names jobs that wait for each other", { pool: four }, function*() {
     const exits = yield* Effect.forEach(owners(8), (owner) => Effect.exit(twoAtATime(owner)), {
       concurrency: "unbounded"
     })
     const failures = exits.filter(Exit.isFailure)
-    Expect.isTrue("one of them at least was told", failures.length > 0)
-    Expect.isTrue("one of them at least was served", failures.length < exits.length)
+    Expect.isTrue("at least one of them failed", failures.length > 0)
+    Expect.isTrue("at least one of them was served", failures.length < exits.length)
     for (const failure of failures) {
       const { standstill } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
       Expect.isTrue("the jobs are named", standstill.length > 0 && standstill.every(({ holdsBytes }) => holdsBytes > 0))
     }
     yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
   }),
-  test("a reservation keeps others out, from held blocks too", { pool: four }, function*() {
+  test("other requests cannot use reserved bytes, nor held blocks in them", { pool: four }, function*() {
     const outer = yield* BufferPool.BufferPool
     yield* Effect.scoped(BufferPool.allocateAll([256, 256, 256, 256]))
     const served = yield* BufferPool.reserve(
@@ -142,12 +143,12 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         const waiting = yield* fork(outer.use(512, (lease) => ownWork(lease, 1)))
         yield* untilWaiting(1)
         yield* BufferPool.use(768, (lease) => ownWork(lease, 2))
-        yield* expectStats("its own again, and no other's", { setAsideBytes: 768, waiters: 1 })
+        yield* expectStats("bytes of this reservation alone", { setAsideBytes: 768, waiters: 1 })
         return waiting
       }),
       768
     )
     yield* Fiber.join(served)
   }),
-  test("random jobs end whose reservations fit the limit", { pool: { ...four, maxBytes: 1024 } }, randomJobs)
+  test("random jobs end if their reservations fit the limit", { pool: { ...four, maxBytes: 1024 } }, randomJobs)
 ]

@@ -1,5 +1,5 @@
 /**
- * Tenants of one pool that clears: none of them ever reads what another one left, however it gets its memory.
+ * Tenants of one pool that clears: none of them ever reads bytes of another one, however it gets its memory.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ const clearing = { clear: "acquire", sizePolicy: SizePolicy.sizeClasses(2, { bor
 
 const blockOf = (lease: PooledBuffer.PooledBuffer) => BufferLike.deviceBuffer(lease)!
 
-/** Looks at the whole block for bytes of others, slack included, and leaves its own in every one of them. */
+/** Checks that the whole block is zero, also past the lease's size, and fills it with this tenant's bytes. */
 const stay = Effect.fnUntraced(function*(
   tenant: string,
   lease: PooledBuffer.PooledBuffer
@@ -35,7 +35,7 @@ const stay = Effect.fnUntraced(function*(
 const expectReuse = (what: string, block: BufferLike.BufferLike, lease: PooledBuffer.PooledBuffer) =>
   Expect.isTrue(`${what} gets the last tenant's block`, blockOf(lease) === block)
 
-/** Below a word, off the grid of words, on it, and beyond a page. */
+/** Less than a word, no whole number of words, whole words, and more than a page. */
 const sizes = [1, 3, 64, 255, 1001, 4096, 65_541]
 
 const tenantWithBudget = (name: string, maxBytes: number) =>
@@ -51,8 +51,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* stay("the first tenant", first)
       yield* Lease.release(first)
       yield* BufferPool.use(size, (second) => {
-        expectReuse("a loan", block, second)
-        return stay("a loan", second)
+        expectReuse("a lease of `use`", block, second)
+        return stay("a lease of `use`", second)
       })
       const third = yield* BufferPool.allocate(size)
       expectReuse("the third tenant", block, third)
@@ -78,7 +78,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const { borrows } = yield* BufferPool.stats
     Expect.equal("borrows", borrows, 3)
   }),
-  test("a tenant that waited finds zeros in the block that it is handed", {
+  test("a tenant that waited finds zeros in the block that it gets", {
     pool: { ...clearing, maxBytes: 4096, onExhausted: "wait" }
   }, function*() {
     const first = yield* BufferPool.allocate(4096)

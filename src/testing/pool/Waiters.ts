@@ -1,5 +1,5 @@
 /**
- * Fibers that wait for memory, and what each owner of a lease does to notice another one's work on it.
+ * Fibers that wait for memory. Each owner of a lease checks that no other owner wrote to it.
  *
  * @internal
  */
@@ -12,34 +12,34 @@ import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import { runsCommands } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
-/** Words that only this owner writes. */
+/** The words that only this owner writes. */
 const wordsOf = (owner: number, bytes: number) =>
   Uint32Array.from({ length: bytes / 4 }, (_, at) => owner * 65_536 + at)
 
 /** Fills a lease with its owner's words. */
 export const writeOwn = (lease: PooledBuffer, owner: number) => CommandQueue.write(lease, wordsOf(owner, lease.size))
 
-/** The owner's words are there; a device that runs no commands is only asked for them. */
+/** Checks that the lease has its owner's words. A device that runs no commands only gets the read. */
 export const expectOwn = Effect.fnUntraced(function*(what: string, lease: PooledBuffer, owner: number) {
   const found = yield* CommandQueue.read(lease, Uint32Array)
   if (yield* runsCommands) Expect.numbers(what, found, wordsOf(owner, lease.size))
 })
 
-/** Writes, lets others run, and finds what it wrote. */
+/** Writes, lets other fibers run, and checks its words. */
 export const ownWork = Effect.fnUntraced(function*(lease: PooledBuffer, owner: number) {
   yield* writeOwn(lease, owner)
   yield* Effect.yieldNow
   yield* expectOwn(`the data of owner ${owner}`, lease, owner)
 })
 
-/** Forks a fiber that goes on until it waits. */
+/** Forks a fiber, and returns when it waits. */
 export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> =>
   Effect.forkChild(effect, { startImmediately: true })
 
-/** More turns than a fiber needs to come as far as a waiting line. */
+/** More turns than a fiber needs until it waits in a line. */
 const turns = 1000
 
-/** Lets others run until so many requests wait. Before a request waits it may wait for the device, which takes its time. */
+/** Lets other fibers run until so many requests wait. A request may first wait for the device, for any number of turns. */
 export const untilWaiting = Effect.fnUntraced(function*(
   waiters: number,
   stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool> = BufferPool.stats

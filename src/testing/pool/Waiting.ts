@@ -1,5 +1,5 @@
 /**
- * Requests that wait for memory: who is served when, with what data, and what is left of those who gave up.
+ * Requests that wait for memory: in which order they are served, with which data, and what a request leaves that gives up.
  *
  * @internal
  */
@@ -31,7 +31,7 @@ const patient = (maxBytes: number, options?: BufferPool.BufferPoolOptions): Buff
   ...options
 })
 
-/** 400 bytes are free, which is too little for the large request that waits. */
+/** 400 bytes are free, too few for the large request that waits. */
 const overtaking = (served: Array<string>) => {
   const named = (name: string, bytes: number) =>
     BufferPool.use(bytes, (lease) => {
@@ -55,7 +55,7 @@ const withinLimit = Effect.map(BufferPool.stats, (stats) => {
   Expect.isTrue(`${used} bytes are managed and reserved under a limit of ${limit}`, used <= limit)
 })
 
-/** Time that stands still until the test moves it. */
+/** A clock that stands still until the test moves it. */
 const stillClock = Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
 
 export const tests: ReadonlyArray<ConformanceTest> = [
@@ -71,11 +71,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* untilWaiting(1)
     yield* CommandQueue.copy(first, kept)
     yield* Lease.release(first)
-    yield* expectStats("handed over in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
+    yield* expectStats("the waiter got the block in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
     yield* Fiber.join(second)
-    yield* expectOwn("what the first owner copied", kept, 1)
+    yield* expectOwn("the bytes that the first owner copied", kept, 1)
   }),
-  /** Another size: the bytes of the released block are reserved for the waiter, and nobody else gets them. */
+  /** The sizes differ: the pool reserves the bytes of the released block for the waiter, so no other request gets them. */
   test("a release reserves its bytes for the request that waits", { pool: patient(1024) }, function*() {
     const first = yield* BufferPool.allocate(1024)
     yield* writeOwn(first, 1)
@@ -97,10 +97,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* untilWaiting(6)
     yield* Lease.release(first)
     yield* Fiber.joinAll(fibers)
-    Expect.same("the order of service", served, [0, 1, 2, 3, 4, 5])
+    Expect.same("the order in which requests were served", served, [0, 1, 2, 3, 4, 5])
   }),
   test(
-    "small requests pass a large one no more often than the bound",
+    "small requests overtake a large one no more often than the bound",
     { pool: patient(1000, { maxOvertakes: 2 }) },
     function*() {
       const served: Array<string> = []
@@ -108,13 +108,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* Fiber.join(fibers[1]!)
       yield* Fiber.join(fibers[2]!)
       yield* untilWaiting(2)
-      Expect.same("small ones pass, as often as the bound allows", served, ["a", "b"])
+      Expect.same("small requests overtake as often as the bound allows", served, ["a", "b"])
       yield* Lease.release(holder)
       yield* Fiber.joinAll(fibers)
-      Expect.same("then it is the large one's turn", served, ["a", "b", "large", "c"])
+      Expect.same("then the large request is served", served, ["a", "b", "large", "c"])
     }
   ),
-  test("nobody passes anybody with a bound of 0", { pool: patient(1000, { maxOvertakes: 0 }) }, function*() {
+  test("no request overtakes another with a bound of 0", { pool: patient(1000, { maxOvertakes: 0 }) }, function*() {
     const served: Array<string> = []
     const { fibers, holder } = yield* overtaking(served)
     yield* untilWaiting(4)
@@ -134,7 +134,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         discard: true
       })
       yield* withinLimit
-      yield* expectStats("all had their turns", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+      yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
     }
   ),
   test("a wait that times out leaves the pool as it was", { pool: patient(1024) }, function*() {
@@ -163,13 +163,13 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* untilWaiting(1)
     yield* pass(5)
     Expect.isTrue("Effect.timeout ends a wait too", Option.isNone(yield* Fiber.join(abandoned)))
-    yield* expectStats("nobody waits any more", { waiters: 0, activeBlocks: 1, reservedBytes: 0 })
+    yield* expectStats("no request waits any more", { waiters: 0, activeBlocks: 1, reservedBytes: 0 })
     yield* expectOwn("the holder's data", holder, 1)
     yield* Lease.release(holder)
     yield* expectUsable
   }),
   test(
-    "waiting fibers may be interrupted, also as they are served",
+    "waiting fibers may be interrupted, also in the step that serves them",
     { pool: patient(256), interrupts: true },
     function*() {
       const served: Array<number> = []
@@ -183,21 +183,21 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
       yield* untilWaiting(3)
       yield* Lease.release(holder)
-      // It was served in that step already, and has not heard of it yet.
+      // The release has served it in that step, but its fiber has not run since.
       yield* Fiber.interrupt(fibers[1]!)
       yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
       Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])
-      yield* expectStats("no trace of the others", { waiters: 0, activeBlocks: 0, reservedBytes: 0 })
+      yield* expectStats("nothing is left of the other requests", { waiters: 0, activeBlocks: 0, reservedBytes: 0 })
       yield* expectUsable
     }
   ),
-  test("what can never fit does not wait", { pool: patient(1024) }, function*() {
+  test("a request that can never fit does not wait", { pool: patient(1024) }, function*() {
     yield* BufferPool.allocate(1024)
     yield* Expect.failsWith("more than the limit", BufferPool.allocate(1028), "LimitExceeded")
     yield* Expect.failsWith("no wait", BufferPool.allocate(4, { onExhausted: "fail" }), "OutOfMemory")
     yield* expectStats("nobody waits", { waiters: 0 })
   }),
-  test("a pool that closes ends the waits for it", function*() {
+  test("requests that wait fail when the pool closes", function*() {
     const scope = yield* Scope.make()
     const pool = yield* BufferPool.make(patient(256)).pipe(
       Effect.provide(Allocator.layerImmediate),

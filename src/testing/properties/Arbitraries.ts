@@ -18,13 +18,14 @@ import { type Arbitrary, dual } from "./DualArbitrary.ts"
 export type { Arbitrary } from "./DualArbitrary.ts"
 
 /**
- * An arbitrary of fast-check's for both engines: for `fc.property`, and for `it.effect.prop` of `@effect/vitest`. All
- * that this module offers is one; what is made of it by methods of fast-check is not, until it is given here.
+ * Makes an arbitrary of fast-check work in both engines: in `fc.property`, and in `it.effect.prop` of `@effect/vitest`.
+ * All arbitraries of this module do. A method of fast-check returns one for fast-check only: pass its result to `fromFastCheck`.
  *
  * **Details**
  *
- * Effect draws a seed and fast-check the value, which fast-check also makes smaller when a property fails: so both engines
- * try the same kinds of values. The replay token of a failure says Effect's seed and the path to the smallest value.
+ * Effect draws a seed, and fast-check makes the value of it. When a property fails, fast-check also makes the value
+ * smaller. So both engines try the same kinds of values. The replay token of a failure has Effect's seed and the path
+ * to the smallest value.
  *
  * **Example** (Two sizes at once, in either engine)
  *
@@ -49,12 +50,12 @@ export type { Arbitrary } from "./DualArbitrary.ts"
  */
 export const fromFastCheck: <A>(arbitrary: fc.Arbitrary<A>) => Arbitrary<A> = dual
 
-/** Objects as programs write them: deep equality looks at prototypes. */
+/** Makes plain objects, as programs write them: deep equality compares prototypes. */
 const plain = { noNullPrototype: true } as const
 
 /**
- * Sizes of buffers in bytes, from 1 (or 0 with `zero`) to `max`, as likely in each power of two; shrinks towards small
- * ones. Throws a TypeError for an unknown option, as {@link requests} and {@link traces} do.
+ * Sizes of buffers in bytes, from 1 (or 0 with `zero`) to `max`. Each power of two is equally likely, and sizes shrink
+ * towards small ones. Throws a TypeError for an unknown option, as {@link requests} and {@link traces} do.
  *
  * **Example** (Every block is large enough)
  *
@@ -70,9 +71,9 @@ const plain = { noNullPrototype: true } as const
  * @since 0.1.0
  */
 export const sizes = (options?: {
-  /** 2^30 without it. */
+  /** The largest size; 2^30 when left out. */
   readonly max?: number | undefined
-  /** Whether 0 is among them. */
+  /** Whether 0 is among the sizes. */
   readonly zero?: boolean | undefined
 }): Arbitrary<number> => {
   KnownOptions.demand("Arbitraries.sizes", options, knownOfSizes)
@@ -97,7 +98,7 @@ const sizesOf = (options: SizeOptions | undefined): Arbitrary<number> => {
 }
 
 /**
- * Usages with which every backend makes a buffer: storage, and any of copySrc and copyDst.
+ * Usages that every backend accepts for a buffer: storage, with or without copySrc and copyDst.
  *
  * **Example** (The default is one of them)
  *
@@ -118,13 +119,13 @@ export const usages: Arbitrary<BufferUsage.BufferUsage> = dual(
 )
 
 /**
- * What a program may ask a pool for.
+ * A request of a program to a pool.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Request {
-  /** Bytes. */
+  /** The requested size in bytes. */
   readonly size: number
   readonly usage: BufferUsage.BufferUsage
 }
@@ -162,7 +163,7 @@ const requestsOf = (options: SizeOptions | undefined): Arbitrary<Request> =>
   dual(fc.record({ size: sizesOf(options), usage: usages }, plain))
 
 /**
- * A step of a trace: the buffer in a slot gives way to a new one, or to none.
+ * A step of a trace: releases the buffer in a slot, and may allocate a new one for the slot.
  *
  * @category models
  * @since 0.1.0
@@ -173,7 +174,7 @@ export interface Step {
 }
 
 /**
- * What a program does with a pool over time: buffers in slots that come and go.
+ * The requests and releases of a program over time: each slot has one buffer or none.
  *
  * @category models
  * @since 0.1.0
@@ -181,8 +182,8 @@ export interface Step {
 export type Trace = ReadonlyArray<Step>
 
 /**
- * Random traces of up to `maxSteps` steps (50 without it) in `slots` slots (8 without it). Two thirds of the steps
- * allocate.
+ * Random traces of up to `maxSteps` steps (50 when left out) in `slots` slots (8 when left out). Two thirds of the
+ * steps allocate.
  *
  * **Example** (A pool never manages less than what is active)
  *
@@ -231,7 +232,7 @@ const knownOfTraces = KnownOptions.of<NonNullable<Parameters<typeof traces>[0]>>
 })
 
 /**
- * Plays a trace on the ambient pool. The scope of the effect holds the buffers that are left in slots at its end. Fails
+ * Runs a trace on the `BufferPool` in context. The effect's scope owns the buffers that are in slots at its end. Fails
  * as the pool's `allocate` does.
  *
  * **Example** (Two steps in one slot)
@@ -282,9 +283,9 @@ const entries: fc.Arbitrary<DeviceSelector.Entry> = fc.record({
 }, plain)
 
 /**
- * Selections of devices as data, with names that need quotes among them.
+ * Selections of devices as data. Some names need quotes.
  *
- * **Example** (What is written is read again)
+ * **Example** (Parsing gives back what was formatted)
  *
  * ```ts
  * import { Result } from "effect"
@@ -306,7 +307,7 @@ export const selectors: Arbitrary<DeviceSelector.DeviceSelector> = dual(
 )
 
 /**
- * A selection and one of the many ways to write it.
+ * A selection, and one of the many ways to write it as a string.
  *
  * @category models
  * @since 0.1.0
@@ -322,7 +323,7 @@ const quoted = (name: string): string => `"${name.replaceAll(/["\\]/g, "\\$&")}"
 
 const isPlain = (name: string): boolean => name.trim() === name && !/[:;,"]/.test(name) && !/^(-?\d+|\*)$/.test(name)
 
-/** Any other text that means the part. */
+/** Another way to write the same part of a selection. */
 const waysOf = (part: DeviceSelector.Part, canBeEmpty: boolean): fc.Arbitrary<string> => {
   if (part === undefined) return canBeEmpty ? fc.constantFrom("*", "") : fc.constant("*")
   if (typeof part === "string") return fc.constantFrom(quoted(part), ...isPlain(part) ? [part] : [])
@@ -348,9 +349,9 @@ const waysOfEntry = ({ backend, devices, platform }: DeviceSelector.Entry): fc.A
 }
 
 /**
- * Selections as texts: other letters, white space, zeros, quotes and parts left out, with what they mean.
+ * Selections as strings, with their meaning. They vary in case, white space, zeros, quotes and omitted parts.
  *
- * **Example** (However it is written)
+ * **Example** (Every way to write it)
  *
  * ```ts
  * import { Result } from "effect"

@@ -1,7 +1,6 @@
 /**
- * One arbitrary for two engines: that of fast-check, and that of Effect, which `it.effect.prop` runs. Effect 4.1 has an
- * engine of its own, so there is no second copy of fast-check to agree with; but its arbitraries are made of schemas,
- * and know nothing of those of fast-check.
+ * One arbitrary for two engines: that of fast-check, and that of Effect, which `it.effect.prop` runs. Effect 4.1 has
+ * its own engine, whose arbitraries are made of schemas, so it cannot run an arbitrary of fast-check.
  *
  * @since 0.1.0
  */
@@ -10,10 +9,13 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as fc from "fast-check"
 
-/** The values beneath one are asked for while they fail, and Effect tries 100 in all unless it is told otherwise. */
+/**
+ * How many smaller values one value offers. Effect asks for smaller ones while they fail, and tries 100 in all by
+ * default.
+ */
 const mostCandidates = 1000
 
-/** A value of fast-check's, which knows how it was made, and so how to make it smaller. */
+/** A value with fast-check's record of how it was made, by which fast-check can make it smaller. */
 class Drawn<A> {
   readonly #arbitrary: fc.Arbitrary<A>
   readonly #drawn: fc.Value<A>
@@ -34,7 +36,7 @@ class Drawn<A> {
   }
 }
 
-/** Gives what another one generates together with how it was made. */
+/** Generates the values of another arbitrary, together with how each was made. */
 class Drawing<A> extends fc.Arbitrary<Drawn<A>> {
   readonly #arbitrary: fc.Arbitrary<A>
 
@@ -56,7 +58,7 @@ class Drawing<A> extends fc.Arbitrary<Drawn<A>> {
   }
 }
 
-/** A seed as Effect generates it: bits, since it prefers the least and the largest of the integers. */
+/** A seed, which Effect generates bit by bit: of integers it prefers the least and the largest. */
 const bits = Schema.Tuple(Array.from({ length: 32 }, () => Schema.Boolean))
 
 const seedOf = (bits: ReadonlyArray<boolean>): number => bits.reduce((seed, bit) => seed << 1 | (bit ? 1 : 0), 0)

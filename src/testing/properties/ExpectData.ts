@@ -1,5 +1,5 @@
 /**
- * Comparison of plain data, big integers among them.
+ * Comparison of plain data with BigInt values.
  *
  * @internal
  */
@@ -16,24 +16,24 @@ const show = (value: unknown): string =>
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A pool has what its model has, member by member; says which differ, and no others. */
+/** Checks that a pool has what its model has. A failure names only the members that differ. */
 export const agree = (model: Members, pool: Members): void => {
   const different = Object.keys({ ...model, ...pool }).filter((name) => !Equal.equals(model[name], pool[name]))
   if (different.length === 0) return
   fail(different.map((name) => `${name}: model ${show(model[name])}, pool ${show(pool[name])}`).join("; "))
 }
 
-/** Counters with the names that a model has, as it counts. */
+/** The counters that the model also has, as BigInt values. */
 export const bigIntegers = (counters: object, names: Iterable<string>): Readonly<Record<string, bigint>> =>
   Object.fromEntries(Array.from(names, (name) => [name, BigInt(Reflect.get(counters, name) as number)]))
 
-/** Values of a list by their place, to be members. */
+/** The values of a list as members, named by their index. */
 export const byName = (name: string, values: ReadonlyArray<unknown>): Members =>
   Object.fromEntries(values.map((value, index) => [`${name} ${index}`, value]))
 
 const mostCommands = 10
 
-/** Says of a mismatch which commands led to it, the last one last; of a long run the last few. */
+/** Adds to a mismatch the last commands before it, in order. */
 export const after = <A, E, R>(
   commands: ReadonlyArray<string>,
   effect: Effect.Effect<A, E, R>
@@ -48,7 +48,7 @@ export const after = <A, E, R>(
     return Effect.die(new Mismatch({ message }))
   })
 
-/** The same data in every part. */
+/** Checks that both are the same data in every part. */
 export const sameData = (what: string, actual: unknown, expected: unknown): void => {
   if (!Equal.equals(actual, expected)) fail(`${what}: expected ${show(expected)}, got ${show(actual)}`)
 }

@@ -1,5 +1,5 @@
 /**
- * Properties that a pool agrees with its model, on the host with all its faults or on any device.
+ * Properties that a pool agrees with its model: on the host with faults, or on any device.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ import * as PoolCommands from "./PoolCommands.ts"
 import { type ModelBlock, type ModelEviction, type ModelPolicy, ModelScope, PoolModel } from "./PoolModel.ts"
 
 /**
- * A size policy beside its meaning in plain arithmetic.
+ * A size policy, and a model of it in plain arithmetic.
  *
  * @category models
  * @since 0.1.0
@@ -76,14 +76,14 @@ export const policies: ReadonlyArray<PolicyPair> = [
 ]
 
 /**
- * An eviction policy beside its meaning in plain words.
+ * An eviction policy, and a model of it.
  *
  * @category models
  * @since 0.1.0
  */
 export type EvictionPair = readonly [policy: EvictionPolicy.EvictionPolicy, model: ModelEviction]
 
-/** The first of those that have least of something. */
+/** The first of the blocks with the least measure. */
 const least = (blocks: ReadonlyArray<ModelBlock>, of: (block: ModelBlock) => bigint | number): ModelBlock | undefined =>
   blocks.find((block) => blocks.every((other) => of(block) <= of(other)))
 
@@ -97,7 +97,7 @@ const oldest: ModelEviction = (held) => held.at(-1)!
 
 /**
  * The eviction policies of this library that properties are checked with: by need, largest first, oldest first, least
- * recently used, and one that has an order for what is known and another for what is not.
+ * recently used, and one with different orders for a known and an unknown number of missing bytes.
  *
  * **Example** (One more policy)
  *
@@ -134,24 +134,24 @@ export const evictions: readonly [
 ]
 
 /**
- * How much is tried.
+ * How many commands a property tries, and with which policies.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** {@link policies} without it. */
+  /** {@link policies} when left out. */
   readonly policies?: ReadonlyArray<PolicyPair> | undefined
-  /** {@link evictions} without it. */
+  /** {@link evictions} when left out. */
   readonly evictions?: ReadonlyArray<EvictionPair> | undefined
-  /** Commands of one run at most, 80 without it. */
+  /** The most commands of one run; 80 when left out. */
   readonly maxCommands?: number | undefined
 }
 
 const known = KnownOptions.of<Options>({ policies: true, evictions: true, maxCommands: true })
 
 interface Settings {
-  /** Whether the device is one that the property made, so that the model knows its memory. */
+  /** Whether the property made the device, so that the model knows its memory. */
   readonly own: boolean
   readonly policy: PolicyPair
   readonly eviction: EvictionPair
@@ -180,8 +180,8 @@ const settingsOf = (
   })
 
 /**
- * A pool on a host device does what its model does, in every counter, after every command, whatever fails; and when
- * everything is closed, nothing is left at the driver. For `fc.assert`. Throws a TypeError for an unknown option.
+ * A property: after every command, and whatever fails, a pool on a host device has the counters of its model. When
+ * everything is closed, no driver object is left. For `fc.assert`. Throws a TypeError for an unknown option.
  *
  * **Example** (A few short runs)
  *
@@ -211,11 +211,11 @@ export const onHost = (options?: Options): Property => {
 }
 
 /**
- * A pool on a device of any backend does what its model does, in every counter, after every command. The pool is the
- * library's: what is tested is how a backend's device, queue and allocations carry it. Each run opens the device anew.
- * For `fc.assert`. Throws a TypeError for an unknown option.
+ * A property: after every command, a pool on a device of any backend has the counters of its model. The pool is the
+ * library's, so the property tests the backend's device, queue and allocations. Each run opens the device anew. For
+ * `fc.assert`. Throws a TypeError for an unknown option.
  *
- * **Example** (On a host whose memory comes back late)
+ * **Example** (On a host that frees memory late)
  *
  * ```ts
  * import { Host } from "effect-gpu-pool/host"
@@ -232,7 +232,8 @@ export const onHost = (options?: Options): Property => {
 export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property => {
   KnownOptions.demand("PoolAgreement.on", options, known)
   return property(
-    // A pool's limit stands for the device's memory, which cannot be set: the model's own never runs out.
+    // A pool's limit takes the place of the device's memory, which a test cannot set. So the memory of the model's
+    // device never runs out.
     settingsOf(options, {
       own: fc.constant(false),
       granularity: fc.constant(0),
@@ -265,7 +266,7 @@ const property = <E>(
 interface Opened {
   readonly model: PoolModel
   readonly real: PoolCommands.RealPool
-  /** However a run ended, everything can be closed, and then nothing is left at the driver. */
+  /** Closes everything, however the run ended, and checks that no driver object is left. */
   readonly close: Effect.Effect<void, GpuError>
 }
 

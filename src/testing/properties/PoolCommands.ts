@@ -1,5 +1,5 @@
 /**
- * Commands that a model of the pool and a real pool carry out side by side, and what both must agree on afterwards.
+ * Commands that the model of a pool and a real pool both run, and what both must agree on after each.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import { type Arbitrary, dual } from "./DualArbitrary.ts"
 import { after, agree, bigIntegers, byName, fail, sameData } from "./ExpectData.ts"
 import { type Failure, type ModelLease, ModelScope, type Outcome, type Pending, type PoolModel } from "./PoolModel.ts"
 
-// Two usages whose sizes rarely make blocks of one size: requests that might are left out of a run.
+// Two usages, with sizes that rarely get the same block size. A run leaves out requests that might.
 const usages = [BufferUsage.storage | BufferUsage.copyDst, BufferUsage.defaultUsage]
 
 const sizes: ReadonlyArray<ReadonlyArray<number>> = [[40, 64, 250, 500, 1000, 1500], [7, 100, 280, 700]]
@@ -39,7 +39,7 @@ const requests: fc.Arbitrary<Request> = fc.oneof(
 )
 
 /**
- * The real pool and what the run holds of it; scopes, leases and waiting requests stand in the order of the model's.
+ * The real pool and what the run has of it. Its scopes, leases and waiting requests are in the order of the model's.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +47,7 @@ const requests: fc.Arbitrary<Request> = fc.oneof(
 export interface RealPool {
   readonly pool: BufferPool.BufferPool["Service"]
   readonly driverObjects: DriverObjects
-  /** Buffers of the device that are not the pool's. */
+  /** The number of the device's buffers that are not the pool's. */
   readonly otherBuffers: number
   readonly closePool: Effect.Effect<void>
   /** Runs a command with the pool as its service. */
@@ -55,14 +55,14 @@ export interface RealPool {
   readonly scopes: Array<Scope.Closeable>
   readonly leases: Array<PooledBuffer.PooledBuffer>
   readonly pending: Array<{ readonly model: Pending; readonly fiber: Fiber.Fiber<PooledBuffer.PooledBuffer, GpuError> }>
-  /** What was done so far, for the messages of mismatches. */
+  /** The commands so far, for the messages of mismatches. */
   readonly commands: Array<string>
-  /** What only a host device has. */
+  /** Undefined on other devices than a host device. */
   readonly host: HostHandles | undefined
 }
 
 /**
- * What a host device shows beyond other devices.
+ * What a run needs of a host device.
  *
  * @category models
  * @since 0.1.0
@@ -135,7 +135,7 @@ const agrees = Effect.fnUntraced(function*(model: PoolModel, real: RealPool) {
   )
 })
 
-/** What holds at all times, whatever happened. */
+/** Checks the rules that counters keep at all times. */
 const isConsistent = (stats: PoolStats, { driverObjects, otherBuffers }: RealPool): void => {
   sameData("managed = held + active blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
   sameData("managed = allocated - freed", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
@@ -189,7 +189,7 @@ const hostCommand = (
       )
   )
 
-/** An index among all, or mostly among the good ones: of scopes the open ones, of leases the live ones. */
+/** An index, mostly of a good element: a good scope is open, a good lease is active. */
 const indexOf = <A>(all: ReadonlyArray<A>, n: number, isGood: (element: A) => boolean): number => {
   const good = [...all.keys()].filter((index) => isGood(all[index]!))
   return n % 8 === 7 || good.length === 0 ? n % all.length : good[n % good.length]!
@@ -238,7 +238,7 @@ const allocate = (n: number, { family, size }: Request) =>
       leaseIs(yield* Effect.exit(Scope.provide(lease, real.scopes[index]!)), expected, real)
     }))
 
-/** A loan that, now and then, is transferred away before it ends. */
+/** A lease of `use`, which some commands transfer before it ends. */
 const use = ({ family, size }: Request, to: number | undefined) =>
   command(`use(${size} of ${family}, ${to})`, isApart({ family, size }), (model, real) =>
     Effect.gen(function*() {
@@ -287,7 +287,7 @@ class Holder implements LeaseHolder.LeaseHolder {
   }
 }
 
-/** Shapes of a result; each keeps all of the leases, or none. */
+/** Shapes of a result. `extract` finds all leases in it, or none. */
 const shapes: Readonly<Record<string, (leases: ReadonlyArray<PooledBuffer.PooledBuffer>) => unknown>> = {
   tuple: (leases) => leases,
   record: (leases) => Object.fromEntries(leases.map((lease, i) => [`x${i}`, lease])),
@@ -304,7 +304,7 @@ const shapes: Readonly<Record<string, (leases: ReadonlyArray<PooledBuffer.Pooled
 
 const keepsNothing = ["map", "nothing"]
 
-/** Allocates in a scope of its own; of the leases `kept` are in the result, and one that belongs elsewhere. */
+/** Allocates in an inner scope. The result has `kept` of the leases, and one of another scope. */
 const extract = (to: number, inner: ReadonlyArray<Request>, kept: number, shape: string, other: number) =>
   command(
     `extract(${to}, [${
@@ -374,7 +374,7 @@ const interrupt = (index: number) =>
       yield* Fiber.interrupt(fiber)
     }))
 
-/** What became of the requests that waited; in the order of their start, as the model grants. */
+/** Compares the requests that waited with the model, in the order in which they began. */
 const settle = Effect.fnUntraced(function*(real: RealPool) {
   for (const pending of real.pending.splice(0)) {
     const { outcome } = pending.model
@@ -397,7 +397,7 @@ const freeHeld = command("freeHeld", always, (model) =>
     failsAs(yield* Effect.exit(BufferPool.freeHeld), expected)
   }))
 
-/** Commands that end much of what makes a run interesting come seldom. */
+/** Makes a command rare, because later commands do little after it. */
 const rarely = (chance: number, rare: Command): Command => ({
   ...rare,
   check: (model) => chance === 0 && rare.check(model)
@@ -451,8 +451,8 @@ type Commands = ReadonlyArray<Arbitrary<Command>>
 const dualAll = (commands: ReadonlyArray<fc.Arbitrary<Command>>): Commands => commands.map(dual)
 
 /**
- * What can be done to a pool on any device: requests in scopes and as loans, nested scopes, early ends, moved and kept
- * leases, `freeHeld`, and, seldom, `stopHolding` and the end of the pool.
+ * The commands for a pool on any device: requests in scopes and by `use`, nested scopes, early releases, `transfer`,
+ * `extract`, `freeHeld`, and, seldom, `stopHolding` and the close of the pool.
  *
  * **Example** (Commands to run beside others)
  *
@@ -486,10 +486,10 @@ export const portable: Commands = dualAll([
 ])
 
 /**
- * What can be done besides to a pool on the host: requests that wait for the driver and are interrupted, allocations and
- * frees that fail, and, seldom, a device that is lost.
+ * More commands, for a pool on the host: requests that wait for the driver and are interrupted, allocations and frees
+ * that fail, and, seldom, the loss of the device.
  *
- * **Example** (Everything that a host device can go through)
+ * **Example** (All commands for a host device)
  *
  * ```ts
  * import { PoolCommands } from "effect-gpu-pool/testing/properties"

@@ -1,6 +1,6 @@
 /**
- * What a buffer pool should do, said as plainly as possible: arrays, linear scans and BigInt bytes. It knows nothing of
- * effects, fibers or lists; a driver that has to be awaited is a generator that stops there.
+ * A model of the buffer pool, as plain as possible: arrays, linear scans and BigInt bytes. It uses no effects and no
+ * fibers. A request is a generator, which stops where it waits for the driver.
  *
  * @since 0.1.0
  */
@@ -8,21 +8,21 @@ import type { Released, Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
 
 /**
- * A size policy in plain arithmetic: what a `SizePolicy` computes, said again without its code.
+ * A size policy in plain arithmetic: computes what a `SizePolicy` does, without its code.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ModelPolicy {
   readonly blockSize: (request: bigint) => bigint
-  /** How far a request borrows, in halves of its block. */
+  /** How far a request may borrow, in halves of its block size. */
   readonly borrowHalves: bigint
 }
 
 /**
- * An eviction policy in plain words: which of the held blocks goes next while so many bytes are missing, or an unknown
- * number of them. The block that became held last comes first, and there is at least one. Where several of one family and
- * size would do, the pool takes the first of them.
+ * An eviction policy: returns the held block to evict next while `missing` bytes are missing, or an unknown number of
+ * them. The list has at least one block, the one that became held last first. Of several fitting blocks of one family
+ * and size, the pool takes the first.
  *
  * @category models
  * @since 0.1.0
@@ -30,8 +30,8 @@ export interface ModelPolicy {
 export type ModelEviction = (held: ReadonlyArray<ModelBlock>, missing: bigint | undefined) => ModelBlock
 
 /**
- * What the pool and its device are like, in bytes. A device whose memory cannot be counted has a capacity that no run
- * comes near.
+ * The properties of the pool and its device, in bytes. For a device of unknown memory, `capacityBytes` is more than any
+ * run can use.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +47,7 @@ export interface ModelOptions {
 }
 
 /**
- * How a lease ended; `undefined` while it has not.
+ * How a lease ended; `undefined` before.
  *
  * @category models
  * @since 0.1.0
@@ -55,8 +55,8 @@ export interface ModelOptions {
 export type Ended = Released["why"] | undefined
 
 /**
- * A scope as the model has it. What came last into it stands first, and is ended first: children, and all of its leases
- * where the first one came.
+ * A scope of the model. Its newest part comes first and ends first. A part is a child scope, or all of the leases, at
+ * the place of the first one.
  *
  * @category models
  * @since 0.1.0
@@ -78,14 +78,14 @@ export interface ModelBlock {
   readonly capacity: bigint
   readonly binned: boolean
   active: boolean
-  /** When it became held: what came later has more. */
+  /** When it became held, as a count that grows. */
   heldSince: number
-  /** The same for when a block of its family and capacity was last handed out again or given back. */
+  /** When a block of its family and capacity was last leased again or released, as such a count. */
   binUsedAt: number
 }
 
 /**
- * A lease, of `size` bytes as asked for.
+ * A lease; `size` is its requested size.
  *
  * @category models
  * @since 0.1.0
@@ -93,13 +93,13 @@ export interface ModelBlock {
 export interface ModelLease {
   readonly size: bigint
   block: ModelBlock | undefined
-  /** Undefined for a loan of `use`. */
+  /** Undefined for a lease of `use`. */
   scope: ModelScope | undefined
   ended: Ended
 }
 
 /**
- * How a request fails, as far as the model tells it.
+ * How a request fails, as far as the model predicts it.
  *
  * @category models
  * @since 0.1.0
@@ -110,7 +110,7 @@ export type Failure =
   | { readonly tag: "LimitExceeded" | "DriverError" | "DeviceLost" }
 
 /**
- * What became of a request.
+ * The result of a request.
  *
  * @category models
  * @since 0.1.0
@@ -132,13 +132,13 @@ interface Request {
 export interface Pending {
   readonly steps: Generator<void, Outcome>
   readonly asked: { readonly capacity: bigint; readonly exact: boolean; readonly family: number }
-  /** Nobody waits any more. */
+  /** The fiber that waited for it is interrupted. */
   abandoned: boolean
   outcome: Outcome | undefined
 }
 
 /**
- * Calls of one kind, and which of them are to fail.
+ * Calls of one kind, with a plan which of them fail.
  *
  * **Example** (The second call from now)
  *
@@ -173,9 +173,9 @@ const isOpen = (scope: ModelScope | undefined): boolean => scope === undefined |
 const max = (a: bigint, b: bigint): bigint => a > b ? a : b
 
 /**
- * A pool: what it holds, grants and refuses, and every counter.
+ * The model of a pool: its blocks, the results of its requests, and every counter.
  *
- * **Example** (A block that is served again)
+ * **Example** (A block that serves twice)
  *
  * ```ts
  * import { PoolModel } from "effect-gpu-pool/testing/properties"
@@ -201,7 +201,7 @@ const max = (a: bigint, b: bigint): bigint => a > b ? a : b
  * @since 0.1.0
  */
 export class PoolModel {
-  /** The managed ones. */
+  /** The managed blocks. */
   blocks: Array<ModelBlock> = []
   readonly leases: Array<ModelLease> = []
   readonly scopes: Array<ModelScope> = []
@@ -211,11 +211,11 @@ export class PoolModel {
   holding = true
   closed = false
   lost = false
-  /** What the driver was asked for last. */
+  /** The last request to the driver. */
   #asked: Pending["asked"] | undefined = undefined
   #late = 0n
   #reserved = 0n
-  /** Counts what becomes held, and uses of bins. */
+  /** Grows whenever a block becomes held or a bin is used. */
   #clock = 0
   readonly #counters = {
     peakActiveBytes: 0n,
@@ -237,7 +237,7 @@ export class PoolModel {
     this.#options = options
   }
 
-  /** The one that became held last comes first. */
+  /** The held blocks, the one that became held last first. */
   get held(): ReadonlyArray<ModelBlock> {
     return this.blocks.filter((block) => !block.active).sort((a, b) => b.heldSince - a.heldSince)
   }
@@ -246,7 +246,7 @@ export class PoolModel {
     return this.leases.filter((lease) => lease.ended === undefined)
   }
 
-  /** What counts against the device's capacity. */
+  /** The bytes that count against the device's capacity. */
   get used(): bigint {
     return sum(this.blocks) + this.#late
   }
@@ -278,8 +278,8 @@ export class PoolModel {
   }
 
   /**
-   * Whether these requests may make blocks of two families with one capacity. Which of such is evicted first depends on
-   * more than this model knows, so a run leaves them out.
+   * Whether these requests may make blocks of two families with the same capacity. The model does not know which of
+   * them the pool evicts first, so a run leaves such requests out.
    */
   mayTie(requests: ReadonlyArray<{ readonly size: number; readonly family: number }>): boolean {
     const families = new Map<bigint, number>()
@@ -298,7 +298,7 @@ export class PoolModel {
     })
   }
 
-  /** Starts a request on a driver that answers when `answer` is called; later ones are answered at once. */
+  /** Starts a request. Its first call of the driver ends when `answer` is called, later calls at once. */
   start(size: number, family: number, scope: ModelScope | undefined): Pending | Outcome {
     const steps = this.#request(size, family, scope)
     const step = steps.next()
@@ -308,7 +308,7 @@ export class PoolModel {
     return pending
   }
 
-  /** The driver answers everything that was asked of it. */
+  /** Ends all calls of the driver that are under way. */
   answer(): void {
     for (const pending of this.pending.splice(0)) {
       if (pending.abandoned) this.#answerNobody(pending)
@@ -316,7 +316,7 @@ export class PoolModel {
     }
   }
 
-  /** A loan to nobody's body ends as soon as it is granted. */
+  /** A lease of `use` ends as soon as it is granted, because its body does nothing. */
   #finish(steps: Pending["steps"]): Outcome {
     let step = steps.next()
     while (step.done !== true) step = steps.next()
@@ -508,12 +508,12 @@ export class PoolModel {
     scope.leases.unshift(lease)
   }
 
-  /** Whoever asks for a lease in a scope, even in vain, makes a place for leases there. */
+  /** A request in a scope makes the place for its leases, even if the request fails. */
   #register(scope: ModelScope): void {
     if (!scope.parts.includes("leases")) scope.parts.unshift("leases")
   }
 
-  /** A block that nobody has becomes held, or goes. */
+  /** A block without a lease becomes held, or is freed. */
   #keep(block: ModelBlock): void {
     block.active = false
     if (!this.holding || !block.binned) return this.#free(block)

@@ -1,5 +1,5 @@
 /**
- * Who decides what goes on next, wherever more than one thing can.
+ * Chooses what runs next, wherever there are several options.
  *
  * @internal
  */
@@ -9,7 +9,7 @@ import type { SchedulePath } from "./SchedulePath.ts"
 /** Takes one of `options` options; 0 is the usual one. */
 export type Chooser = (options: number, decision: number) => number
 
-/** Takes what the path says. An option that is not there any more is the usual one. */
+/** Takes the options of the path, and the usual one where the path's option does not exist. */
 export const following = (path: SchedulePath): Chooser => {
   let next = 0
   return (options, decision) => {
@@ -20,13 +20,13 @@ export const following = (path: SchedulePath): Chooser => {
   }
 }
 
-/** Deviates at `times` places among the first `decisions` decisions, or less often where places coincide. */
+/** Deviates at `times` random places among the first `decisions` decisions; some places may coincide. */
 export const fewDeviations = (random: Random, times: number, decisions: number): Chooser => {
   const places = new Set<number>()
   for (let nth = 0; nth < times; nth++) places.add(random.integer(0, Math.max(0, decisions - 1)))
   return (options, decision) => places.has(decision) ? random.integer(1, options - 1) : 0
 }
 
-/** Takes any option, as likely as another, at one decision in `every`. */
+/** Takes a random option at one decision in `every`; all options are equally likely. */
 export const anyOption = (random: Random, every: number): Chooser => (options) =>
   random.integer(1, every) === 1 ? random.integer(0, options - 1) : 0

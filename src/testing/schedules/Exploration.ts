@@ -1,5 +1,5 @@
 /**
- * Runs one schedule after another, until one is bad or all that were asked for are done.
+ * Runs one schedule after another, until one is bad or all requested ones are done.
  *
  * @since 0.1.0
  */
@@ -17,12 +17,12 @@ import { Trace } from "./Trace.ts"
 export interface Limits {
   readonly maxSteps: number
   readonly maxSchedules: number
-  /** Named when one of its schedules is bad. */
+  /** Its name in the message of a bad schedule. */
   readonly seed: number | undefined
 }
 
 /**
- * What was tried.
+ * How many schedules an exploration ran.
  *
  * @category models
  * @since 0.1.0
@@ -30,19 +30,19 @@ export interface Limits {
 export interface Report {
   /** How many different schedules ran. */
   readonly schedules: number
-  /** Whether these were all that there are within the bound on deviations. */
+  /** Whether these were all schedules within the bound on deviations. */
   readonly complete: boolean
   /** Steps of all schedules together. */
   readonly steps: number
 }
 
-/** After so many steps other work of the event loop has its turn: some milliseconds. */
+/** After so many steps, some milliseconds, the exploration lets other tasks of the event loop run. */
 const stepsPerTurn = 20_000
 
-/** Engines without the limit do nothing with it. */
+/** Engines without this limit ignore it. */
 const stacks = Error as { stackTraceLimit?: unknown }
 
-/** Runs one schedule, without the stacks of errors, which would take most of the time. */
+/** Runs one schedule, without stack traces of errors, which would take most of the time. */
 const attempt = (
   program: Effect.Effect<unknown, unknown>,
   choose: Chooser,
@@ -67,7 +67,7 @@ export const explore = Effect.fnUntraced(function*(
   let steps = 0
   let schedules = 0
   let turn = 0
-  // What is made or loaded once, and kept beyond a schedule, is made here.
+  // This run makes and loads what exists once and stays from one schedule to the next.
   yield* Effect.orDie(LoadedPart.all)
   attempt(program, following([]), limits.maxSteps)
   for (let trial = search.next(); trial.done !== true;) {
@@ -91,7 +91,7 @@ export const explore = Effect.fnUntraced(function*(
   return { schedules, complete: true, steps }
 })
 
-/** The schedule of a path, with a trace of it. @internal */
+/** Runs the schedule of a path, and records a trace. @internal */
 export const replay = (
   program: Effect.Effect<unknown, unknown>,
   path: SchedulePath,
@@ -106,7 +106,7 @@ export const replay = (
       : Effect.fail(describe({ problem, path }, limits, 0, trace))
   })
 
-/** A program that depends on its schedule alone has the same decisions again. */
+/** A program that depends only on its schedule has the same decisions again. */
 const divergence = ({ expected }: Trial, run: ScheduledRun): Problem | undefined => {
   if (expected === undefined) return undefined
   const options = run.options[expected.decision]
@@ -119,7 +119,7 @@ const divergence = ({ expected }: Trial, run: ScheduledRun): Problem | undefined
   }
 }
 
-/** How many schedules are tried for one with fewer deviations. */
+/** How many schedules the search for one with fewer deviations may run. */
 const smallerTrials = 2_000
 
 const violation = (
@@ -136,12 +136,12 @@ const violation = (
     const { path, problem } = bad.problem.kind === "diverged" ? bad : smallest(program, shrink(bad, along), limits)
     const trace = new Trace()
     const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
-    // Once more, for the trace and for the stacks of errors.
+    // Runs it again, for the trace and the stack traces of errors.
     const again = run.execute(program)
     return Effect.fail(describe({ path, problem: again ?? problem }, limits, schedules, trace))
   })
 
-/** Looks for one that has fewer deviations still, among all of those. */
+/** Searches all schedules with fewer deviations for a bad one. */
 const smallest = (program: Effect.Effect<unknown, unknown>, bad: Bad, limits: Limits): Bad => {
   if (bad.path.length < 2) return bad
   const search = everySchedule(bad.path.length - 1)
@@ -157,7 +157,7 @@ const smallest = (program: Effect.Effect<unknown, unknown>, bad: Bad, limits: Li
 const titles: Readonly<Record<Problem["kind"], string>> = {
   failed: "the program failed",
   defect: "a fiber died",
-  waiting: "fibers wait for ever, or for a promise or timer outside of the explorer",
+  waiting: "fibers never end, or wait for a promise or timer outside of the explorer",
   endless: "the program does not end",
   thrown: "a task threw",
   diverged: "the program depends on more than its schedule"

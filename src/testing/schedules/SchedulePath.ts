@@ -1,10 +1,10 @@
 /**
- * A schedule, written as what sets it apart from the usual one.
+ * A schedule, written as its differences from the usual one.
  *
  * @internal
  */
 
-/** At this decision, counted from 0, another option than the usual one (which is 0) was taken. */
+/** At this decision, counted from 0, another option than 0, the usual one, was taken. */
 export interface Deviation {
   readonly decision: number
   readonly option: number
@@ -12,11 +12,11 @@ export interface Deviation {
 
 export type SchedulePath = ReadonlyArray<Deviation>
 
-/** As `41:1 52:2`: option 1 at decision 41, and option 2 at decision 52. The usual schedule is the empty text. */
+/** As `41:1 52:2`: option 1 at decision 41, and option 2 at decision 52. The usual schedule is the empty string. */
 export const format = (path: SchedulePath): string =>
   path.map(({ decision, option }) => `${decision}:${option}`).join(" ")
 
-/** The path of a text, or `undefined` if it is none. */
+/** Parses a path; `undefined` if the string is not one. */
 export const parse = (text: string): SchedulePath | undefined => {
   const path: Array<Deviation> = []
   for (const word of text.split(" ")) {

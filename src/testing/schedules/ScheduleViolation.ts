@@ -14,7 +14,7 @@ import * as Data from "effect/Data"
 export type ViolationKind = "failed" | "defect" | "waiting" | "endless" | "thrown" | "diverged"
 
 /**
- * A schedule in which the program does not end well. The message says what happened, how the schedule is run again, and
+ * A schedule in which the program does not end well. The message says what happened, how to run the schedule again, and
  * step by step what the fibers did.
  *
  * **Details**
@@ -23,10 +23,10 @@ export type ViolationKind = "failed" | "defect" | "waiting" | "endless" | "throw
  *
  * - `failed`: the program failed, or was interrupted;
  * - `defect`: the program or one of its fibers died;
- * - `waiting`: nothing could go on any more, no time was left to pass, and a fiber still waited;
+ * - `waiting`: no fiber could run, no timer was left, and a fiber still waited;
  * - `endless`: the program took more than `maxSteps` steps;
  * - `thrown`: something outside of fibers threw, as an observer of a fiber can;
- * - `diverged`: the same schedule went two ways, since the program depends on more than its schedule.
+ * - `diverged`: the same schedule ran differently, so the program depends on more than its schedule.
  *
  * **Example** (Keeping a bad schedule as a test)
  *
@@ -59,7 +59,7 @@ export class ScheduleViolation extends Data.TaggedError("ScheduleViolation")<{
   readonly path: string
   /** Which random schedule it was, before it was shrunk. */
   readonly seed: number | undefined
-  /** How many schedules were right before it. */
+  /** How many good schedules ran before it. */
   readonly schedules: number
   /** What the fibers did, step by step. */
   readonly trace: string

@@ -1,6 +1,6 @@
 /**
- * One run of a program, in one step of JavaScript, in which every choice is somebody else's: which fiber goes on at each
- * step, which of those that can go on comes next, and when time passes.
+ * One run of a program, in one synchronous step. A `Chooser` makes every choice: which fiber runs at each step, which
+ * of the ready fibers runs next, and when time passes.
  *
  * @internal
  */
@@ -34,24 +34,24 @@ interface Known {
   readonly fiber: AnyFiber
   readonly number: number
   name: string | undefined
-  /** The task that lets it go on, after it was stopped at a step. */
+  /** The task that resumes the fiber, after it was stopped at a step. */
   stopped: Task | undefined
 }
 
 interface Task {
   readonly run: () => void
-  /** The fiber that was stopped, and goes on with this task. */
+  /** The stopped fiber that this task resumes. */
   readonly stopped: Known | undefined
 }
 
-/** What can be decided for: a task, or that time passes. */
+/** What a decision can choose: a task, or that time passes. */
 type Next = Task | "time"
 
 type Primitive = Tracer.EffectPrimitive<unknown>
 
 const evaluate = "~effect/Effect/evaluate"
 
-/** These only remember what comes later: a switch before one of them is the same as a switch after it. */
+/** These only store a continuation, so a switch before one of them is the same as a switch after it. */
 const onlyRemembers = (primitive: object): boolean => {
   const { "~effect/Effect/identifier": name } = primitive as { readonly "~effect/Effect/identifier"?: unknown }
   return name === "OnSuccess" || name === "OnFailure" || name === "OnSuccessAndFailure"
@@ -71,23 +71,23 @@ export class ScheduledRun implements Scheduler.Scheduler {
   readonly #fibers = new Map<AnyFiber, Known>()
   /** In the order in which they came. */
   readonly #ready: Array<Task> = []
-  /** They usually come when nothing else can go on. */
+  /** These usually run when nothing else can. */
   readonly #last: Array<Task> = []
-  /** They come only when nothing else can go on. */
+  /** These run only when nothing else can. */
   readonly #afterAll: Array<Task> = []
-  /** Nothing goes on any more. */
+  /** The run has ended. */
   #over = false
   #problem: Problem | undefined
-  /** What comes next, as was decided in the middle of a task. */
+  /** What runs next, if it was decided during a task. */
   #decided: Next | undefined
   /** The fiber that is being stopped. */
   #stopping: Known | undefined
-  /** Steps for which nothing is to be decided, as it just was. */
+  /** For so many steps no decision is made, because one was just made. */
   #skipped = 0
-  /** The fiber that the current task runs; it may wake others, which run inside its step. */
+  /** The fiber of the current task. It may wake others, which run inside its step. */
   #outer: AnyFiber | undefined
   #seen: Known | undefined
-  /** How many sleepers this moment has woken. They come before those who could go on, as time has passed for them. */
+  /** How many fibers this moment has woken. They run before the ready ones, because time passed for them. */
   #woken = 0
 
   constructor(options: { readonly choose: Chooser; readonly maxSteps: number; readonly trace?: Trace | undefined }) {
@@ -98,7 +98,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     this.#tracer = Tracer.make({ span: (span) => new Tracer.NativeSpan(span), context: this.#evaluate })
   }
 
-  /** Runs the program and all that it started to the end. */
+  /** Runs the program and every fiber that it started to the end. */
   execute(program: Effect.Effect<unknown, unknown>): Problem | undefined {
     const main = Effect.runForkWith(this.#context())(program)
     for (let next = this.#next(); next !== undefined && !this.#over; next = this.#next()) this.#run(next)
@@ -110,17 +110,17 @@ export class ScheduledRun implements Scheduler.Scheduler {
     this.#know(fiber).name = name
   }
 
-  /** Runs the task when nothing else can go on, or at any step before. */
+  /** Runs the task when nothing else can run, or at any step before. */
   scheduleLast(task: () => void): Woken {
     return add(this.#last, task)
   }
 
-  /** Runs the task when nothing else can go on. */
+  /** Runs the task when nothing else can run. */
   scheduleAfterAll(task: () => void): Woken {
     return add(this.#afterAll, task)
   }
 
-  /** Asked by a program that brings its own tracer. */
+  /** Called when a program has its own tracer. */
   shouldYield(fiber: AnyFiber): boolean {
     return fiber.cache.tracer !== this.#tracer && this.#stops(fiber, undefined)
   }
@@ -155,7 +155,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     )
   }
 
-  /** Each step of a fiber passes here. */
+  /** Called at each step of a fiber. */
   readonly #evaluate = <X>(primitive: Tracer.EffectPrimitive<X>, fiber: AnyFiber): X => {
     if (onlyRemembers(primitive)) return primitive[evaluate](fiber)
     if (this.#stopping === undefined && !fiber.cache.preventYield && this.#stops(fiber, primitive)) {
@@ -164,11 +164,11 @@ export class ScheduledRun implements Scheduler.Scheduler {
     return primitive[evaluate](fiber)
   }
 
-  /** Whether the fiber stops here, for others to go on. */
+  /** Whether the fiber stops here, so that others can run. */
   #stops(fiber: AnyFiber, primitive: Primitive | undefined): boolean {
     const known = this.#know(fiber)
     this.#outer ??= fiber
-    // It goes on, as it was interrupted: the task that would have let it go on does nothing now.
+    // An interruption has resumed the fiber, so the task that would resume it does nothing.
     if (known.stopped !== undefined) this.#forget(known.stopped)
     if (++this.steps > this.#maxSteps) this.#end("endless", `more than ${this.#maxSteps} steps`)
     if (this.#over || (this.#mayStop(fiber) && (this.#decided !== undefined || this.#switches(known)))) {
@@ -179,12 +179,12 @@ export class ScheduledRun implements Scheduler.Scheduler {
     return false
   }
 
-  /** As in Effect, one that is started, woken or interrupted does its first step; and what was just decided stays so. */
+  /** As in Effect, a fiber that is started, woken or interrupted runs its first step, and a decision just made is kept. */
   #mayStop(fiber: AnyFiber): boolean {
     return this.#skipped-- <= 0 && fiber.currentOpCount > 1
   }
 
-  /** Decides whether a fiber that could go on does, and what does instead. */
+  /** Decides whether the current fiber goes on, and what runs if it does not. */
   #switches(known: Known): boolean {
     const others = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
     const inside = this.#outer !== known.fiber && this.#outer?.pollUnsafe() === undefined
@@ -197,7 +197,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     return true
   }
 
-  /** What goes on when no fiber runs. */
+  /** Chooses what runs next when no fiber runs. */
   #next(): Next | undefined {
     const decided = this.#decided
     this.#decided = undefined
@@ -230,7 +230,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
       return
     }
     this.#forget(next)
-    // To go on after a stop takes a step of its own; and who was chosen is not to choose again at once.
+    // To resume after a stop is one more step, and the chosen fiber must not decide again at once.
     this.#skipped = next.stopped === undefined ? 1 : 2
     this.#outer = undefined
     try {
@@ -282,7 +282,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
     return name === undefined ? `fiber ${number}` : `${name} (fiber ${number})`
   }
 
-  /** Nothing can go on: that is right if every fiber has ended, and well. */
+  /** No fiber can run any more: the schedule is good if every fiber has ended without a defect. */
   #verdict(main: AnyFiber): Problem | undefined {
     const waiting: Array<string> = []
     for (const known of this.#fibers.values()) {

@@ -1,17 +1,17 @@
 /**
- * Explored schedules: runs a program once for each order in which its fibers can go on, and looks for one in which it
+ * Explored schedules: runs a program once for each order in which its fibers can run, and finds an order in which it
  * fails, dies, hangs or does not end.
  *
  * **Details**
  *
  * Effect's run loop may stop a fiber between any two steps (it does so after 2,048 operations), and then another fiber
- * goes on. What a program relied on a step ago may have changed by then, in one run out of a million. The explorer takes the
- * scheduler, the clock and the host backend's answers into its hand, and decides at every step which fiber goes on. The
- * usual order is that of Effect: a fiber goes on until it waits, and those that can go on take turns; time passes when
- * nothing else can go on. Everything else is a deviation from it, and a schedule is the list of its deviations.
+ * goes on. That fiber may change what the first one checked a step ago, in one run out of a million. The explorer
+ * controls the scheduler, the clock and the host backend's answers, and decides at every step which fiber goes on. The
+ * usual order is that of Effect: a fiber runs until it waits, then the next ready one runs, and time passes when no
+ * fiber can run. Any other choice is a deviation, and a schedule is the list of its deviations.
  *
- * A program under it has to depend on its schedule alone: no promises, no timers but Effect's, no state that stays from
- * one run to the next. `Host.layer`, with its latency and its faults, is made for it.
+ * An explored program must depend on its schedule alone: no promises, no timers but Effect's, no state that stays from
+ * one run to the next. `Host.layer`, with its latency and its faults, meets this.
  *
  * @since 0.1.0
  */
@@ -34,15 +34,15 @@ export type { Report } from "./Exploration.ts"
 export { ScheduleViolation, type ViolationKind } from "./ScheduleViolation.ts"
 
 /**
- * How far to look.
+ * The bounds of `explore`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ExploreOptions {
   /**
-   * The most deviations from the usual order in one schedule, 2 when left out. `Infinity` takes all schedules, which are
-   * few only for programs of few steps.
+   * The most deviations from the usual order in one schedule, 2 when left out. `Infinity` runs all schedules, which is
+   * possible only for programs of few steps.
    */
   readonly deviations?: number | undefined
   /** The most schedules to run, 100,000 when left out. */
@@ -52,13 +52,13 @@ export interface ExploreOptions {
 }
 
 /**
- * How long to look.
+ * How many random schedules to run, and of which kind.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RandomOptions {
-  /** The same seed takes the same schedules: 1 when left out. */
+  /** The same seed makes the same schedules: 1 when left out. */
   readonly seed?: number | undefined
   /** How many schedules to run, 1,000 when left out. */
   readonly schedules?: number | undefined
@@ -74,7 +74,7 @@ const knownOfRandom = KnownOptions.of<RandomOptions>({ seed: true, schedules: tr
 
 const knownOfReplay = KnownOptions.of<Pick<ExploreOptions, "maxSteps">>({ maxSteps: true })
 
-/** Programs without types can pass anything, and no number of schedules must look like success. */
+/** Programs without types can pass anything, and a run of 0 schedules would look like success. */
 const count = (operation: string, name: string, value: number | undefined, without: number, least: number): number => {
   if (value === undefined) return without
   if (typeof value === "number" && value >= least && (value === Infinity || Number.isInteger(value))) return value

@@ -1,5 +1,5 @@
 /**
- * Which schedules are tried, and in which order.
+ * Which schedules an exploration runs, and in which order.
  *
  * @internal
  */
@@ -8,21 +8,21 @@ import { anyOption, type Chooser, fewDeviations, following } from "./Chooser.ts"
 import type { ScheduledRun } from "./ScheduledRun.ts"
 import type { SchedulePath } from "./SchedulePath.ts"
 
-/** A schedule to be tried. */
+/** A schedule to run. */
 export interface Trial {
   readonly choose: Chooser
-  /** It was tried before, and is run only for the decisions that it has. */
+  /** It ran before, and runs again only to count its decisions. */
   readonly repeated: boolean
-  /** How many options the last decision of its path had when it was planned. */
+  /** How many options the last decision of its path had in the run before. */
   readonly expected?: { readonly decision: number; readonly options: number } | undefined
 }
 
-/** Gets each trial's run before it names the next one. */
+/** Gets the run of each trial before it yields the next. */
 export type Search = Generator<Trial, void, ScheduledRun>
 
 /**
- * Each schedule with at most `most` deviations once, those with fewer of them first; all schedules, in no such order,
- * when `most` is Infinity.
+ * Each schedule with at most `most` deviations once, fewer deviations first. With `Infinity`, all schedules in another
+ * order.
  */
 export function* everySchedule(most: number): Search {
   if (most === Infinity) {
@@ -35,8 +35,8 @@ export function* everySchedule(most: number): Search {
 }
 
 /**
- * The schedule of the path, and those that deviate `depth` times more; of which only the deepest are new, if `only`.
- * Answers whether there were any so deep.
+ * The schedule of the path, and those with up to `depth` more deviations. With `only`, just those with exactly `depth`
+ * more are new. Returns whether there were any.
  */
 function* below(
   path: SchedulePath,
@@ -60,8 +60,8 @@ function* below(
 }
 
 /**
- * Random schedules without an end. Most have few deviations, at places that are as likely as others; every eighth takes
- * options at random all the way.
+ * Random schedules without an end. Most have few deviations, at equally likely places; every eighth takes random
+ * options throughout.
  */
 export function* randomSchedules(seed: number, most: number): Search {
   const { options } = yield { choose: following([]), repeated: true }
@@ -72,7 +72,7 @@ export function* randomSchedules(seed: number, most: number): Search {
       ? anyOption(random, 2 ** random.integer(0, 5))
       : fewDeviations(random, random.integer(1, most), decisions)
     const run = yield { choose, repeated: false }
-    // Follows what programs do after a deviation, but not one endless schedule.
+    // A deviation may lead to more decisions; an endless schedule must not raise the bound without limit.
     decisions = Math.min(Math.max(options.length, run.options.length), 4 * options.length)
   }
 }

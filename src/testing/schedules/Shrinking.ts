@@ -6,17 +6,18 @@
 import type { Problem } from "./ScheduledRun.ts"
 import type { SchedulePath } from "./SchedulePath.ts"
 
-/** A run that was bad, and what it did. */
+/** A bad run, with its path and its problem. */
 export interface Bad {
   readonly problem: Problem
   readonly path: SchedulePath
 }
 
-/** Runs a path; answers if it is bad. */
+/** Runs a path, and returns the run if it is bad. */
 export type Attempt = (path: SchedulePath) => Bad | undefined
 
 /**
- * Leaves out deviations, many at once and then one by one, and takes smaller options, until nothing more can be left out.
+ * Removes deviations, many at once and then one by one, and takes smaller options, until the path stays bad with no
+ * shorter form.
  */
 export const shrink = (bad: Bad, attempt: Attempt): Bad => {
   let best = bad
@@ -45,7 +46,7 @@ export const shrink = (bad: Bad, attempt: Attempt): Bad => {
   return best
 }
 
-/** Has fewer deviations, or as many with smaller options or earlier decisions. */
+/** Whether a path has fewer deviations, or as many with smaller options or earlier decisions. */
 const isSmaller = (one: SchedulePath, other: SchedulePath): boolean => {
   if (one.length !== other.length) return one.length < other.length
   for (const [index, { decision, option }] of one.entries()) {

@@ -1,5 +1,5 @@
 /**
- * What happened in one schedule, for people: which fiber ran from which step to which, and at what it stopped.
+ * A readable trace of one schedule: which fiber ran from which step to which, and where it stopped.
  *
  * @internal
  */
@@ -8,7 +8,7 @@ export class Trace {
   readonly #parts: Array<Part> = []
   readonly #notes: Array<string> = []
 
-  /** A fiber does one more step. */
+  /** Records one step of a fiber. */
   step(fiber: string, step: number, operation: () => string): void {
     let part = this.#parts.at(-1)
     if (part?.fiber !== fiber || part.closed) {
@@ -19,7 +19,7 @@ export class Trace {
     part.operations.push(operation())
   }
 
-  /** What was decided, or happened, after the last step. */
+  /** Records a decision or an event after the last step. */
   note(text: string): void {
     const part = this.#parts.at(-1)
     if (part === undefined) {
@@ -56,7 +56,7 @@ interface Part {
   note: string | undefined
 }
 
-/** How many operations of a part are shown at its begin and at its end. */
+/** How many operations a trace shows at the beginning and at the end of a part. */
 const ends = 3
 
 const shown = (operations: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -66,10 +66,10 @@ const shown = (operations: ReadonlyArray<string>): ReadonlyArray<string> => {
     : [...operations.slice(0, ends), `... ${left} more`, ...operations.slice(-ends)]
 }
 
-/** As much of a function's text as is shown. */
+/** How many characters of a function's source code a trace shows. */
 const longest = 100
 
-/** What an effect is going to do, from the function that it holds. */
+/** Describes an effect by the function in it. */
 export const describe = (primitive: object): string => {
   const { "~effect/Effect/args": own, "~effect/Effect/identifier": name } = primitive as Primitive
   const code = [own, ...Object.values(primitive)].find((value) => typeof value === "function")
@@ -78,7 +78,7 @@ export const describe = (primitive: object): string => {
   return `${name ?? "an effect"} ${text.length > longest ? `${text.slice(0, longest)}...` : text}`
 }
 
-/** Names that Effect's primitives have; where they are missing, a trace says less. */
+/** The names of members of Effect's primitives. Without them a trace tells less. */
 interface Primitive {
   readonly "~effect/Effect/identifier"?: string | undefined
   readonly "~effect/Effect/args"?: unknown

@@ -12,7 +12,7 @@ interface Timer {
   readonly wake: () => void
 }
 
-/** Something that was put among the tasks that can run, and can be taken back. */
+/** A task that became ready to run, and can be removed again. */
 export interface Woken {
   readonly cancel: () => void
 }
@@ -20,11 +20,11 @@ export interface Woken {
 export class VirtualClock implements Clock.Clock {
   /** Milliseconds since the program began. */
   now = 0
-  /** The next to be due comes first, and of those due at the same time the first that was set. */
+  /** The timers in the order in which they are due; of those due at the same time, the first that was set. */
   #timers: Array<Timer> = []
   readonly #onWoken: (task: () => void) => Woken
 
-  /** `onWoken` gets, in order, a task for each sleeper whose time has come. */
+  /** `onWoken` gets a task for each timer that is due, in order. */
   constructor(onWoken: (task: () => void) => Woken) {
     this.#onWoken = onWoken
   }
